@@ -1,0 +1,2 @@
+//! gatehousectl.
+fn main() {}

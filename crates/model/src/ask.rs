@@ -1,0 +1,377 @@
+//! Everything that is ever put to a person, and what a person can answer.
+
+use serde::{Deserialize, Serialize};
+use ts_rs::TS;
+
+use crate::grant::{AccessClass, Classified, Condition, FieldChange};
+use crate::id::{AskId, CallHash, ClientId, Generation, ServerId, SessionId};
+use crate::time::Timestamp;
+
+/// A question to a person.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[serde(tag = "ask", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum Ask {
+    /// May this call run?
+    Call(CallAsk),
+    /// An unknown client wants access.
+    Client(ClientAsk),
+    /// A settings file was changed by hand in a way that matters.
+    ConfigChange(ConfigChangeAsk),
+    /// A server wants input (MCP `elicitation/create`).
+    Elicitation(ElicitationAsk),
+    /// A server wants a model's answer (MCP `sampling/createMessage`).
+    Sampling(SamplingAsk),
+    /// A server wants more OAuth scopes.
+    StepUp(StepUpAsk),
+}
+
+/// May this call run? Carries all that the prompt shows and the choices that it may offer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct CallAsk {
+    /// The client.
+    pub client: AskClient,
+    /// The server.
+    pub server: AskServer,
+    /// What is to be used.
+    pub subject: Subject,
+    /// Display title of the tool, cleaned of hidden characters.
+    pub title: String,
+    /// The name that the client used.
+    pub exposed_name: String,
+    /// Access class with its reason.
+    pub class: Classified,
+    /// The whole arguments, top-level member by member, in their order.
+    pub arguments: Vec<ShownArgument>,
+    /// Hash that the answer has to repeat (PERM-7, PERM-9).
+    pub hash: CallHash,
+    /// What the user should know before answering.
+    pub warnings: Vec<Warning>,
+    /// What changed since the tool was allowed; empty unless the definition did.
+    pub changes: Vec<FieldChange>,
+    /// The choices that may be offered, in the order of the menu.
+    pub choices: Vec<GrantChoice>,
+    /// When the client is told to call again (PERM-11); `None` once that has happened.
+    pub client_waits_until: Option<Timestamp>,
+}
+
+/// The client of a question.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct AskClient {
+    /// Which.
+    pub id: ClientId,
+    /// The name that the user gave it.
+    pub name: String,
+    /// What it says of itself (`clientInfo`), to be shown smaller.
+    pub says: Option<String>,
+    /// The program that the connection was seen from, never verified.
+    pub seen_from: Option<String>,
+    /// Its session, for clients of the stateful revisions.
+    pub session: Option<SessionId>,
+}
+
+/// The server of a question.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct AskServer {
+    /// Which.
+    pub id: ServerId,
+    /// Its generation.
+    pub generation: Generation,
+    /// Its name.
+    pub name: String,
+    /// Its description.
+    pub description: Option<String>,
+    /// Name of its locally kept icon.
+    pub icon: Option<String>,
+}
+
+/// What a call is about (PERM-18).
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
+#[serde(tag = "kind", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum Subject {
+    /// `tools/call`
+    Tool {
+        /// Name on the server.
+        name: String,
+    },
+    /// `resources/read` and `resources/subscribe`
+    Resource {
+        /// The URI.
+        uri: String,
+    },
+    /// `prompts/get`
+    Prompt {
+        /// Name on the server.
+        name: String,
+    },
+    /// `completion/complete`
+    Completion {
+        /// The prompt's name or the resource template's URI.
+        reference: String,
+    },
+}
+
+impl Subject {
+    /// The name that rules go by: the tool's or prompt's own name, the resource's URI. The kinds
+    /// share one name space on purpose of the reader, so the kind is put in front of all but tools.
+    #[must_use]
+    pub fn rule_name(&self) -> std::borrow::Cow<'_, str> {
+        match self {
+            Self::Tool { name } => name.as_str().into(),
+            Self::Resource { uri } => format!("resource:{uri}").into(),
+            Self::Prompt { name } => format!("prompt:{name}").into(),
+            Self::Completion { reference } => format!("completion:{reference}").into(),
+        }
+    }
+}
+
+/// One argument as the prompt shows it: the whole value, never cut.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct ShownArgument {
+    /// Name of the member.
+    pub name: String,
+    /// Its JSON text with secrets masked and hidden characters made visible as `⟦U+202E⟧`.
+    pub text: String,
+    /// Whether something in it was masked.
+    pub masked: bool,
+}
+
+/// Something that the user should know before answering.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(tag = "warning", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum Warning {
+    /// No call of this tool was allowed before.
+    FirstUse,
+    /// The tool's definition is not the one that was allowed.
+    DefinitionChanged,
+    /// Characters that cannot be seen were found.
+    HiddenCharacters {
+        /// Where: `title`, `description`, `name` or an argument's name.
+        place: String,
+    },
+    /// The server came by import, link or project file and was not confirmed.
+    UnconfirmedServer,
+    /// The token is used from another program than before.
+    OtherProgram {
+        /// Seen before.
+        before: String,
+    },
+}
+
+/// One choice of the prompt's menu.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct GrantChoice {
+    /// How long.
+    pub lifetime: ChoiceLifetime,
+    /// How wide.
+    pub width: ChoiceWidth,
+    /// For every client instead of this one.
+    #[serde(default)]
+    pub every_client: bool,
+    /// Only when these hold.
+    #[serde(default)]
+    pub conditions: Vec<Condition>,
+}
+
+impl GrantChoice {
+    /// This one call, once.
+    #[must_use]
+    pub fn once() -> Self {
+        Self {
+            lifetime: ChoiceLifetime::Once,
+            width: ChoiceWidth::Call,
+            every_client: false,
+            conditions: Vec::new(),
+        }
+    }
+}
+
+/// How long a choice lasts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
+#[serde(rename_all = "snake_case")]
+pub enum ChoiceLifetime {
+    /// This time only.
+    Once,
+    /// For 15 minutes.
+    QuarterHour,
+    /// Until the client's session ends; for stateless clients the same as `UntilQuit`.
+    Session,
+    /// Until Gatehouse quits.
+    UntilQuit,
+    /// Until revoked.
+    Always,
+}
+
+/// How wide a choice is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
+#[serde(rename_all = "snake_case")]
+pub enum ChoiceWidth {
+    /// This call.
+    Call,
+    /// This tool.
+    Tool,
+    /// All reads of the server.
+    Reads,
+    /// Everything of the server.
+    Server,
+    /// For a deny: everything of this client, on every server.
+    Client,
+}
+
+/// An unknown client wants access.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct ClientAsk {
+    /// What it says of itself.
+    pub says: String,
+    /// Where its answer would go, in full.
+    pub redirect_uri: String,
+    /// The program that the connection was seen from.
+    pub seen_from: Option<String>,
+}
+
+/// A settings file was changed by hand in a way that matters (PERM-16).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct ConfigChangeAsk {
+    /// File name, without its folder.
+    pub file: String,
+    /// Name of the server that the change is about.
+    pub server: String,
+    /// What changed, field by field; secrets masked.
+    pub changes: Vec<FieldChange>,
+    /// Whether the entry is new, changed or gone.
+    pub kind: ConfigChangeKind,
+}
+
+/// What happened to an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
+#[serde(rename_all = "snake_case")]
+pub enum ConfigChangeKind {
+    /// It is new.
+    Added,
+    /// It was changed.
+    Changed,
+    /// It is gone.
+    Removed,
+}
+
+/// A server wants input.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct ElicitationAsk {
+    /// The server.
+    pub server: AskServer,
+    /// What it says.
+    pub message: String,
+    /// JSON Schema of the form (form mode).
+    pub schema: Option<String>,
+    /// Address to open (URL mode), in full.
+    pub url: Option<String>,
+}
+
+/// A server wants a model's answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct SamplingAsk {
+    /// The server.
+    pub server: AskServer,
+    /// The request's params as JSON text.
+    pub request: String,
+}
+
+/// A server wants more OAuth scopes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct StepUpAsk {
+    /// The server.
+    pub server: AskServer,
+    /// The scopes that are missing.
+    pub scopes: Vec<String>,
+}
+
+/// A question that waits for its answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct PendingAsk {
+    /// Its id.
+    pub id: AskId,
+    /// When it was put.
+    pub asked_at: Timestamp,
+    /// When it turns into a deny.
+    pub expires_at: Timestamp,
+    /// The question.
+    pub ask: Ask,
+    /// Whether somebody still waits. When the client gave up or was told to call again, an answer
+    /// becomes a ticket for the next identical call (PERM-11).
+    pub waiting: bool,
+}
+
+/// What a person answers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[serde(tag = "answer", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum Answer {
+    /// Yes, as wide and as long as chosen.
+    Allow {
+        /// The choice.
+        choice: GrantChoice,
+    },
+    /// No.
+    Deny {
+        /// As wide and as long as chosen.
+        choice: GrantChoice,
+        /// What the model gets to read.
+        reason: Option<String>,
+    },
+    /// Yes to something that is not a call; elicitation and sampling carry their content.
+    Accept {
+        /// JSON text.
+        content: Option<String>,
+    },
+    /// No to something that is not a call.
+    Decline,
+    /// Neither: the question is put away.
+    Cancel,
+}
+
+/// An answer to one question; refused when the hash is not that of the question as it stands.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct AskAnswer {
+    /// Which question.
+    pub id: AskId,
+    /// For calls: the hash that was shown.
+    pub hash: Option<CallHash>,
+    /// The answer.
+    pub answer: Answer,
+}
+
+/// The ways in which a server's page says what runs without asking (PERM-3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
+#[serde(rename_all = "snake_case")]
+pub enum AutoApprove {
+    /// Nothing does.
+    Ask,
+    /// Reads do.
+    Reads,
+    /// Writes do (and reads do not).
+    Writes,
+    /// Everything does.
+    All,
+}
+
+impl AutoApprove {
+    /// Whether a class is covered.
+    #[must_use]
+    pub fn covers(self, class: AccessClass) -> bool {
+        match (self, class) {
+            (Self::Ask, _) => false,
+            (Self::All, _) | (Self::Reads, AccessClass::Read) | (Self::Writes, AccessClass::Write) => true,
+            (Self::Reads, AccessClass::Write) | (Self::Writes, AccessClass::Read) => false,
+        }
+    }
+}

@@ -1,0 +1,438 @@
+//! The one list of commands: windows, command line and tests drive the core through it and through
+//! nothing else. Routing, types and TypeScript come from this list.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use ts_rs::TS;
+
+use crate::ask::{AskAnswer, AutoApprove, GrantChoice, PendingAsk};
+use crate::client::ClientView;
+use crate::error::{ErrorCode, Problem};
+use crate::grant::{AccessClass, PolicyView};
+use crate::id::GrantId;
+use crate::record::{AuditEntry, AuditVerdict, CallFilter, CallRecord};
+use crate::secret::Secret;
+use crate::server::{ServerDraft, ServerView, TestReport};
+use crate::tool::ToolView;
+
+/// What a caller must be allowed to do (PERM-16).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Right {
+    /// Look; also whatever only narrows rights or stops things.
+    Anyone,
+    /// Widen rights, add servers, mint tokens, resume, answer questions, see whole arguments: only
+    /// Gatehouse's own windows, or under `serve` a caller with the operator key.
+    Operator,
+}
+
+/// A command with the type of its reply.
+pub trait Request: Serialize {
+    /// What it answers with.
+    type Reply: for<'de> Deserialize<'de> + Serialize;
+    /// Its name on the wire.
+    const NAME: &'static str;
+    /// What the caller must be allowed to do.
+    const RIGHT: Right;
+}
+
+macro_rules! commands {
+    ($($(#[$doc:meta])* $wire:literal $name:ident { $($(#[$fdoc:meta])* $field:ident: $type:ty),* $(,)? } -> $reply:ty, $right:ident;)*) => {
+        $(
+            $(#[$doc])*
+            #[derive(Clone, Debug, Serialize, Deserialize, TS)]
+            #[serde(rename_all = "camelCase", deny_unknown_fields)]
+            pub struct $name { $($(#[$fdoc])* pub $field: $type),* }
+
+            impl Request for $name {
+                type Reply = $reply;
+                const NAME: &'static str = $wire;
+                const RIGHT: Right = Right::$right;
+            }
+        )*
+
+        /// Any command.
+        #[derive(Clone, Debug)]
+        pub enum Command {
+            $($(#[$doc])* $name($name)),*
+        }
+
+        impl Command {
+            /// Name, argument type and reply type of every command, for the TypeScript map.
+            #[must_use]
+            pub fn signatures(config: &ts_rs::Config) -> Vec<(&'static str, String, String)> {
+                vec![$(($wire, <$name as TS>::name(config), <$reply as TS>::name(config))),*]
+            }
+
+            /// Exports the types of all commands and replies with everything that they use.
+            ///
+            /// # Errors
+            /// When a file cannot be written.
+            pub fn export_types(config: &ts_rs::Config) -> Result<(), ts_rs::ExportError> {
+                $(<$name as TS>::export_all(config)?; <$reply as ExportReply>::export_reply(config)?;)*
+                Ok(())
+            }
+
+            /// Reads a command from its name and its arguments.
+            ///
+            /// # Errors
+            /// [`ErrorCode::BadRequest`] for an unknown name or arguments of another shape.
+            pub fn parse(name: &str, args: &RawValue) -> Result<Self, Problem> {
+                let bad = |e: serde_json::Error| {
+                    Problem::new(ErrorCode::BadRequest, format!("The arguments of {name} are not right."))
+                        .why(format!("{e}."))
+                };
+                match name {
+                    $($wire => serde_json::from_str(args.get()).map(Self::$name).map_err(bad),)*
+                    other => Err(Problem::new(ErrorCode::BadRequest, format!("There is no command {other}."))),
+                }
+            }
+
+            /// Name on the wire.
+            #[must_use]
+            pub fn name(&self) -> &'static str {
+                match self { $(Self::$name(_) => $wire),* }
+            }
+
+            /// What the caller must be allowed to do.
+            #[must_use]
+            pub fn right(&self) -> Right {
+                match self { $(Self::$name(_) => Right::$right),* }
+            }
+        }
+    };
+}
+
+/// Exports a reply type; containers and primitives export what they are made of.
+pub trait ExportReply {
+    /// Writes the TypeScript of the reply.
+    ///
+    /// # Errors
+    /// When a file cannot be written.
+    fn export_reply(config: &ts_rs::Config) -> Result<(), ts_rs::ExportError>;
+}
+
+impl<T: TS + 'static> ExportReply for Vec<T> {
+    fn export_reply(config: &ts_rs::Config) -> Result<(), ts_rs::ExportError> {
+        T::export_all(config)
+    }
+}
+
+impl ExportReply for () {
+    fn export_reply(_: &ts_rs::Config) -> Result<(), ts_rs::ExportError> {
+        Ok(())
+    }
+}
+
+macro_rules! export_named {
+    ($($name:ty),* $(,)?) => {
+        $(impl ExportReply for $name {
+            fn export_reply(config: &ts_rs::Config) -> Result<(), ts_rs::ExportError> {
+                <$name as TS>::export_all(config)
+            }
+        })*
+    };
+}
+
+export_named!(
+    StatusReport,
+    ServerView,
+    TestReport,
+    PolicyView,
+    AuditVerdict,
+    MintedClient,
+    CallReply,
+    Exported
+);
+
+commands! {
+    /// What runs, what waits, what is wrong.
+    "status" Status {} -> StatusReport, Anyone;
+
+    /// All servers with their states.
+    "servers.list" ServersList {} -> Vec<ServerView>, Anyone;
+    /// Adds a server and starts it if it is to run.
+    "servers.add" ServersAdd {
+        /// The server.
+        draft: ServerDraft,
+        /// The answer to "Trust this server's read-only labels and allow reads?"
+        trust_labels: bool,
+    } -> ServerView, Operator;
+    /// Changes a server; reconnects only when the connection is another one.
+    "servers.edit" ServersEdit {
+        /// Id or name.
+        server: String,
+        /// All of its settings.
+        draft: ServerDraft,
+    } -> ServerView, Operator;
+    /// Copies a server under a new name, with an id of its own and no rights.
+    "servers.duplicate" ServersDuplicate {
+        /// Id or name.
+        server: String,
+        /// Name of the copy.
+        name: String,
+    } -> ServerView, Operator;
+    /// Connects to a draft without keeping it.
+    "servers.test" ServersTest {
+        /// The server.
+        draft: ServerDraft,
+    } -> TestReport, Operator;
+    /// Removes a server and every right that it had.
+    "servers.remove" ServersRemove {
+        /// Id or name.
+        server: String,
+    } -> (), Anyone;
+    /// Starts a server; enables a disabled one.
+    "servers.start" ServersStart {
+        /// Id or name.
+        server: String,
+    } -> (), Operator;
+    /// Stops a server.
+    "servers.stop" ServersStop {
+        /// Id or name.
+        server: String,
+        /// Also keep it from starting by itself or for a call.
+        disable: bool,
+    } -> (), Anyone;
+    /// Closes the connection and makes a new one.
+    "servers.reconnect" ServersReconnect {
+        /// Id or name.
+        server: String,
+    } -> (), Anyone;
+    /// Trusts a server's read-only labels, or ceases to.
+    "servers.trustLabels" ServersTrustLabels {
+        /// Id or name.
+        server: String,
+        /// Whether they are trusted.
+        trusted: bool,
+    } -> (), Operator;
+
+    /// All tools of all connected servers.
+    "tools.list" ToolsList {
+        /// Only of this server (id or name).
+        server: Option<String>,
+    } -> Vec<ToolView>, Anyone;
+    /// Sets the user's own access class of a tool, or clears it.
+    "tools.classify" ToolsClassify {
+        /// Id or name of the server.
+        server: String,
+        /// Name of the tool on the server.
+        tool: String,
+        /// The class; absent clears it.
+        class: Option<AccessClass>,
+    } -> (), Operator;
+    /// Calls a tool as the client that the token belongs to, with that client's rights.
+    "call" Call {
+        /// The client's token.
+        token: CallToken,
+        /// Exposed name.
+        tool: String,
+        /// Arguments as JSON text.
+        arguments: String,
+    } -> CallReply, Anyone;
+
+    /// All clients.
+    "clients.list" ClientsList {} -> Vec<ClientView>, Anyone;
+    /// Adds a client; its token is in the reply and nowhere else.
+    "clients.add" ClientsAdd {
+        /// Name for it; unique.
+        name: String,
+    } -> MintedClient, Operator;
+    /// Gives a client a new token; the old one ends.
+    "clients.rotate" ClientsRotate {
+        /// Id or name.
+        client: String,
+    } -> MintedClient, Operator;
+    /// Ends a client's access.
+    "clients.revoke" ClientsRevoke {
+        /// Id or name.
+        client: String,
+    } -> (), Anyone;
+
+    /// The questions that wait, with the whole arguments (secrets masked).
+    "approvals.list" ApprovalsList {} -> Vec<PendingAsk>, Operator;
+    /// Answers questions. All answers of one request are for questions that were shown together.
+    "approvals.answer" ApprovalsAnswer {
+        /// The answers.
+        answers: Vec<AskAnswer>,
+    } -> (), Operator;
+
+    /// All rules.
+    "policy.show" PolicyShow {} -> PolicyView, Anyone;
+    /// Sets what runs without asking on a server, for every client.
+    "policy.autoApprove" PolicyAutoApprove {
+        /// Id or name of the server.
+        server: String,
+        /// To what.
+        to: AutoApprove,
+    } -> (), Operator;
+    /// Allows a tool or more, without a question before it.
+    "policy.grant" PolicyGrant {
+        /// Id or name of the server.
+        server: String,
+        /// Tool on the server; needed for the width `tool`.
+        tool: Option<String>,
+        /// For this client (id or name); every client where absent.
+        client: Option<String>,
+        /// How long and how wide.
+        choice: GrantChoice,
+    } -> (), Operator;
+    /// Blocks a tool or more.
+    "policy.deny" PolicyDeny {
+        /// Id or name of the server; every server where absent.
+        server: Option<String>,
+        /// Tool on the server; needed for the width `tool`.
+        tool: Option<String>,
+        /// For this client (id or name); every client where absent.
+        client: Option<String>,
+        /// How long and how wide.
+        choice: GrantChoice,
+        /// What the model gets to read.
+        reason: Option<String>,
+    } -> (), Anyone;
+    /// Takes back an allow.
+    "policy.revoke" PolicyRevoke {
+        /// Which rule.
+        rule: GrantId,
+    } -> (), Anyone;
+    /// Takes back a deny.
+    "policy.unblock" PolicyUnblock {
+        /// Which rule.
+        rule: GrantId,
+    } -> (), Operator;
+
+    /// The last calls, newest first.
+    "calls.list" CallsList {
+        /// Which.
+        filter: CallFilter,
+    } -> Vec<CallRecord>, Anyone;
+
+    /// Entries of the audit, oldest first.
+    "audit.list" AuditList {
+        /// After this entry; from the first where absent.
+        #[ts(type = "number | null")]
+        after: Option<u64>,
+        /// At most so many; 1,000 where absent.
+        limit: Option<u32>,
+    } -> Vec<AuditEntry>, Anyone;
+    /// Checks the audit chain.
+    "audit.verify" AuditVerify {} -> AuditVerdict, Anyone;
+    /// The whole audit as text.
+    "audit.export" AuditExport {
+        /// In which form.
+        format: ExportFormat,
+    } -> Exported, Anyone;
+
+    /// Refuses everything until resumed; cancels what is in flight (PERM-13).
+    "pause" Pause {} -> (), Anyone;
+    /// Ends a pause.
+    "resume" Resume {} -> (), Operator;
+}
+
+/// A token inside a request: unlike [`Secret`] it is written out, since it has to reach the core.
+#[derive(Clone, Deserialize, TS)]
+#[serde(transparent)]
+#[ts(as = "String")]
+pub struct CallToken(String);
+
+impl CallToken {
+    /// Wraps a token.
+    #[must_use]
+    pub fn new(token: &Secret) -> Self {
+        Self(token.reveal().to_owned())
+    }
+
+    /// The token.
+    #[must_use]
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Serialize for CallToken {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+impl std::fmt::Debug for CallToken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(crate::secret::REDACTED)
+    }
+}
+
+/// A client with its token, which is shown this once.
+#[derive(Clone, Debug, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct MintedClient {
+    /// The client.
+    pub client: ClientView,
+    /// Its token: 256 random bits in base64url.
+    pub token: CallToken,
+    /// Address of the gateway.
+    pub endpoint: String,
+}
+
+/// What a call answered.
+#[derive(Clone, Debug, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct CallReply {
+    /// The result or the error, as JSON text, byte for byte.
+    pub body: String,
+    /// Whether `body` is a JSON-RPC error.
+    pub is_rpc_error: bool,
+    /// Whether `body` is a result with `isError`.
+    pub is_tool_error: bool,
+}
+
+/// Form of an export.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "snake_case")]
+pub enum ExportFormat {
+    /// One JSON object a line.
+    JsonLines,
+    /// Comma-separated values (RFC 4180) with a header.
+    Csv,
+}
+
+/// An export.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct Exported {
+    /// The text.
+    pub text: String,
+}
+
+/// What runs, what waits, what is wrong.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct StatusReport {
+    /// Version of Gatehouse.
+    pub version: String,
+    /// Address of the gateway.
+    pub endpoint: String,
+    /// Folder that everything is kept in.
+    pub data_dir: String,
+    /// Process id.
+    pub pid: u32,
+    /// Who answers questions: `window` or `operator`.
+    pub answered_by: String,
+    /// Where secrets are kept: `keychain`, `vault` or `memory`.
+    pub secrets: String,
+    /// Whether everything is paused.
+    pub paused: bool,
+    /// Servers that run.
+    pub running: u32,
+    /// Servers in all.
+    pub servers: u32,
+    /// Tools in the catalogue.
+    pub tools: u32,
+    /// Clients that have a token.
+    pub clients: u32,
+    /// Questions that wait.
+    pub waiting: u32,
+    /// Sequence number of the last event.
+    #[ts(type = "number")]
+    pub last_event: u64,
+    /// What is wrong, in words.
+    pub problems: Vec<Problem>,
+}

@@ -1,0 +1,81 @@
+//! Errors as people and programs get them (UI-12): what happened, why, what to do.
+
+use serde::{Deserialize, Serialize};
+use ts_rs::TS;
+
+/// What the UI and the command line switch on. A variant is added when somebody uses it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorCode {
+    /// The request itself is wrong.
+    BadRequest,
+    /// There is no such thing.
+    NotFound,
+    /// The name is taken.
+    NameTaken,
+    /// The caller may not do this here; the operator key or a window is needed.
+    NotPermitted,
+    /// The question is gone, was answered, or shows another call by now.
+    StaleAnswer,
+    /// Everything is paused.
+    Paused,
+    /// The server is not connected.
+    ServerUnavailable,
+    /// The call was refused.
+    Refused,
+    /// A settings file cannot be used as it is.
+    BadConfig,
+    /// The file was written by a newer version.
+    NewerVersion,
+    /// The data folder is in use by another Gatehouse.
+    DataFolderInUse,
+    /// The address is in use.
+    PortInUse,
+    /// No store for secrets, or it is locked.
+    SecretsUnavailable,
+    /// The disk or the database refused.
+    Storage,
+    /// Gatehouse is not running, or cannot be reached.
+    NotRunning,
+    /// It took too long.
+    TimedOut,
+    /// A fault of Gatehouse itself.
+    Internal,
+}
+
+/// One error in words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS, thiserror::Error)]
+#[serde(rename_all = "camelCase")]
+#[error("{what}{}{}", .why.as_ref().map(|w| format!(" {w}")).unwrap_or_default(), .todo.as_ref().map(|t| format!(" {t}")).unwrap_or_default())]
+pub struct Problem {
+    /// What to switch on.
+    pub code: ErrorCode,
+    /// What happened: one sentence.
+    pub what: String,
+    /// Why: one sentence.
+    pub why: Option<String>,
+    /// What to do: one sentence.
+    pub todo: Option<String>,
+}
+
+impl Problem {
+    /// An error with its first sentence.
+    #[must_use]
+    pub fn new(code: ErrorCode, what: impl Into<String>) -> Self {
+        Self { code, what: what.into(), why: None, todo: None }
+    }
+
+    /// Adds why it happened.
+    #[must_use]
+    pub fn why(mut self, why: impl Into<String>) -> Self {
+        self.why = Some(why.into());
+        self
+    }
+
+    /// Adds what to do about it.
+    #[must_use]
+    pub fn todo(mut self, todo: impl Into<String>) -> Self {
+        self.todo = Some(todo.into());
+        self
+    }
+}

@@ -1,0 +1,197 @@
+//! What happens, as one enum (EVT-1): the same for windows, tray, command line and tests.
+
+use serde::{Deserialize, Serialize};
+use ts_rs::TS;
+
+use crate::ask::PendingAsk;
+use crate::grant::Verdict;
+use crate::id::{AskId, CallId, ClientId, ServerId};
+use crate::record::CallOutcome;
+use crate::server::LogLine;
+use crate::status::{ServerStatus, StatusCause};
+use crate::time::Timestamp;
+
+/// Version of the event format.
+pub const EVENT_VERSION: u32 = 1;
+
+/// An event with its place in the order of things.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct Envelope {
+    /// [`EVENT_VERSION`]
+    pub version: u32,
+    /// Rises by one with each event since Gatehouse started; a gap means that the listener lagged
+    /// and has to read the snapshot again.
+    #[ts(type = "number")]
+    pub seq: u64,
+    /// When.
+    pub at: Timestamp,
+    /// What.
+    pub event: Event,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[serde(tag = "event", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum Event {
+    /// A server was added.
+    ServerAdded {
+        /// Which.
+        server: ServerId,
+        /// Its name.
+        name: String,
+    },
+    /// A server was removed.
+    ServerRemoved {
+        /// Which.
+        server: ServerId,
+        /// Its name.
+        name: String,
+    },
+    /// A server runs.
+    ServerStarted {
+        /// Which.
+        server: ServerId,
+    },
+    /// A server runs no longer.
+    ServerStopped {
+        /// Which.
+        server: ServerId,
+    },
+    /// A status changed.
+    StatusChanged {
+        /// Which server.
+        server: ServerId,
+        /// The new status.
+        status: ServerStatus,
+        /// Why.
+        cause: StatusCause,
+    },
+    /// The list of running servers.
+    RunningServers {
+        /// All that run now.
+        servers: Vec<ServerId>,
+    },
+    /// The catalogue of tools changed.
+    ToolsChanged {
+        /// On which server.
+        server: ServerId,
+    },
+    /// A list of prompts changed.
+    PromptsChanged {
+        /// On which server.
+        server: ServerId,
+    },
+    /// A list of resources, or one resource, changed.
+    ResourcesChanged {
+        /// On which server.
+        server: ServerId,
+        /// The one resource, where it is one.
+        uri: Option<String>,
+    },
+    /// The configuration changed.
+    ConfigChanged {
+        /// Whether a hand edit waits for confirmation.
+        unconfirmed: bool,
+        /// What is wrong with the file, if something is.
+        problem: Option<String>,
+    },
+    /// A call came in.
+    CallStarted {
+        /// Which.
+        call: CallId,
+        /// From whom.
+        client: ClientId,
+        /// To which server.
+        server: ServerId,
+        /// Which tool (name on the server).
+        tool: String,
+        /// Its input on one line, secrets masked (TOOL-11).
+        input: String,
+    },
+    /// A call made progress.
+    CallProgress {
+        /// Which.
+        call: CallId,
+        /// `progress`
+        progress: f64,
+        /// `total`
+        total: Option<f64>,
+        /// `message`
+        message: Option<String>,
+    },
+    /// A call ended.
+    CallFinished {
+        /// Which.
+        call: CallId,
+        /// What decided.
+        verdict: Verdict,
+        /// How it ended.
+        outcome: CallOutcome,
+        /// How long it took in all, waiting included, in milliseconds.
+        duration_ms: u32,
+    },
+    /// A question waits for an answer.
+    ApprovalRequested {
+        /// The question.
+        pending: PendingAsk,
+    },
+    /// A question changed: its client no longer waits, or what it shows is another thing.
+    ApprovalChanged {
+        /// The question as it now stands.
+        pending: PendingAsk,
+    },
+    /// A question was answered.
+    ApprovalResolved {
+        /// Which.
+        ask: AskId,
+        /// Whether it was allowed.
+        allowed: bool,
+    },
+    /// A question ended without an answer.
+    ApprovalExpired {
+        /// Which.
+        ask: AskId,
+    },
+    /// A server wants the user to sign in.
+    SignInNeeded {
+        /// Which.
+        server: ServerId,
+        /// Authorization server, where it is known.
+        issuer: Option<String>,
+    },
+    /// The user signed in.
+    SignInDone {
+        /// To which server.
+        server: ServerId,
+    },
+    /// A client connected.
+    ClientConnected {
+        /// Which.
+        client: ClientId,
+        /// What it says of itself.
+        says: Option<String>,
+    },
+    /// A client's session ended.
+    ClientGone {
+        /// Which.
+        client: ClientId,
+    },
+    /// A server wrote a line to its log.
+    LogLine {
+        /// Which server.
+        server: ServerId,
+        /// The line.
+        line: LogLine,
+    },
+    /// Everything was paused or resumed.
+    PauseChanged {
+        /// Whether it is paused now.
+        paused: bool,
+    },
+    /// Rights were granted, revoked or could not be verified.
+    RightsChanged {
+        /// Whether they are verified.
+        verified: bool,
+    },
+}

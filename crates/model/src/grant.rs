@@ -1,0 +1,374 @@
+//! What may run: access classes, grants, verdicts (PERM-2 to PERM-8).
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use ts_rs::TS;
+
+use crate::id::{AskId, CallHash, ClientId, Fingerprint, Generation, GrantId, ServerId, SessionId};
+use crate::time::Timestamp;
+
+/// Whether a tool only looks or also changes something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, TS)]
+#[serde(rename_all = "snake_case")]
+pub enum AccessClass {
+    /// It looks.
+    Read,
+    /// It changes or runs something, or we do not know.
+    Write,
+}
+
+/// Access class of a tool with what led to it (PERM-2).
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct Classified {
+    /// The class.
+    pub class: AccessClass,
+    /// What decided.
+    pub reason: ClassReason,
+    /// It reaches a target that its arguments name (URL, host, recipient, open world); never part
+    /// of "all reads".
+    pub reaches_outside: bool,
+}
+
+/// What decided an access class.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
+#[serde(tag = "by", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum ClassReason {
+    /// The user said so.
+    Override,
+    /// An annotation (`destructiveHint`, `readOnlyHint`).
+    Annotation {
+        /// Name of the annotation.
+        hint: String,
+    },
+    /// A word in the tool's name.
+    Name {
+        /// The word.
+        word: String,
+    },
+    /// A word in the tool's description.
+    Description {
+        /// The word.
+        word: String,
+    },
+    /// The server's read-only label, which the user trusts, and a name that agrees.
+    TrustedLabel,
+    /// Nothing said anything: it counts as `write`.
+    Default,
+}
+
+/// The sentence of a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
+#[serde(rename_all = "snake_case")]
+pub enum Effect {
+    /// Lets calls through.
+    Allow,
+    /// Refuses calls.
+    Deny,
+}
+
+/// What a rule covers (PERM-4).
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
+#[serde(tag = "width", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum Width {
+    /// Exactly one call.
+    Call {
+        /// Which one.
+        hash: CallHash,
+    },
+    /// One tool (or resource, or prompt) by its name on the server.
+    Tool {
+        /// Name as the server gives it.
+        tool: String,
+    },
+    /// Every read of the server, except what reaches outside.
+    Reads,
+    /// Every write of the server. Does not include reads.
+    Writes,
+    /// Everything of the server.
+    Everything,
+}
+
+/// Which clients a rule is for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
+#[serde(tag = "clients", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum ClientScope {
+    /// The client with this token.
+    One {
+        /// Which one.
+        client: ClientId,
+    },
+    /// Every client.
+    Every,
+}
+
+/// How long a rule lasts (PERM-4). Only `Always` is ever written to disk.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
+#[serde(tag = "lifetime", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum Lifetime {
+    /// Used up by the first call.
+    Once,
+    /// Until a moment.
+    Until {
+        /// That moment.
+        at: Timestamp,
+    },
+    /// Until the client's session or bridge ends, at the latest until Gatehouse quits.
+    Session {
+        /// Which session.
+        session: SessionId,
+    },
+    /// Until Gatehouse quits.
+    UntilQuit,
+    /// Until it is revoked.
+    Always,
+}
+
+/// The server that a rule is bound to; an edited or replaced server is another one (SRV-16).
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct ServerBinding {
+    /// Immutable id.
+    pub server: ServerId,
+    /// Generation at the time of the rule.
+    pub generation: Generation,
+}
+
+/// One rule: an allow (grant) or a deny.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct Grant {
+    /// Its id.
+    pub id: GrantId,
+    /// Allow or deny.
+    pub effect: Effect,
+    /// The server; `None` means every server and is legal for a deny only.
+    pub server: Option<ServerBinding>,
+    /// What it covers.
+    pub width: Width,
+    /// Whom it is for.
+    pub clients: ClientScope,
+    /// How long it lasts.
+    pub lifetime: Lifetime,
+    /// Conditions on the arguments; all must hold.
+    #[serde(default)]
+    pub conditions: Vec<Condition>,
+    /// Tools and definitions that existed when an allow was given; others ask (PERM-8). Keyed by
+    /// the tool's name on the server.
+    #[serde(default)]
+    pub pins: BTreeMap<String, Fingerprint>,
+    /// The program that the client was seen from when an always-grant was given (PERM-9).
+    #[serde(default)]
+    pub program: Option<String>,
+    /// When it was given.
+    pub created: Timestamp,
+    /// For a deny: what the model gets to read.
+    #[serde(default)]
+    pub reason: Option<String>,
+}
+
+/// A condition on one argument (PERM-5).
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct Condition {
+    /// JSON Pointer (RFC 6901) to the argument.
+    pub pointer: String,
+    /// What must hold for it.
+    pub test: ConditionTest,
+}
+
+/// What must hold for an argument. Everything but `Equals` and `OneOf` is about text.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
+#[serde(tag = "test", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum ConditionTest {
+    /// The same JSON value (compared in canonical form).
+    Equals {
+        /// JSON text.
+        value: String,
+    },
+    /// One of these JSON values.
+    OneOf {
+        /// JSON texts.
+        values: Vec<String>,
+    },
+    /// Text that starts so.
+    StartsWith {
+        /// The start.
+        text: String,
+    },
+    /// A path inside a folder once `..` and links are resolved.
+    Inside {
+        /// Absolute path of the folder.
+        folder: String,
+    },
+    /// A URL whose host is this one.
+    HostIs {
+        /// Host in ASCII form.
+        host: String,
+    },
+    /// Text that matches a glob.
+    Glob {
+        /// The pattern; `*` does not cross `/`.
+        pattern: String,
+    },
+}
+
+/// What is to happen with a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
+#[serde(rename_all = "snake_case")]
+pub enum Decision {
+    /// It runs.
+    Allow,
+    /// A person decides.
+    Ask,
+    /// It is refused.
+    Deny,
+}
+
+/// Decision with the rule that made it (PERM-6).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct Verdict {
+    /// Allow, ask or deny.
+    pub decision: Decision,
+    /// The rule.
+    pub rule: Rule,
+}
+
+/// The rules in the order in which they are tried (PERM-6).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(tag = "rule", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum Rule {
+    /// The enterprise policy file forbids it.
+    PolicyFile {
+        /// Reason that the file gives.
+        reason: String,
+    },
+    /// Everything is paused.
+    Paused,
+    /// The user denied it.
+    ExplicitDeny {
+        /// Which rule.
+        grant: GrantId,
+        /// What the user said, if anything.
+        reason: Option<String>,
+    },
+    /// The stored rights cannot be read or verified: everything asks.
+    RightsUnverified,
+    /// A grant would cover it, but the tool's definition is not the one it was given for.
+    ChangedDefinition {
+        /// Which grant.
+        grant: GrantId,
+    },
+    /// The user allowed this very call after the client had given up.
+    LateTicket {
+        /// The question that was answered.
+        ask: AskId,
+    },
+    /// A grant with conditions on the arguments.
+    ConditionedGrant {
+        /// Which grant.
+        grant: GrantId,
+    },
+    /// A grant for a time, a session or until Gatehouse quits.
+    TimedGrant {
+        /// Which grant.
+        grant: GrantId,
+    },
+    /// An always-grant (the auto-approve list).
+    AlwaysGrant {
+        /// Which grant.
+        grant: GrantId,
+    },
+    /// The user was asked and answered.
+    Answered {
+        /// The question.
+        ask: AskId,
+    },
+    /// The question ended without an answer: time-out, lost window, shutdown.
+    Unanswered {
+        /// The question.
+        ask: AskId,
+    },
+    /// Nothing else applies.
+    DefaultAsk,
+}
+
+/// One difference between two definitions of a tool (PERM-8).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct FieldChange {
+    /// JSON Pointer within the definition.
+    pub pointer: String,
+    /// Which sort of field it is.
+    pub concern: FieldConcern,
+    /// JSON text before; absent when the field is new.
+    pub before: Option<String>,
+    /// JSON text after; absent when the field is gone.
+    pub after: Option<String>,
+}
+
+/// What a changed field of a definition is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
+#[serde(rename_all = "snake_case")]
+pub enum FieldConcern {
+    /// What the model reads: title, description.
+    Words,
+    /// How it is called: schemas.
+    Shape,
+    /// What it claims about safety: annotations.
+    Safety,
+}
+
+/// The user's own word on one tool's access class.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct AccessOverride {
+    /// The server.
+    pub server: ServerBinding,
+    /// Name of the tool on the server.
+    pub tool: String,
+    /// The class.
+    pub class: AccessClass,
+}
+
+/// Everything that confers rights, sealed as one (PERM-16).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Rights {
+    /// Always-grants and always-denies.
+    pub rules: Vec<Grant>,
+    /// The user's access classes.
+    pub overrides: Vec<AccessOverride>,
+    /// Servers whose read-only labels the user trusts.
+    pub trusted_labels: Vec<ServerBinding>,
+}
+
+/// Rights as they are shown.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct PolicyView {
+    /// Whether the stored rights could be verified; if not, everything asks.
+    pub verified: bool,
+    /// Why not, in plain words.
+    pub problem: Option<String>,
+    /// Whether everything is paused.
+    pub paused: bool,
+    /// Every rule, also those that last only for a while, each with its sentence.
+    pub rules: Vec<RuleView>,
+    /// The user's access classes.
+    pub overrides: Vec<AccessOverride>,
+    /// Servers whose read-only labels the user trusts.
+    pub trusted_labels: Vec<ServerBinding>,
+}
+
+/// A rule and its sentence in words.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct RuleView {
+    /// The rule.
+    pub rule: Grant,
+    /// "Always allow files: write_file for Claude Code"
+    pub sentence: String,
+}

@@ -1,0 +1,35 @@
+//! The words that every part of Gatehouse shares: ids, server configuration and status, grants and
+//! verdicts, questions to a person, events, commands, error codes.
+//!
+//! Nothing here does input or output, spawns a task, reads a clock of its own accord or knows a
+//! window. What is written here is what goes over the control socket and into the web view, so a
+//! secret never has a plain field in any of these types (see [`secret::Secret`]).
+
+pub mod ask;
+pub mod client;
+pub mod command;
+pub mod error;
+pub mod event;
+pub mod grant;
+pub mod id;
+pub mod ports;
+pub mod record;
+pub mod secret;
+pub mod server;
+pub mod status;
+pub mod time;
+pub mod tool;
+
+pub use ask::{Answer, Ask, AskAnswer, CallAsk, GrantChoice, PendingAsk};
+pub use client::{ClientEntry, ClientView};
+pub use error::{ErrorCode, Problem};
+pub use event::{Envelope, Event};
+pub use grant::{AccessClass, Classified, Decision, Effect, Grant, Lifetime, Rule, Verdict, Width};
+pub use id::{AskId, CallHash, CallId, ClientId, Fingerprint, Generation, GrantId, ServerId, SessionId};
+pub use ports::{AskUser, BoxFuture, EventSink, OpenUrl};
+pub use record::{AuditEntry, AuditEvent, CallRecord};
+pub use secret::Secret;
+pub use server::{ServerConfig, Transport};
+pub use status::{ServerStatus, StatusCause};
+pub use time::{Clock, SystemClock, Timestamp};
+pub use tool::ToolView;

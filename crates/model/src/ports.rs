@@ -1,0 +1,30 @@
+//! What the inner parts need from the outside, as traits: nobody below `app` knows a window.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use crate::ask::{Answer, Ask};
+use crate::event::Event;
+
+/// A boxed future, as trait objects need it.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Puts a question to a person and waits for the answer. An implementation has a deadline of its
+/// own and answers [`Answer::Cancel`] when nobody does: a lost window, a time-out and an error are
+/// never a yes.
+pub trait AskUser: Send + Sync {
+    /// Asks. Dropping the future withdraws the question.
+    fn ask(&self, ask: Ask) -> BoxFuture<'_, Answer>;
+}
+
+/// Opens an address in the user's browser, after a check of its scheme.
+pub trait OpenUrl: Send + Sync {
+    /// Opens it; the error says why it could not.
+    fn open(&self, url: &str) -> Result<(), String>;
+}
+
+/// Takes events. Never blocks and never fails: a listener that lags re-reads the snapshot.
+pub trait EventSink: Send + Sync {
+    /// Publishes one event under the next sequence number.
+    fn emit(&self, event: Event);
+}

@@ -1,0 +1,238 @@
+//! What is written down: calls (DATA-3) and the audit (PERM-14).
+
+use serde::{Deserialize, Serialize};
+use ts_rs::TS;
+
+use crate::ask::{AutoApprove, Subject};
+use crate::grant::{AccessOverride, Grant, Verdict};
+use crate::id::{AskId, CallHash, CallId, ClientId, GrantId, ServerId};
+use crate::time::Timestamp;
+
+/// How a call ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(tag = "outcome", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum CallOutcome {
+    /// With a result.
+    Ok,
+    /// With a result that has `isError`.
+    ToolError,
+    /// With a JSON-RPC error.
+    RpcError {
+        /// Its code.
+        code: i32,
+        /// Its message.
+        message: String,
+    },
+    /// It was refused and never sent.
+    Refused,
+    /// The client was told that the user has not answered yet.
+    StillWaiting,
+    /// The client cancelled it.
+    Cancelled,
+    /// It failed on the way (time-out, lost connection).
+    Failed {
+        /// What happened.
+        message: String,
+    },
+}
+
+/// One call as it is kept.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct CallRecord {
+    /// Its id.
+    pub id: CallId,
+    /// When it came in.
+    pub at: Timestamp,
+    /// From whom.
+    pub client: ClientId,
+    /// Name of the client at that time.
+    pub client_name: String,
+    /// To which server.
+    pub server: ServerId,
+    /// Name of the server at that time.
+    pub server_name: String,
+    /// What it was about.
+    pub subject: Subject,
+    /// Name that the client used.
+    pub exposed_name: String,
+    /// What decided.
+    pub verdict: Verdict,
+    /// How it ended.
+    pub outcome: CallOutcome,
+    /// Time spent waiting for a person, in milliseconds.
+    pub waited_ms: u32,
+    /// Time in all, in milliseconds.
+    pub duration_ms: u32,
+    /// Bytes of the arguments.
+    pub bytes_in: u32,
+    /// Bytes of the result.
+    pub bytes_out: u32,
+    /// Arguments as JSON text, secrets masked, capped; absent when switched off.
+    pub arguments: Option<String>,
+    /// Result as JSON text, secrets masked, capped; absent when switched off.
+    pub result: Option<String>,
+}
+
+/// What to list of the calls.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase", default)]
+pub struct CallFilter {
+    /// Only from this client.
+    pub client: Option<ClientId>,
+    /// Only to this server.
+    pub server: Option<ServerId>,
+    /// Only where tool, arguments or result hold these words.
+    pub text: Option<String>,
+    /// Only before this moment; for reading on.
+    pub before: Option<Timestamp>,
+    /// At most so many, newest first; 100 where absent.
+    pub limit: Option<u32>,
+}
+
+/// Something that must never be lost (PERM-14).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[serde(tag = "audit", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum AuditEvent {
+    /// A person answered a question about a call.
+    Decided {
+        /// The question.
+        ask: AskId,
+        /// Exactly which call.
+        hash: CallHash,
+        /// The client.
+        client: ClientId,
+        /// The server.
+        server: ServerId,
+        /// What was asked about.
+        subject: Subject,
+        /// Whether it was allowed.
+        allowed: bool,
+        /// Reason of a deny.
+        reason: Option<String>,
+    },
+    /// A question about a call ended without an answer.
+    Lapsed {
+        /// The question.
+        ask: AskId,
+        /// Exactly which call.
+        hash: CallHash,
+    },
+    /// A rule was added.
+    Granted {
+        /// The rule.
+        rule: Box<Grant>,
+    },
+    /// A rule was revoked.
+    Revoked {
+        /// Which.
+        rule: GrantId,
+    },
+    /// What runs without asking on a server was set.
+    AutoApproveSet {
+        /// The server.
+        server: ServerId,
+        /// To what.
+        to: AutoApprove,
+    },
+    /// The user set or cleared a tool's access class.
+    ClassSet {
+        /// The override; absent class means cleared.
+        server: ServerId,
+        /// Tool on the server.
+        tool: String,
+        /// The override that now holds.
+        now: Option<AccessOverride>,
+    },
+    /// The user began or ceased to trust a server's read-only labels.
+    LabelsTrusted {
+        /// The server.
+        server: ServerId,
+        /// Whether they are trusted now.
+        trusted: bool,
+    },
+    /// A server was added, changed or removed.
+    ServerChanged {
+        /// The server.
+        server: ServerId,
+        /// Its name.
+        name: String,
+        /// What was done: `added`, `edited`, `renamed`, `removed`, `enabled`, `disabled`.
+        what: String,
+    },
+    /// A hand edit of a file was confirmed or refused.
+    HandEdit {
+        /// The file.
+        file: String,
+        /// The server.
+        server: String,
+        /// Whether it was confirmed.
+        confirmed: bool,
+    },
+    /// A client was added, revoked, or got a new token.
+    ClientChanged {
+        /// The client.
+        client: ClientId,
+        /// Its name.
+        name: String,
+        /// What was done: `added`, `rotated`, `revoked`.
+        what: String,
+    },
+    /// Sign-in to a server succeeded, failed or ended.
+    SignIn {
+        /// The server.
+        server: ServerId,
+        /// What happened: `signed_in`, `failed`, `signed_out`.
+        what: String,
+    },
+    /// Everything was paused or resumed.
+    Paused {
+        /// Whether it is paused now.
+        paused: bool,
+    },
+    /// Stored rights could not be verified.
+    RightsRejected {
+        /// Why.
+        reason: String,
+    },
+    /// Gatehouse started or stopped.
+    Lifecycle {
+        /// What: `started`, `stopped`.
+        what: String,
+    },
+}
+
+/// One entry of the audit chain.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct AuditEntry {
+    /// 1 for the first entry.
+    #[ts(type = "number")]
+    pub seq: u64,
+    /// When.
+    pub at: Timestamp,
+    /// What.
+    pub event: AuditEvent,
+    /// SHA-256 over the entry before this one and this entry, lower-case hexadecimal.
+    pub hash: String,
+}
+
+/// What a check of the audit found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(tag = "result", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum AuditVerdict {
+    /// The chain is whole and its head carries our seal.
+    Whole {
+        /// Entries.
+        #[ts(type = "number")]
+        entries: u64,
+    },
+    /// The chain is broken.
+    Broken {
+        /// First entry that does not fit.
+        #[ts(type = "number")]
+        seq: u64,
+        /// Why.
+        reason: String,
+    },
+}

@@ -1,0 +1,42 @@
+//! Text that must not be seen: tokens, keys, passphrases.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize, Serializer};
+use ts_rs::TS;
+
+/// A secret text. `Debug` and `Serialize` write a placeholder; the text itself comes out only
+/// through [`Secret::reveal`], whose every use is a place to look at in a review.
+#[derive(Clone, PartialEq, Eq, Deserialize, TS)]
+#[serde(transparent)]
+#[ts(as = "String")]
+pub struct Secret(String);
+
+/// What stands in the place of a secret wherever it would be shown.
+pub const REDACTED: &str = "••••••";
+
+impl Secret {
+    /// Wraps a secret text.
+    #[must_use]
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The text itself.
+    #[must_use]
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(REDACTED)
+    }
+}
+
+impl Serialize for Secret {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(REDACTED)
+    }
+}

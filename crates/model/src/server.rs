@@ -1,0 +1,274 @@
+//! What a server is: the configuration of one upstream MCP server.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use ts_rs::TS;
+
+use crate::id::{Generation, ServerId};
+use crate::time::Timestamp;
+
+/// One configured upstream server (SRV-1, SRV-3, SRV-16).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct ServerConfig {
+    /// Immutable id.
+    pub id: ServerId,
+    /// Counts identity-bearing edits.
+    pub generation: Generation,
+    /// Unique display name, also the prefix of exposed tool names.
+    pub name: String,
+    /// How it is reached.
+    pub transport: Transport,
+    /// Whether it may run at all.
+    pub enabled: bool,
+    /// Whether it starts by itself with Gatehouse.
+    pub autostart: bool,
+    /// Everything that does not touch the connection.
+    pub look: Look,
+    /// How long things may take.
+    pub limits: Limits,
+    /// How the entry came to be; an unconfirmed one is offered no always-grants.
+    pub origin: Origin,
+}
+
+/// What only people see; editing it never reconnects and needs no confirmation.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Look {
+    /// One sentence on what the server is for.
+    pub description: Option<String>,
+    /// Name of a locally kept icon.
+    pub icon: Option<String>,
+    /// Group that the card is shown in.
+    pub group: Option<String>,
+}
+
+/// How an upstream server is reached (SRV-1).
+///
+/// Values of `env` and `headers` may hold `${secret:NAME}` and `${env:NAME}`; they are resolved
+/// only when the connection is made, and a secret only for the server and field it was bound to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(tag = "type", rename_all = "camelCase")]
+pub enum Transport {
+    /// A child process that speaks JSON-RPC, one message a line, over its standard streams.
+    #[serde(rename_all = "camelCase")]
+    Stdio {
+        /// Program to run, looked up in the user's login-shell PATH.
+        command: String,
+        /// Its arguments.
+        #[serde(default)]
+        args: Vec<String>,
+        /// Environment beyond what every server gets.
+        #[serde(default)]
+        env: BTreeMap<String, String>,
+        /// Working folder; the user's home where absent.
+        #[serde(default)]
+        cwd: Option<String>,
+    },
+    /// Streamable HTTP.
+    #[serde(rename_all = "camelCase")]
+    Http {
+        /// Endpoint address.
+        url: String,
+        /// Static headers.
+        #[serde(default)]
+        headers: BTreeMap<String, String>,
+    },
+    /// The HTTP+SSE transport of revision 2024-11-05.
+    #[serde(rename_all = "camelCase")]
+    Sse {
+        /// Address of the event stream.
+        url: String,
+        /// Static headers.
+        #[serde(default)]
+        headers: BTreeMap<String, String>,
+    },
+    /// WebSocket with the subprotocol `mcp`.
+    #[serde(rename_all = "camelCase")]
+    Ws {
+        /// `ws:` or `wss:` address.
+        url: String,
+        /// Static headers of the opening request.
+        #[serde(default)]
+        headers: BTreeMap<String, String>,
+    },
+    /// A server inside Gatehouse itself (SRV-17).
+    #[serde(rename_all = "camelCase")]
+    Builtin {
+        /// Which one, with its settings.
+        builtin: Builtin,
+    },
+}
+
+impl Transport {
+    /// The word that files and people use for this transport.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Stdio { .. } => "stdio",
+            Self::Http { .. } => "http",
+            Self::Sse { .. } => "sse",
+            Self::Ws { .. } => "ws",
+            Self::Builtin { .. } => "builtin",
+        }
+    }
+}
+
+/// The built-in servers (SRV-17).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(tag = "kind", rename_all = "camelCase")]
+pub enum Builtin {
+    /// The time in any zone.
+    Time,
+    /// A small memory with search.
+    Notes,
+    /// One folder that the user picked.
+    Files {
+        /// Absolute path of the folder; nothing outside it is ever touched.
+        folder: String,
+    },
+}
+
+/// How long things may take for one server (SRV-7, SRV-8).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Limits {
+    /// Connecting, in seconds.
+    pub connect_secs: u32,
+    /// One tool call without progress, in seconds; `None` means no limit. Progress resets it.
+    pub call_secs: Option<u32>,
+    /// One tool call in all, in seconds, whatever progress it makes.
+    pub call_cap_secs: u32,
+    /// Time between health checks, in seconds; 0 switches them off.
+    pub health_every_secs: u32,
+    /// How long a health check may take, in seconds.
+    pub health_timeout_secs: u32,
+    /// Failed checks in a row after which the connection is given up.
+    pub health_failures: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connect_secs: 30,
+            call_secs: Some(300),
+            call_cap_secs: 3600,
+            health_every_secs: 30,
+            health_timeout_secs: 5,
+            health_failures: 3,
+        }
+    }
+}
+
+impl Limits {
+    /// Limit for connecting.
+    #[must_use]
+    pub fn connect(&self) -> Duration {
+        Duration::from_secs(u64::from(self.connect_secs.max(1)))
+    }
+
+    /// Limit for a silent call, if there is one.
+    #[must_use]
+    pub fn call(&self) -> Option<Duration> {
+        self.call_secs.map(|secs| Duration::from_secs(u64::from(secs.max(1))))
+    }
+
+    /// Limit for a call in all.
+    #[must_use]
+    pub fn call_cap(&self) -> Duration {
+        Duration::from_secs(u64::from(self.call_cap_secs.max(1)))
+    }
+}
+
+/// How an entry came to be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub enum Origin {
+    /// Entered or confirmed by the user.
+    #[default]
+    User,
+    /// Taken over from another app's settings.
+    Import,
+    /// From a `gatehouse://` link.
+    Link,
+    /// From a project's `.mcp.json`.
+    Project,
+}
+
+/// What a person (or a command) supplies to add or edit a server; the rest is Gatehouse's.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct ServerDraft {
+    /// Unique display name.
+    pub name: String,
+    /// How it is reached.
+    pub transport: Transport,
+    /// Whether it may run at all.
+    #[serde(default = "yes")]
+    pub enabled: bool,
+    /// Whether it starts by itself with Gatehouse.
+    #[serde(default = "yes")]
+    pub autostart: bool,
+    /// What only people see.
+    #[serde(default)]
+    pub look: Look,
+    /// How long things may take.
+    #[serde(default)]
+    pub limits: Limits,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// One server as the UI and the command line see it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct ServerView {
+    /// Its configuration; secret references stay references.
+    pub config: ServerConfig,
+    /// Its state.
+    pub status: crate::status::ServerStatus,
+    /// What it offers, counted.
+    pub counts: Counts,
+    /// Whether the user trusts its read-only labels (PERM-2).
+    pub trusted_labels: bool,
+    /// What may run without asking: the always-grants of this server, in words (PERM-3).
+    pub auto_approve: Vec<String>,
+    /// Last lines of its standard error or log, oldest first.
+    pub log_tail: Vec<LogLine>,
+}
+
+/// How many of each a server offers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct Counts {
+    /// Tools.
+    pub tools: u32,
+    /// Resources.
+    pub resources: u32,
+    /// Prompts.
+    pub prompts: u32,
+}
+
+/// One line of a server's log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct LogLine {
+    /// When it was read.
+    pub at: Timestamp,
+    /// The line, without its end.
+    pub text: String,
+}
+
+/// What **Test connection** found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct TestReport {
+    /// How the server names itself.
+    pub server: crate::status::ServerInfo,
+    /// Names of its tools, in its order.
+    pub tools: Vec<String>,
+}

@@ -1,0 +1,35 @@
+//! Tools as people and policies see them.
+
+use serde::{Deserialize, Serialize};
+use ts_rs::TS;
+
+use crate::grant::Classified;
+use crate::id::{Fingerprint, Generation, ServerId};
+
+/// One tool of the catalogue.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolView {
+    /// Name that clients use: `^[a-zA-Z0-9_-]{1,64}$`, unique, stable (TOOL-2).
+    pub exposed_name: String,
+    /// The server.
+    pub server: ServerId,
+    /// The server's generation.
+    pub generation: Generation,
+    /// The server's name.
+    pub server_name: String,
+    /// Name on the server.
+    pub name: String,
+    /// Title, cleaned (TOOL-4).
+    pub title: Option<String>,
+    /// Description, cleaned (TOOL-4).
+    pub description: Option<String>,
+    /// Input schema as JSON text, byte for byte as the server gave it.
+    pub input_schema: String,
+    /// Access class with its reason.
+    pub class: Classified,
+    /// Fingerprint of the definition.
+    pub fingerprint: Fingerprint,
+    /// Hidden characters in names, keys, enum, const or default values: where.
+    pub flags: Vec<String>,
+}
