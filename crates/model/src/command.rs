@@ -156,6 +156,9 @@ commands! {
         draft: ServerDraft,
         /// The answer to "Trust this server's read-only labels and allow reads?"
         trust_labels: bool,
+        /// Secrets that the draft refers to as `${secret:NAME}`.
+        #[serde(default)]
+        secrets: Vec<FieldSecret>,
     } -> ServerView, Operator;
     /// Changes a server; reconnects only when the connection is another one.
     "servers.edit" ServersEdit {
@@ -163,6 +166,9 @@ commands! {
         server: String,
         /// All of its settings.
         draft: ServerDraft,
+        /// Secrets that are new or have a new value; those not named here stay as they are.
+        #[serde(default)]
+        secrets: Vec<FieldSecret>,
     } -> ServerView, Operator;
     /// Copies a server under a new name, with an id of its own and no rights.
     "servers.duplicate" ServersDuplicate {
@@ -175,6 +181,9 @@ commands! {
     "servers.test" ServersTest {
         /// The server.
         draft: ServerDraft,
+        /// Secrets that the draft refers to; forgotten when the test is over.
+        #[serde(default)]
+        secrets: Vec<FieldSecret>,
     } -> TestReport, Operator;
     /// Removes a server and every right that it had.
     "servers.remove" ServersRemove {
@@ -358,6 +367,16 @@ impl std::fmt::Debug for CallToken {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(crate::secret::REDACTED)
     }
+}
+
+/// A secret for one field of one server, on its way into the store of secrets.
+#[derive(Clone, Debug, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct FieldSecret {
+    /// The field that it may serve and no other: `env/NAME` or `headers/NAME`.
+    pub field: String,
+    /// The secret itself.
+    pub value: CallToken,
 }
 
 /// A client with its token, which is shown this once.
