@@ -1,1 +1,7 @@
-//! Shared helpers of the integration tests.
+//! What the integration tests share: a real Gatehouse, real clients, a person, raw bytes.
+
+pub mod client;
+pub mod gatehouse;
+pub mod http;
+pub mod lines;
+pub mod places;

@@ -1,0 +1,180 @@
+//! AI clients that we did not write: the MCP SDKs for TypeScript and Python, driven over a line
+//! protocol (`tests/js/client.mjs`, `tests/py/client.py`).
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
+
+use crate::lines::Lines;
+use crate::places;
+
+/// Which SDK.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sdk {
+    /// `@modelcontextprotocol/client` from npm.
+    TypeScript,
+    /// `mcp` from PyPI.
+    Python,
+}
+
+/// A connected client.
+#[derive(Debug)]
+pub struct Client {
+    lines: Lines,
+    early: Vec<Value>,
+    calls: u32,
+}
+
+/// What a call came to.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Answer {
+    /// A result, `isError` or not.
+    Result(Value),
+    /// An error, as the SDK tells it.
+    Error(Value),
+}
+
+impl Answer {
+    /// All text blocks of the result in one string; the message of an error.
+    #[must_use]
+    pub fn text(&self) -> String {
+        match self {
+            Self::Result(result) => result["content"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(|block| block["text"].as_str())
+                .collect::<Vec<_>>()
+                .join("\n"),
+            Self::Error(error) => error["message"].as_str().unwrap_or_default().to_owned(),
+        }
+    }
+
+    /// Whether it is a result without `isError`.
+    #[must_use]
+    pub fn is_ok(&self) -> bool {
+        matches!(self, Self::Result(result) if result["isError"] != json!(true))
+    }
+
+    /// Whether it is a result with `isError`.
+    #[must_use]
+    pub fn is_tool_error(&self) -> bool {
+        matches!(self, Self::Result(result) if result["isError"] == json!(true))
+    }
+}
+
+impl Client {
+    /// Starts the SDK's process and connects.
+    ///
+    /// # Errors
+    /// When the process cannot be started or the connection is refused.
+    pub fn connect(sdk: Sdk, revision: &str, endpoint: &str, token: Option<&str>) -> Result<Self> {
+        let mut client = Self::spawn(sdk)?;
+        let command =
+            json!({"op": "connect", "url": endpoint, "token": token, "revision": revision}).to_string();
+        client.lines.say(&command)?;
+        match client.answer("connect")? {
+            Answer::Result(found) if found["protocol"] == json!(revision) => Ok(client),
+            Answer::Result(found) => bail!("connected, but with {found}"),
+            Answer::Error(error) => bail!("connecting failed: {error}"),
+        }
+    }
+
+    fn spawn(sdk: Sdk) -> Result<Self> {
+        let mut command = match sdk {
+            Sdk::TypeScript => {
+                let mut command = Command::new("node");
+                command.arg(places::tests_dir().join("js/client.mjs"));
+                command
+            }
+            Sdk::Python => {
+                let mut command = Command::new(places::python()?);
+                command.arg(places::tests_dir().join("py/client.py"));
+                command
+            }
+        };
+        let lines = Lines::start(&format!("the {sdk:?} client"), &mut command)?;
+        Ok(Self { lines, early: Vec::new(), calls: 0 })
+    }
+
+    /// Names of all tools.
+    ///
+    /// # Errors
+    /// When the list cannot be had.
+    pub fn tools(&mut self) -> Result<Vec<Value>> {
+        self.lines.say(r#"{"op":"list"}"#)?;
+        match self.answer("list")? {
+            Answer::Result(result) => result["tools"].as_array().cloned().context("no tools member"),
+            Answer::Error(error) => bail!("tools/list failed: {error}"),
+        }
+    }
+
+    /// Starts a call and returns its id for [`Client::finish`].
+    ///
+    /// # Errors
+    /// When the client has ended.
+    pub fn begin(&mut self, name: &str, arguments: &Value) -> Result<String> {
+        self.calls += 1;
+        let id = format!("call-{}", self.calls);
+        let command = json!({"op": "call", "id": id, "name": name, "arguments": arguments, "progress": true});
+        self.lines.say(&command.to_string())?;
+        Ok(id)
+    }
+
+    /// Waits for the end of a call.
+    ///
+    /// # Errors
+    /// When it does not end in time.
+    pub fn finish(&mut self, id: &str) -> Result<Answer> {
+        self.answer(id)
+    }
+
+    /// Calls and waits.
+    ///
+    /// # Errors
+    /// As [`Client::begin`] and [`Client::finish`].
+    pub fn call(&mut self, name: &str, arguments: &Value) -> Result<Answer> {
+        let id = self.begin(name, arguments)?;
+        self.finish(&id)
+    }
+
+    /// Cancels a call from the client's side.
+    ///
+    /// # Errors
+    /// When the client has ended.
+    pub fn cancel(&mut self, id: &str) -> Result<()> {
+        self.lines.say(&json!({"op": "cancel", "id": id}).to_string())
+    }
+
+    fn answer(&mut self, id: &str) -> Result<Answer> {
+        let wanted = |message: &Value| message["id"] == json!(id);
+        let message = match self.early.iter().position(wanted) {
+            Some(at) => self.early.swap_remove(at),
+            None => loop {
+                let message: Value = serde_json::from_str(&self.lines.next()?)?;
+                if wanted(&message) {
+                    break message;
+                }
+                self.early.push(message);
+            },
+        };
+        Ok(match message.get("result") {
+            Some(result) => Answer::Result(result.clone()),
+            None => Answer::Error(message["error"].clone()),
+        })
+    }
+
+    /// Progress notifications that came for a call so far.
+    #[must_use]
+    pub fn progress_of(&self, id: &str) -> Vec<Value> {
+        self.early.iter().filter(|message| message["progress"] == json!(id)).cloned().collect()
+    }
+}
+
+/// Path of a server from npm, by package name.
+#[must_use]
+pub fn npm_server(package: &str) -> PathBuf {
+    places::tests_dir().join("js/node_modules/@modelcontextprotocol").join(package).join("dist/index.js")
+}

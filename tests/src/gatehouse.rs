@@ -1,0 +1,278 @@
+//! A real Gatehouse: `gatehousectl serve` in a folder of its own, and the person in front of it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::lines::Lines;
+use crate::places;
+
+/// A running `gatehousectl serve`.
+#[derive(Debug)]
+pub struct Gatehouse {
+    home: TempDir,
+    serve: Option<Lines>,
+    /// Address of the gateway.
+    pub endpoint: String,
+}
+
+const PASSPHRASE: &str = "correct horse battery staple";
+
+impl Gatehouse {
+    /// Starts on an empty data folder, with a vault for its secrets.
+    ///
+    /// # Errors
+    /// When it does not get ready.
+    pub fn start() -> Result<Self> {
+        Self::start_with(|_| Ok(()))
+    }
+
+    /// Starts after the data folder was prepared.
+    ///
+    /// # Errors
+    /// When it does not get ready.
+    pub fn start_with(prepare: impl FnOnce(&Path) -> Result<()>) -> Result<Self> {
+        let home = tempfile::Builder::new().prefix("gatehouse-test-").tempdir()?;
+        fs::create_dir(home.path().join("data"))?;
+        prepare(&home.path().join("data"))?;
+        let mut gatehouse = Self { home, serve: None, endpoint: String::new() };
+        gatehouse.launch()?;
+        Ok(gatehouse)
+    }
+
+    /// Starts again after [`Gatehouse::stop`] or [`Gatehouse::kill`].
+    ///
+    /// # Errors
+    /// When it does not get ready.
+    pub fn launch(&mut self) -> Result<()> {
+        fs::write(self.passphrase_file(), PASSPHRASE)?;
+        let mut serve = Lines::start("gatehousectl serve", &mut self.serve_command(&[])?)?;
+        let ready: Value = serde_json::from_str(&serve.next()?).context("the ready line is not JSON")?;
+        self.endpoint = ready["endpoint"].as_str().context("no endpoint in the ready line")?.to_owned();
+        self.serve = Some(serve);
+        Ok(())
+    }
+
+    /// The command that starts `serve` here: the vault's passphrase comes in on descriptor 4, the
+    /// operator key goes out on descriptor 3.
+    ///
+    /// # Errors
+    /// When `gatehousectl` is not built.
+    pub fn serve_command(&self, more: &[&str]) -> Result<Command> {
+        let mut command = Command::new("sh");
+        command
+            .arg("-c")
+            .arg(r#"exec 3>"$KEY" 4<"$PASS"; exec "$0" serve --data-dir "$DATA" --secrets vault --operator-key-fd 3 --vault-passphrase-fd 4 "$@""#)
+            .arg(places::program("gatehousectl")?)
+            .args(more)
+            .env("KEY", self.key_file())
+            .env("PASS", self.passphrase_file())
+            .env("DATA", self.data_dir())
+            .stderr(fs::OpenOptions::new().create(true).append(true).open(self.stderr_file())?);
+        Ok(command)
+    }
+
+    /// Its data folder.
+    #[must_use]
+    pub fn data_dir(&self) -> PathBuf {
+        self.home.path().join("data")
+    }
+
+    /// A folder beside the data folder for files of the test.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn folder(&self, name: &str) -> Result<PathBuf> {
+        let folder = self.home.path().join(name);
+        fs::create_dir_all(&folder)?;
+        Ok(folder.canonicalize()?)
+    }
+
+    /// What it wrote to standard error so far.
+    #[must_use]
+    pub fn stderr(&self) -> String {
+        fs::read_to_string(self.stderr_file()).unwrap_or_default()
+    }
+
+    fn key_file(&self) -> PathBuf {
+        self.home.path().join("operator-key")
+    }
+
+    fn passphrase_file(&self) -> PathBuf {
+        self.home.path().join("passphrase")
+    }
+
+    fn stderr_file(&self) -> PathBuf {
+        self.home.path().join("stderr.log")
+    }
+
+    /// Process id of `serve`.
+    ///
+    /// # Errors
+    /// When it is not running.
+    pub fn pid(&self) -> Result<u32> {
+        Ok(self.serve.as_ref().context("not running")?.pid())
+    }
+
+    /// The operator key of this run.
+    ///
+    /// # Errors
+    /// When it was not written.
+    pub fn operator_key(&self) -> Result<String> {
+        Ok(fs::read_to_string(self.key_file())?.trim().to_owned())
+    }
+
+    /// Stops it as a user would, with SIGTERM.
+    ///
+    /// # Errors
+    /// When it does not stop, or not cleanly.
+    pub fn stop(&mut self) -> Result<()> {
+        let mut serve = self.serve.take().context("not running")?;
+        serve.signal("TERM")?;
+        let status = serve.wait()?;
+        if status.success() { Ok(()) } else { bail!("serve ended with {status}: {}", self.stderr()) }
+    }
+
+    /// Kills it with SIGKILL.
+    ///
+    /// # Errors
+    /// When it was not running.
+    pub fn kill(&mut self) -> Result<()> {
+        let mut serve = self.serve.take().context("not running")?;
+        serve.signal("KILL")?;
+        serve.wait()?;
+        Ok(())
+    }
+
+    /// Runs a `gatehousectl` command with the operator's key.
+    ///
+    /// # Errors
+    /// When it cannot be run.
+    pub fn operator(&self, words: &[&str]) -> Result<Output> {
+        self.ctl(words, true)
+    }
+
+    /// Runs a `gatehousectl` command as any program of the same user could.
+    ///
+    /// # Errors
+    /// When it cannot be run.
+    pub fn anyone(&self, words: &[&str]) -> Result<Output> {
+        self.ctl(words, false)
+    }
+
+    fn ctl(&self, words: &[&str], operator: bool) -> Result<Output> {
+        Ok(self.ctl_command(words, operator)?.stdin(Stdio::null()).output()?)
+    }
+
+    fn ctl_command(&self, words: &[&str], operator: bool) -> Result<Command> {
+        let mut command = Command::new("sh");
+        let script = if operator {
+            r#"exec 3<"$KEY"; exec "$0" --data-dir "$DATA" --operator-key-fd 3 "$@""#
+        } else {
+            r#"exec setsid "$0" --data-dir "$DATA" "$@""#
+        };
+        command
+            .arg("-c")
+            .arg(script)
+            .arg(places::program("gatehousectl")?)
+            .args(words)
+            .env("KEY", self.key_file())
+            .env("DATA", self.data_dir());
+        Ok(command)
+    }
+
+    /// Runs an operator's command that has to succeed, and reads its JSON.
+    ///
+    /// # Errors
+    /// When it fails or prints something else.
+    pub fn ask(&self, words: &[&str]) -> Result<Value> {
+        let mut all = vec!["--json"];
+        all.extend_from_slice(words);
+        let output = self.operator(&all)?;
+        if !output.status.success() {
+            bail!(
+                "gatehousectl {words:?} failed: {}{}",
+                String::from_utf8_lossy(&output.stderr),
+                String::from_utf8_lossy(&output.stdout)
+            );
+        }
+        let text = String::from_utf8(output.stdout)?;
+        if text.trim().is_empty() {
+            return Ok(Value::Null);
+        }
+        serde_json::from_str(&text).with_context(|| format!("gatehousectl {words:?} printed {text}"))
+    }
+
+    /// Adds a client and returns its token.
+    ///
+    /// # Errors
+    /// When it cannot be added.
+    pub fn add_client(&self, name: &str) -> Result<String> {
+        let minted = self.ask(&["clients", "add", name])?;
+        Ok(minted["token"].as_str().context("no token")?.to_owned())
+    }
+
+    /// Waits until a server has a status.
+    ///
+    /// # Errors
+    /// When it does not come to that in time.
+    pub fn await_status(&self, server: &str, state: &str) -> Result<Value> {
+        let deadline = std::time::Instant::now() + crate::lines::PATIENCE;
+        loop {
+            let servers = self.ask(&["servers", "list"])?;
+            let found = servers
+                .as_array()
+                .into_iter()
+                .flatten()
+                .find(|entry| entry["config"]["name"] == server)
+                .cloned()
+                .unwrap_or(Value::Null);
+            if found["status"]["state"] == state {
+                return Ok(found);
+            }
+            if std::time::Instant::now() > deadline {
+                bail!("{server} did not become {state}: {found:#}\n{}", self.stderr());
+            }
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+    }
+
+    /// The person in front of the terminal: `gatehousectl approvals watch`.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn person(&self) -> Result<Person> {
+        let mut command = self.ctl_command(&["--json", "approvals", "watch"], true)?;
+        Ok(Person { watch: Lines::start("approvals watch", &mut command)? })
+    }
+}
+
+/// Somebody who watches the questions and answers them.
+#[derive(Debug)]
+pub struct Person {
+    watch: Lines,
+}
+
+impl Person {
+    /// The next question about a call.
+    ///
+    /// # Errors
+    /// When none comes.
+    pub fn question(&mut self) -> Result<Value> {
+        let line = self.watch.until(|line| line.contains(r#""ask":"#))?;
+        Ok(serde_json::from_str(&line)?)
+    }
+
+    /// Answers a question in the words of `approvals watch`.
+    ///
+    /// # Errors
+    /// When the watch has ended.
+    pub fn answer(&mut self, question: &Value, words: &str) -> Result<()> {
+        let id = question["id"].as_str().context("no id in the question")?;
+        self.watch.say(&format!("{id} {words}"))
+    }
+}

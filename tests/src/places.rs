@@ -1,0 +1,46 @@
+//! Where things lie: our own programs, scripts, the Python that has the packages.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+
+/// The folder of this workspace member.
+#[must_use]
+pub fn tests_dir() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// A program of this workspace, as the running test was built beside it.
+///
+/// # Errors
+/// When it was not built.
+pub fn program(name: &str) -> Result<PathBuf> {
+    let mut folder = std::env::current_exe()?;
+    folder.pop();
+    if folder.ends_with("deps") {
+        folder.pop();
+    }
+    let path = folder.join(name);
+    if path.exists() {
+        Ok(path)
+    } else {
+        bail!("{name} is not built; `cargo build --workspace` builds it")
+    }
+}
+
+/// The Python interpreter with the packages of `tests/py/requirements.txt`.
+///
+/// # Errors
+/// When `cargo xtask setup` has not been run.
+pub fn python() -> Result<PathBuf> {
+    let cache = match std::env::var_os("GATEHOUSE_CACHE") {
+        Some(folder) => PathBuf::from(folder),
+        None => match (std::env::var_os("XDG_CACHE_HOME"), std::env::var_os("HOME")) {
+            (Some(folder), _) if !folder.is_empty() => PathBuf::from(folder),
+            (_, Some(home)) => PathBuf::from(home).join(".cache"),
+            _ => bail!("neither GATEHOUSE_CACHE, XDG_CACHE_HOME nor HOME is set"),
+        },
+    };
+    let python = cache.join("gatehouse-build/venv/bin/python");
+    if python.exists() { Ok(python) } else { bail!("no test packages for Python; run `cargo xtask setup`") }
+}
