@@ -1,0 +1,74 @@
+//! Opens addresses in the user's browser. Only `https`, and `http` on this computer; always as one
+//! argument of one program, never through a shell.
+
+use gatehouse_model::{ErrorCode, OpenUrl, Problem};
+use url::{Host, Url};
+
+/// Hands addresses to the desktop.
+pub(crate) struct Browser;
+
+impl OpenUrl for Browser {
+    fn open(&self, url: &str) -> Result<(), String> {
+        open_link(url).map_err(|problem| problem.to_string())
+    }
+}
+
+/// Opens an address after a check of its scheme.
+pub(crate) fn open_link(address: &str) -> Result<(), Problem> {
+    let url = permitted(address).ok_or_else(|| {
+        Problem::new(ErrorCode::Refused, "This link was not opened.")
+            .why("Gatehouse opens only https addresses, and http ones on this computer.")
+    })?;
+    open::that_detached(url.as_str()).map_err(|error| {
+        Problem::new(ErrorCode::Internal, "The browser could not be opened.")
+            .why(format!("{error}."))
+            .todo("Copy the address and open it yourself.")
+    })
+}
+
+/// The address in its normal form, if it may be opened.
+fn permitted(address: &str) -> Option<Url> {
+    let url = Url::parse(address).ok()?;
+    let plain = url.username().is_empty() && url.password().is_none();
+    let here = match url.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(ip)) => ip.is_loopback(),
+        Some(Host::Ipv6(ip)) => ip.is_loopback(),
+        None => false,
+    };
+    let safe = match url.scheme() {
+        "https" => url.host().is_some(),
+        "http" => here,
+        _ => false,
+    };
+    (plain && safe).then_some(url)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_secure_addresses_and_this_computer() {
+        let table = [
+            ("https://example.org/a?b=c#d", true),
+            ("HTTPS://example.org", true),
+            ("http://127.0.0.1:4242/callback", true),
+            ("http://[::1]:4242/", true),
+            ("http://localhost/", true),
+            ("http://example.org/", false),
+            ("http://localhost.example.org/", false),
+            ("https://user:pass@example.org/", false),
+            ("https://example.org@evil.example/", false),
+            ("file:///etc/passwd", false),
+            ("javascript:alert(1)", false),
+            ("data:text/html,hi", false),
+            ("gatehouse://add", false),
+            ("--help", false),
+            ("", false),
+        ];
+        for (address, expected) in table {
+            assert_eq!(permitted(address).is_some(), expected, "{address}");
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! The shell around the core: one window, its few commands, links and preferences. It translates and
+//! decides nothing; whatever a window may do is in `capabilities/`, and what a command does is in the
+//! core. It must never hand a secret to a window.
+#![cfg_attr(not(debug_assertions), windows_subsystem = "windows")]
+
+mod commands;
+mod environment;
+mod links;
+mod preferences;
+mod window;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    if let Some(code) = environment::restart_if_steered() {
+        return code;
+    }
+    match window::run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("Gatehouse could not start: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
