@@ -10,6 +10,7 @@ use crate::time::Timestamp;
 /// A question to a person.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 #[serde(tag = "ask", rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[allow(clippy::large_enum_variant, reason = "calls are nearly all of them, and few wait at a time")]
 pub enum Ask {
     /// May this call run?
     Call(CallAsk),
