@@ -1,17 +1,8 @@
 //! Opens addresses in the user's browser. Only `https`, and `http` on this computer; always as one
 //! argument of one program, never through a shell.
 
-use gatehouse_model::{ErrorCode, OpenUrl, Problem};
+use gatehouse_model::{ErrorCode, Problem};
 use url::{Host, Url};
-
-/// Hands addresses to the desktop.
-pub(crate) struct Browser;
-
-impl OpenUrl for Browser {
-    fn open(&self, url: &str) -> Result<(), String> {
-        open_link(url).map_err(|problem| problem.to_string())
-    }
-}
 
 /// Opens an address after a check of its scheme.
 pub(crate) fn open_link(address: &str) -> Result<(), Problem> {
