@@ -54,6 +54,8 @@ pub enum ClassReason {
     },
     /// The server's read-only label, which the user trusts, and a name that agrees.
     TrustedLabel,
+    /// It is a resource, a prompt or a completion: always `read` (PERM-18).
+    NotATool,
     /// Nothing said anything: it counts as `write`.
     Default,
 }
