@@ -1,0 +1,93 @@
+//! One exact call as a hash (PERM-7).
+//!
+//! An approval is worth something for this hash alone. Every part goes in with its length in front,
+//! so that no two different calls can be written the same way.
+
+use gatehouse_model::id::{CallHash, ClientId, Fingerprint, Generation, ServerId};
+use sha2::{Digest, Sha256};
+
+/// Everything that an approval is for.
+#[derive(Clone, Copy, Debug)]
+pub struct ExactCall<'a> {
+    /// Who calls.
+    pub client: &'a ClientId,
+    /// The server.
+    pub server: &'a ServerId,
+    /// The server's generation.
+    pub generation: Generation,
+    /// What is used: `Subject::rule_name`.
+    pub subject: &'a str,
+    /// Definition of the tool; `None` for what is not a tool.
+    pub fingerprint: Option<&'a Fingerprint>,
+    /// The argument bytes as they will be sent.
+    pub arguments: &'a str,
+}
+
+/// Hash of one exact call.
+#[must_use]
+pub fn call_hash(call: &ExactCall<'_>) -> CallHash {
+    let mut hash = Sha256::new();
+    hash.update(b"gatehouse call 1\n");
+    part(&mut hash, call.client.as_str());
+    part(&mut hash, call.server.as_str());
+    hash.update(call.generation.0.to_be_bytes());
+    part(&mut hash, call.subject);
+    match call.fingerprint {
+        None => hash.update([0]),
+        Some(fingerprint) => {
+            hash.update([1]);
+            part(&mut hash, fingerprint.as_str());
+        }
+    }
+    part(&mut hash, call.arguments);
+    CallHash::new(hex::encode(hash.finalize()))
+}
+
+fn part(hash: &mut Sha256, text: &str) {
+    hash.update((text.len() as u64).to_be_bytes());
+    hash.update(text.as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hash(parts: (&str, &str, u32, &str), fingerprint: Option<&str>, arguments: &str) -> CallHash {
+        let fingerprint = fingerprint.map(Fingerprint::from);
+        call_hash(&ExactCall {
+            client: &parts.0.into(),
+            server: &parts.1.into(),
+            generation: Generation(parts.2),
+            subject: parts.3,
+            fingerprint: fingerprint.as_ref(),
+            arguments,
+        })
+    }
+
+    #[test]
+    fn the_same_call_has_the_same_hash() {
+        let once = hash(("c", "s", 1, "t"), Some("f"), "{}");
+        assert_eq!(once, hash(("c", "s", 1, "t"), Some("f"), "{}"));
+        assert_eq!(once.as_str().len(), 64);
+        assert!(once.as_str().bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b)));
+    }
+
+    #[test]
+    fn any_difference_is_another_call() {
+        let all = [
+            hash(("c", "s", 1, "t"), Some("f"), "{}"),
+            hash(("d", "s", 1, "t"), Some("f"), "{}"),
+            hash(("c", "r", 1, "t"), Some("f"), "{}"),
+            hash(("c", "s", 2, "t"), Some("f"), "{}"),
+            hash(("c", "s", 1, "u"), Some("f"), "{}"),
+            hash(("c", "s", 1, "t"), Some("g"), "{}"),
+            hash(("c", "s", 1, "t"), None, "{}"),
+            hash(("c", "s", 1, "t"), Some(""), "{}"),
+            hash(("c", "s", 1, "t"), Some("f"), "{ }"),
+            hash(("cs", "", 1, "t"), Some("f"), "{}"),
+            hash(("", "cs", 1, "t"), Some("f"), "{}"),
+        ];
+        let distinct: std::collections::HashSet<_> = all.iter().collect();
+        assert_eq!(distinct.len(), all.len());
+    }
+}

@@ -1,0 +1,519 @@
+//! Strict reading of JSON on the permission path (PERM-7).
+//!
+//! Two parsers that disagree about a text are how a call that was approved becomes another call, so
+//! this reader refuses everything that parsers are known to disagree about: duplicate keys at any
+//! depth, lone surrogates, extreme depth, and whatever is not JSON to the letter. Numbers keep their
+//! text; they are never turned into a machine number here.
+
+use std::fmt::Write as _;
+
+/// How deep arrays and objects may be nested.
+pub const MAX_DEPTH: usize = 128;
+
+/// Objects up to this size are checked for duplicate keys without sorting.
+const SMALL_OBJECT: usize = 16;
+
+/// A JSON value as it was written: members in their order, numbers as text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Json {
+    /// `null`
+    Null,
+    /// `true` or `false`
+    Bool(bool),
+    /// A number, by its text.
+    Number(Box<str>),
+    /// Text, unescaped.
+    String(Box<str>),
+    /// Values in their order.
+    Array(Vec<Json>),
+    /// Members in their order; no key occurs twice.
+    Object(Vec<(Box<str>, Json)>),
+}
+
+/// Why a text is not taken.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum JsonDefect {
+    /// It is not JSON.
+    #[error("not valid JSON at byte {offset}")]
+    Malformed {
+        /// Where, in bytes from the start.
+        offset: usize,
+    },
+    /// A key occurs twice in one object, so readers may disagree about its value.
+    #[error("the key {pointer:?} occurs twice")]
+    DuplicateKey {
+        /// JSON Pointer to the key.
+        pointer: String,
+    },
+    /// An escape names half of a surrogate pair, which is no character.
+    #[error("a lone surrogate in the text at {pointer:?}")]
+    LoneSurrogate {
+        /// JSON Pointer to the text, or to the object when a key is meant.
+        pointer: String,
+    },
+    /// It is nested deeper than [`MAX_DEPTH`].
+    #[error("nested more than {MAX_DEPTH} levels deep")]
+    TooDeep,
+}
+
+impl JsonDefect {
+    /// The same defect, seen from one level further out.
+    fn inside(self, segment: &str) -> Self {
+        let lift = |pointer: String| {
+            let mut longer = String::with_capacity(pointer.len() + segment.len() + 1);
+            push_segment(&mut longer, segment);
+            longer.push_str(&pointer);
+            longer
+        };
+        match self {
+            Self::DuplicateKey { pointer } => Self::DuplicateKey { pointer: lift(pointer) },
+            Self::LoneSurrogate { pointer } => Self::LoneSurrogate { pointer: lift(pointer) },
+            other @ (Self::Malformed { .. } | Self::TooDeep) => other,
+        }
+    }
+}
+
+/// Reads one JSON text, whole.
+pub fn read(text: &str) -> Result<Json, JsonDefect> {
+    let mut reader = Reader { text, at: 0, depth: 0 };
+    reader.skip_space();
+    let value = reader.value()?;
+    reader.skip_space();
+    if reader.at < text.len() { Err(reader.malformed()) } else { Ok(value) }
+}
+
+impl Json {
+    /// The value at a JSON Pointer (RFC 6901); `None` also for a pointer that is none.
+    #[must_use]
+    pub fn pointer(&self, pointer: &str) -> Option<&Json> {
+        if pointer.is_empty() {
+            return Some(self);
+        }
+        let mut here = self;
+        for segment in pointer.strip_prefix('/')?.split('/') {
+            here = match here {
+                Self::Object(members) => {
+                    if segment.contains('~') {
+                        let name = unescape_segment(segment)?;
+                        member(members, &name)?
+                    } else {
+                        member(members, segment)?
+                    }
+                }
+                Self::Array(items) => items.get(array_index(segment)?)?,
+                Self::Null | Self::Bool(_) | Self::Number(_) | Self::String(_) => return None,
+            };
+        }
+        Some(here)
+    }
+
+    /// A member of an object by its name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Json> {
+        match self {
+            Self::Object(members) => member(members, name),
+            Self::Null | Self::Bool(_) | Self::Number(_) | Self::String(_) | Self::Array(_) => None,
+        }
+    }
+
+    /// The text, if it is one.
+    #[must_use]
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            Self::String(text) => Some(text),
+            Self::Null | Self::Bool(_) | Self::Number(_) | Self::Array(_) | Self::Object(_) => None,
+        }
+    }
+
+    /// The one text for this value: keys sorted, no white space, one way to escape, numbers as
+    /// written. Two values are the same exactly when their canonical forms are.
+    #[must_use]
+    pub fn canonical(&self) -> String {
+        let mut out = String::new();
+        self.write_canonical(&mut out);
+        out
+    }
+
+    /// The value as compact JSON text in its own order.
+    #[must_use]
+    pub fn compact(&self) -> String {
+        let mut out = String::new();
+        self.write_compact(&mut out);
+        out
+    }
+
+    fn write_canonical(&self, out: &mut String) {
+        match self {
+            Self::Object(members) => {
+                let mut sorted: Vec<&(Box<str>, Json)> = members.iter().collect();
+                sorted.sort_by(|a, b| a.0.cmp(&b.0));
+                out.push('{');
+                for (index, (name, value)) in sorted.into_iter().enumerate() {
+                    if index > 0 {
+                        out.push(',');
+                    }
+                    write_string(out, name);
+                    out.push(':');
+                    value.write_canonical(out);
+                }
+                out.push('}');
+            }
+            Self::Array(items) => {
+                out.push('[');
+                for (index, item) in items.iter().enumerate() {
+                    if index > 0 {
+                        out.push(',');
+                    }
+                    item.write_canonical(out);
+                }
+                out.push(']');
+            }
+            Self::Null | Self::Bool(_) | Self::Number(_) | Self::String(_) => self.write_compact(out),
+        }
+    }
+
+    pub(crate) fn write_compact(&self, out: &mut String) {
+        match self {
+            Self::Null => out.push_str("null"),
+            Self::Bool(true) => out.push_str("true"),
+            Self::Bool(false) => out.push_str("false"),
+            Self::Number(text) => out.push_str(text),
+            Self::String(text) => write_string(out, text),
+            Self::Array(items) => {
+                out.push('[');
+                for (index, item) in items.iter().enumerate() {
+                    if index > 0 {
+                        out.push(',');
+                    }
+                    item.write_compact(out);
+                }
+                out.push(']');
+            }
+            Self::Object(members) => {
+                out.push('{');
+                for (index, (name, value)) in members.iter().enumerate() {
+                    if index > 0 {
+                        out.push(',');
+                    }
+                    write_string(out, name);
+                    out.push(':');
+                    value.write_compact(out);
+                }
+                out.push('}');
+            }
+        }
+    }
+}
+
+/// Appends one segment to a JSON Pointer.
+pub(crate) fn push_segment(pointer: &mut String, segment: &str) {
+    pointer.push('/');
+    for c in segment.chars() {
+        match c {
+            '~' => pointer.push_str("~0"),
+            '/' => pointer.push_str("~1"),
+            other => pointer.push(other),
+        }
+    }
+}
+
+/// Appends a text as a JSON string, in the one way that the canonical form knows.
+pub(crate) fn write_string(out: &mut String, text: &str) {
+    out.push('"');
+    for c in text.chars() {
+        write_char(out, c);
+    }
+    out.push('"');
+}
+
+/// Appends one character as it stands inside a JSON string.
+pub(crate) fn write_char(out: &mut String, c: char) {
+    match c {
+        '"' => out.push_str("\\\""),
+        '\\' => out.push_str("\\\\"),
+        '\n' => out.push_str("\\n"),
+        '\r' => out.push_str("\\r"),
+        '\t' => out.push_str("\\t"),
+        '\u{8}' => out.push_str("\\b"),
+        '\u{c}' => out.push_str("\\f"),
+        c if c < ' ' => {
+            // Writing to a `String` cannot fail.
+            write!(out, "\\u{:04x}", u32::from(c)).unwrap_or_default();
+        }
+        c => out.push(c),
+    }
+}
+
+fn member<'a>(members: &'a [(Box<str>, Json)], name: &str) -> Option<&'a Json> {
+    members.iter().find(|(key, _)| &**key == name).map(|(_, value)| value)
+}
+
+fn unescape_segment(segment: &str) -> Option<String> {
+    let mut out = String::with_capacity(segment.len());
+    let mut chars = segment.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '~' => match chars.next()? {
+                '0' => out.push('~'),
+                '1' => out.push('/'),
+                _ => return None,
+            },
+            other => out.push(other),
+        }
+    }
+    Some(out)
+}
+
+fn array_index(segment: &str) -> Option<usize> {
+    let digits = !segment.is_empty() && segment.bytes().all(|b| b.is_ascii_digit());
+    let leading_zero = segment.len() > 1 && segment.starts_with('0');
+    if digits && !leading_zero { segment.parse().ok() } else { None }
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+    depth: usize,
+}
+
+impl Reader<'_> {
+    fn malformed(&self) -> JsonDefect {
+        JsonDefect::Malformed { offset: self.at }
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    fn skip_space(&mut self) {
+        while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.peek() {
+            self.at += 1;
+        }
+    }
+
+    fn take(&mut self, wanted: u8) -> bool {
+        let found = self.peek() == Some(wanted);
+        if found {
+            self.at += 1;
+        }
+        found
+    }
+
+    fn expect(&mut self, wanted: u8) -> Result<(), JsonDefect> {
+        if self.take(wanted) { Ok(()) } else { Err(self.malformed()) }
+    }
+
+    fn word(&mut self, word: &str, value: Json) -> Result<Json, JsonDefect> {
+        if self.text.as_bytes()[self.at..].starts_with(word.as_bytes()) {
+            self.at += word.len();
+            Ok(value)
+        } else {
+            Err(self.malformed())
+        }
+    }
+
+    fn value(&mut self) -> Result<Json, JsonDefect> {
+        match self.peek() {
+            Some(b'{') => self.nested(Self::object),
+            Some(b'[') => self.nested(Self::array),
+            Some(b'"') => self.string().map(Json::String),
+            Some(b'-' | b'0'..=b'9') => self.number(),
+            Some(b't') => self.word("true", Json::Bool(true)),
+            Some(b'f') => self.word("false", Json::Bool(false)),
+            Some(b'n') => self.word("null", Json::Null),
+            _ => Err(self.malformed()),
+        }
+    }
+
+    fn nested(&mut self, inner: fn(&mut Self) -> Result<Json, JsonDefect>) -> Result<Json, JsonDefect> {
+        if self.depth == MAX_DEPTH {
+            return Err(JsonDefect::TooDeep);
+        }
+        self.depth += 1;
+        self.at += 1;
+        self.skip_space();
+        let value = inner(self)?;
+        self.depth -= 1;
+        Ok(value)
+    }
+
+    fn array(&mut self) -> Result<Json, JsonDefect> {
+        let mut items = Vec::new();
+        if self.take(b']') {
+            return Ok(Json::Array(items));
+        }
+        loop {
+            self.skip_space();
+            let item = self.value().map_err(|defect| defect.inside(&items.len().to_string()))?;
+            items.push(item);
+            self.skip_space();
+            if self.take(b']') {
+                return Ok(Json::Array(items));
+            }
+            self.expect(b',')?;
+        }
+    }
+
+    fn object(&mut self) -> Result<Json, JsonDefect> {
+        let mut members: Vec<(Box<str>, Json)> = Vec::new();
+        if self.take(b'}') {
+            return Ok(Json::Object(members));
+        }
+        loop {
+            self.skip_space();
+            if self.peek() != Some(b'"') {
+                return Err(self.malformed());
+            }
+            let name = self.string()?;
+            if members.len() < SMALL_OBJECT && members.iter().any(|(known, _)| *known == name) {
+                return Err(duplicate(&name));
+            }
+            self.skip_space();
+            self.expect(b':')?;
+            self.skip_space();
+            let value = self.value().map_err(|defect| defect.inside(&name))?;
+            members.push((name, value));
+            self.skip_space();
+            if self.take(b'}') {
+                break;
+            }
+            self.expect(b',')?;
+        }
+        if members.len() > SMALL_OBJECT {
+            let mut names: Vec<&str> = members.iter().map(|(name, _)| &**name).collect();
+            names.sort_unstable();
+            if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+                return Err(duplicate(pair[0]));
+            }
+        }
+        Ok(Json::Object(members))
+    }
+
+    fn number(&mut self) -> Result<Json, JsonDefect> {
+        let start = self.at;
+        self.take(b'-');
+        if !self.take(b'0') {
+            self.digits()?;
+        }
+        if self.take(b'.') {
+            self.digits()?;
+        }
+        if let Some(b'e' | b'E') = self.peek() {
+            self.at += 1;
+            if let Some(b'+' | b'-') = self.peek() {
+                self.at += 1;
+            }
+            self.digits()?;
+        }
+        Ok(Json::Number(self.text[start..self.at].into()))
+    }
+
+    fn digits(&mut self) -> Result<(), JsonDefect> {
+        let start = self.at;
+        while let Some(b'0'..=b'9') = self.peek() {
+            self.at += 1;
+        }
+        if self.at == start { Err(self.malformed()) } else { Ok(()) }
+    }
+
+    fn string(&mut self) -> Result<Box<str>, JsonDefect> {
+        self.at += 1;
+        let start = self.at;
+        loop {
+            match self.peek() {
+                Some(b'"') => {
+                    let text = &self.text[start..self.at];
+                    self.at += 1;
+                    return Ok(text.into());
+                }
+                Some(b'\\') => break,
+                Some(0x20..) => self.at += 1,
+                Some(_) | None => return Err(self.malformed()),
+            }
+        }
+        let mut out = String::from(&self.text[start..self.at]);
+        loop {
+            let run = self.at;
+            while let Some(b) = self.peek() {
+                if b == b'"' || b == b'\\' || b < 0x20 {
+                    break;
+                }
+                self.at += 1;
+            }
+            out.push_str(&self.text[run..self.at]);
+            match self.peek() {
+                Some(b'"') => {
+                    self.at += 1;
+                    return Ok(out.into());
+                }
+                Some(b'\\') => {
+                    self.at += 1;
+                    out.push(self.escape()?);
+                }
+                _ => return Err(self.malformed()),
+            }
+        }
+    }
+
+    fn escape(&mut self) -> Result<char, JsonDefect> {
+        let Some(letter) = self.peek() else { return Err(self.malformed()) };
+        let plain = match letter {
+            b'"' => '"',
+            b'\\' => '\\',
+            b'/' => '/',
+            b'b' => '\u{8}',
+            b'f' => '\u{c}',
+            b'n' => '\n',
+            b'r' => '\r',
+            b't' => '\t',
+            b'u' => {
+                self.at += 1;
+                return self.unicode();
+            }
+            _ => return Err(self.malformed()),
+        };
+        self.at += 1;
+        Ok(plain)
+    }
+
+    fn unicode(&mut self) -> Result<char, JsonDefect> {
+        let lone = || JsonDefect::LoneSurrogate { pointer: String::new() };
+        let first = self.hex4()?;
+        let code = match first {
+            0xD800..=0xDBFF => {
+                if !(self.take(b'\\') && self.take(b'u')) {
+                    return Err(lone());
+                }
+                let second = self.hex4()?;
+                if !(0xDC00..=0xDFFF).contains(&second) {
+                    return Err(lone());
+                }
+                0x10000 + ((first - 0xD800) << 10) + (second - 0xDC00)
+            }
+            0xDC00..=0xDFFF => return Err(lone()),
+            other => other,
+        };
+        char::from_u32(code).ok_or_else(lone)
+    }
+
+    fn hex4(&mut self) -> Result<u32, JsonDefect> {
+        let mut code = 0;
+        for _ in 0..4 {
+            let digit = match self.peek() {
+                Some(b @ b'0'..=b'9') => b - b'0',
+                Some(b @ b'a'..=b'f') => b - b'a' + 10,
+                Some(b @ b'A'..=b'F') => b - b'A' + 10,
+                _ => return Err(self.malformed()),
+            };
+            code = code * 16 + u32::from(digit);
+            self.at += 1;
+        }
+        Ok(code)
+    }
+}
+
+fn duplicate(name: &str) -> JsonDefect {
+    let mut pointer = String::new();
+    push_segment(&mut pointer, name);
+    JsonDefect::DuplicateKey { pointer }
+}
