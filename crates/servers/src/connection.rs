@@ -1,0 +1,277 @@
+//! One live connection to one upstream server: handshake, raw requests, and how it ended.
+//!
+//! There is one wire per server with two users. rmcp drives lifecycle and version negotiation over
+//! it and answers what the server asks; Gatehouse's own requests go past rmcp as raw bytes under
+//! ids of their own. Nothing here retries a request, decides on a permission, or renders params
+//! and results again.
+
+pub(crate) mod close;
+mod calls;
+mod envelope;
+pub(crate) mod error;
+mod foreign;
+mod http;
+mod lifecycle;
+mod limit;
+mod listen;
+mod references;
+mod router;
+mod stdio;
+mod wire;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use gatehouse_auth::TokenSource;
+use gatehouse_model::server::LogLine;
+use gatehouse_model::status::ServerInfo;
+use gatehouse_model::{Clock, ServerConfig, Transport};
+use gatehouse_store::SecretStore;
+use serde_json::value::RawValue;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+pub(crate) use self::close::CloseReason;
+pub(crate) use self::error::{ConnectError, RequestError};
+pub(crate) use self::limit::CallLimit;
+use crate::environment::UserEnvironment;
+use crate::guard::ChildRun;
+use crate::outgoing::{OutgoingParams, ProgressSink, Reply};
+
+/// What every connection needs from outside; one per `ServerManager`.
+pub(crate) struct ConnectDeps {
+    /// Where `${secret:NAME}` is looked up.
+    pub(crate) secrets: Arc<dyn SecretStore>,
+    /// Where bearer tokens come from.
+    pub(crate) tokens: Arc<dyn TokenSource>,
+    /// Time for log lines.
+    pub(crate) clock: Arc<dyn Clock>,
+    /// Folder under which `logs/` is.
+    pub(crate) data_dir: PathBuf,
+    /// The children of this run of Gatehouse, and their guard.
+    pub(crate) run: Arc<ChildRun>,
+    /// What the user's login shell knows.
+    pub(crate) environment: UserEnvironment,
+    /// Everything that a connection has running.
+    pub(crate) tasks: TaskTracker,
+}
+
+impl ConnectDeps {
+    /// Puts them together. Without a guard program children are still stopped on a clean end, but
+    /// not when Gatehouse is killed.
+    pub(crate) fn new(
+        secrets: Arc<dyn SecretStore>,
+        tokens: Arc<dyn TokenSource>,
+        clock: Arc<dyn Clock>,
+        data_dir: PathBuf,
+        guard_program: Option<PathBuf>,
+    ) -> Self {
+        Self {
+            secrets,
+            tokens,
+            clock,
+            data_dir,
+            run: Arc::new(ChildRun::new(guard_program)),
+            environment: UserEnvironment::default(),
+            tasks: TaskTracker::new(),
+        }
+    }
+
+    /// Waits until every connection has ended and lets the guard go. Close the connections first.
+    pub(crate) async fn shutdown(&self) {
+        self.tasks.close();
+        self.tasks.wait().await;
+        self.run.shutdown().await;
+    }
+}
+
+/// What to connect to, and how.
+#[derive(Clone)]
+pub(crate) struct ConnectSpec {
+    /// The server.
+    pub(crate) config: Arc<ServerConfig>,
+    /// What is needed from outside.
+    pub(crate) deps: Arc<ConnectDeps>,
+    /// The lifecycle that worked before, if one did.
+    pub(crate) lifecycle: LifecycleHint,
+}
+
+/// Which lifecycle to begin with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum LifecycleHint {
+    /// Find out: `server/discover`, else `initialize`.
+    #[default]
+    Auto,
+    /// `initialize` worked before.
+    Initialize,
+    /// `server/discover` worked before.
+    Discover,
+}
+
+/// The two families of revisions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Era {
+    /// 2025-11-25 and older: `initialize`, sessions, `ping`.
+    Stateful,
+    /// 2026-07-28: each request stands for itself.
+    Stateless,
+}
+
+/// What the handshake found out.
+#[derive(Clone, Debug)]
+pub(crate) struct Handshake {
+    /// Negotiated revision.
+    pub(crate) protocol: String,
+    /// Its family.
+    pub(crate) era: Era,
+    /// How the server names itself.
+    pub(crate) info: ServerInfo,
+    /// Its capabilities, as it wrote them.
+    pub(crate) capabilities: Box<RawValue>,
+    /// What to begin with next time.
+    pub(crate) lifecycle: LifecycleHint,
+}
+
+/// What a server says by itself. Changes are never lost (they coalesce); log lines may be, when
+/// nobody takes them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Inbound {
+    /// `notifications/tools/list_changed`
+    ToolsChanged,
+    /// `notifications/prompts/list_changed`
+    PromptsChanged,
+    /// `notifications/resources/list_changed`
+    ResourcesChanged,
+    /// `notifications/resources/updated`
+    ResourceUpdated {
+        /// Which resource.
+        uri: String,
+    },
+    /// `notifications/message`, in one line.
+    Log {
+        /// The line.
+        line: LogLine,
+    },
+    /// A line of standard error, or something on standard output that is not protocol.
+    Stderr(LogLine),
+}
+
+/// One request on its way.
+pub(crate) struct Outgoing<'a> {
+    /// Method.
+    pub(crate) method: &'a str,
+    /// Params.
+    pub(crate) params: OutgoingParams,
+    /// Where progress goes. A progress token is sent only with one.
+    pub(crate) progress: Option<ProgressSink>,
+    /// How long it may take.
+    pub(crate) limit: CallLimit,
+    /// Cancels it, here and upstream, as dropping the future does.
+    pub(crate) cancel: CancellationToken,
+}
+
+impl<'a> Outgoing<'a> {
+    /// A request without progress that only its limit ends.
+    pub(crate) fn plain(method: &'a str, params: OutgoingParams, limit: CallLimit) -> Self {
+        Self { method, params, progress: None, limit, cancel: CancellationToken::new() }
+    }
+}
+
+/// A live connection. Cheap to clone; when the last clone goes, the connection ends.
+#[derive(Clone)]
+pub(crate) struct Connection(Arc<Live>);
+
+struct Live {
+    handshake: Handshake,
+    link: Link,
+    /// Keeps rmcp's side running: it ends with this.
+    _service: lifecycle::Service,
+}
+
+enum Link {
+    Stdio(Arc<stdio::StdioLink>),
+    Http(Arc<http::HttpLink>),
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        match &self.link {
+            Link::Stdio(link) => link.closing().ask(),
+            Link::Http(link) => link.closing().ask(),
+        }
+    }
+}
+
+/// Connects and shakes hands, within the server's limit for connecting.
+///
+/// # Errors
+/// Says what failed and of which kind. Nothing is left running then.
+pub(crate) async fn connect(
+    spec: &ConnectSpec,
+    inbound: mpsc::Sender<Inbound>,
+    cancel: &CancellationToken,
+) -> Result<Connection, ConnectError> {
+    let attempt = async {
+        match &spec.config.transport {
+            Transport::Stdio { .. } => stdio::connect(spec, inbound, cancel).await,
+            Transport::Http { .. } => http::connect(spec, inbound, cancel).await,
+            other @ (Transport::Sse { .. } | Transport::Ws { .. } | Transport::Builtin { .. }) => {
+                Err(ConnectError::Unsupported { kind: other.kind() })
+            }
+        }
+    };
+    tokio::select! {
+        biased;
+        () = cancel.cancelled() => Err(ConnectError::Cancelled),
+        done = attempt => done,
+    }
+}
+
+impl Connection {
+    /// What the handshake found out.
+    pub(crate) fn handshake(&self) -> &Handshake {
+        &self.0.handshake
+    }
+
+    /// Sends a request and waits for its answer, within its limit.
+    ///
+    /// # Errors
+    /// When there is no answer; an error that the server answers is a [`Reply`].
+    pub(crate) async fn request(&self, outgoing: Outgoing<'_>) -> Result<Reply, RequestError> {
+        match &self.0.link {
+            Link::Stdio(link) => link.request(outgoing).await,
+            Link::Http(link) => link.request(outgoing).await,
+        }
+    }
+
+    /// Sends a notification.
+    ///
+    /// # Errors
+    /// When it could not be sent.
+    pub(crate) async fn notify(&self, method: &str, params: OutgoingParams) -> Result<(), RequestError> {
+        match &self.0.link {
+            Link::Stdio(link) => link.notify(method, &params).await,
+            Link::Http(link) => link.notify(method, &params).await,
+        }
+    }
+
+    /// Waits until the connection has ended, and says how. May be awaited any number of times.
+    pub(crate) async fn closed(&self) -> CloseReason {
+        self.closing().reason().await
+    }
+
+    /// Ends the connection and waits until nothing of it is left: no task, no process.
+    pub(crate) async fn close(&self) {
+        let closing = self.closing();
+        closing.ask();
+        closing.gone().await;
+    }
+
+    fn closing(&self) -> &close::Closing {
+        match &self.0.link {
+            Link::Stdio(link) => link.closing(),
+            Link::Http(link) => link.closing(),
+        }
+    }
+}

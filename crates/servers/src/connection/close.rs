@@ -1,0 +1,186 @@
+//! How a connection ends, and who gets to know. Told once; everybody may ask.
+
+use std::fmt;
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+/// What ended a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum CloseCause {
+    /// Gatehouse closed it.
+    Asked,
+    /// The process ended with this exit code.
+    Exited(i32),
+    /// The process was ended by this signal.
+    Signalled(i32),
+    /// The process closed its output but went on running.
+    OutputClosed,
+    /// What the process prints is not the protocol; the first such line.
+    NotProtocol(String),
+    /// A message was longer than Gatehouse takes.
+    TooLong(usize),
+    /// The stream broke.
+    Broken(String),
+    /// The server no longer knows the session.
+    SessionGone,
+}
+
+/// What ended a connection, with the last words of the process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CloseReason {
+    /// What ended it.
+    pub(crate) cause: CloseCause,
+    /// Last lines of standard error, oldest first.
+    pub(crate) last_lines: Arc<[String]>,
+}
+
+impl CloseReason {
+    /// A reason without last words.
+    pub(crate) fn new(cause: CloseCause) -> Self {
+        Self { cause, last_lines: Arc::from([]) }
+    }
+
+    /// Whether Gatehouse closed it.
+    pub(crate) fn was_asked(&self) -> bool {
+        self.cause == CloseCause::Asked
+    }
+}
+
+impl fmt::Display for CloseReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.cause {
+            CloseCause::Asked => f.write_str("Gatehouse closed the connection.")?,
+            CloseCause::Exited(code) => write!(f, "The server's process ended with exit code {code}.")?,
+            CloseCause::Signalled(signal) => {
+                write!(f, "The server's process was ended by signal {signal} ({}).", signal_name(*signal))?;
+            }
+            CloseCause::OutputClosed => f.write_str("The server closed its standard output.")?,
+            CloseCause::NotProtocol(line) => write!(
+                f,
+                "The server prints something other than the protocol on its standard output, beginning with: {line}"
+            )?,
+            CloseCause::TooLong(limit) => {
+                write!(f, "The server sent a message of more than {} MiB.", limit / (1024 * 1024))?;
+            }
+            CloseCause::Broken(why) => write!(f, "The connection broke: {why}.")?,
+            CloseCause::SessionGone => f.write_str("The server no longer knows the session.")?,
+        }
+        if !self.last_lines.is_empty() {
+            f.write_str(" Its last words were: ")?;
+            for (index, line) in self.last_lines.iter().enumerate() {
+                if index > 0 {
+                    f.write_str(" | ")?;
+                }
+                f.write_str(line)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn signal_name(signal: i32) -> &'static str {
+    match signal {
+        1 => "hang-up",
+        2 => "interrupt",
+        4 => "illegal instruction",
+        6 => "abort",
+        8 => "arithmetic error",
+        9 => "kill",
+        11 => "memory fault",
+        13 => "broken pipe",
+        15 => "terminate",
+        _ => "unnamed",
+    }
+}
+
+/// The end of a connection: asked for, known, done.
+pub(crate) struct Closing {
+    asked: CancellationToken,
+    known: watch::Sender<Option<CloseReason>>,
+    gone: CancellationToken,
+}
+
+impl Default for Closing {
+    fn default() -> Self {
+        Self { asked: CancellationToken::new(), known: watch::Sender::new(None), gone: CancellationToken::new() }
+    }
+}
+
+impl Closing {
+    /// Asks for the end.
+    pub(crate) fn ask(&self) {
+        self.asked.cancel();
+    }
+
+    /// Waits until somebody asks for the end.
+    pub(crate) async fn asked(&self) {
+        self.asked.cancelled().await;
+    }
+
+    /// Says why it ended. Only the first reason counts.
+    pub(crate) fn tell(&self, reason: CloseReason) {
+        self.known.send_if_modified(|known| {
+            let first = known.is_none();
+            if first {
+                *known = Some(reason);
+            }
+            first
+        });
+    }
+
+    /// The reason, if it has ended.
+    pub(crate) fn known(&self) -> Option<CloseReason> {
+        self.known.borrow().clone()
+    }
+
+    /// Waits for the reason.
+    pub(crate) async fn reason(&self) -> CloseReason {
+        let mut known = self.known.subscribe();
+        match known.wait_for(Option::is_some).await {
+            Ok(reason) => reason.clone().unwrap_or_else(|| CloseReason::new(CloseCause::Asked)),
+            Err(_) => CloseReason::new(CloseCause::Asked),
+        }
+    }
+
+    /// Says that nothing is left of the connection.
+    pub(crate) fn done(&self) {
+        self.gone.cancel();
+    }
+
+    /// Waits until nothing is left of the connection.
+    pub(crate) async fn gone(&self) {
+        self.gone.cancelled().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_read_as_sentences() {
+        let reason = CloseReason {
+            cause: CloseCause::Exited(3),
+            last_lines: Arc::from(["cannot open database".to_owned(), "giving up".to_owned()]),
+        };
+        assert_eq!(
+            reason.to_string(),
+            "The server's process ended with exit code 3. Its last words were: cannot open database | giving up"
+        );
+        assert_eq!(
+            CloseReason::new(CloseCause::Signalled(9)).to_string(),
+            "The server's process was ended by signal 9 (kill)."
+        );
+    }
+
+    #[tokio::test]
+    async fn the_first_reason_counts_and_everybody_gets_it() {
+        let closing = Closing::default();
+        closing.tell(CloseReason::new(CloseCause::Exited(1)));
+        closing.tell(CloseReason::new(CloseCause::Asked));
+        assert_eq!(closing.reason().await.cause, CloseCause::Exited(1));
+        assert_eq!(closing.reason().await.cause, CloseCause::Exited(1));
+    }
+}

@@ -1,0 +1,273 @@
+//! What can go wrong while connecting and while asking, in plain words, and of which class it is.
+
+use std::time::Duration;
+
+use gatehouse_model::status::FailureKind;
+
+use super::close::{CloseCause, CloseReason};
+
+/// Why there is no connection.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// There is no such command.
+    #[error("The command \"{command}\" was not found. {advice}")]
+    CommandNotFound {
+        /// As it was entered.
+        command: String,
+        /// How to get it, or where it was looked for.
+        advice: String,
+    },
+    /// The command is there but cannot be started.
+    #[error("The command \"{command}\" could not be started: {why}. Check that it may be run and that the working folder exists.")]
+    CannotStart {
+        /// As it was entered.
+        command: String,
+        /// What the system says.
+        why: String,
+    },
+    /// The entry cannot be used as it is.
+    #[error("{what} Correct the server's settings.")]
+    BadConfig {
+        /// What is wrong with it: one sentence.
+        what: String,
+    },
+    /// The store of secrets does not answer.
+    #[error("A secret of this server could not be read: {why}. Unlock the keychain and connect again.")]
+    Secrets {
+        /// What the store says.
+        why: String,
+    },
+    /// Not a kind of server that can be connected to this way.
+    #[error("Servers of the kind \"{kind}\" cannot be connected to yet.")]
+    Unsupported {
+        /// The transport's word.
+        kind: &'static str,
+    },
+    /// The connection ended before the handshake was done.
+    #[error("The server ended before the connection was made. {reason}")]
+    Ended {
+        /// How.
+        reason: String,
+        /// Of which class that is.
+        kind: FailureKind,
+    },
+    /// It took too long.
+    #[error("The server did not answer within {} seconds. It may still be starting or downloading: raise the time limit for connecting, or try again.", .after.as_secs())]
+    TimedOut {
+        /// The limit.
+        after: Duration,
+    },
+    /// Nobody wants it any more.
+    #[error("Connecting was cancelled.")]
+    Cancelled,
+    /// The server wants to know who we are.
+    #[error("The server wants you to sign in.")]
+    NeedsAuth {
+        /// Where its metadata is, or who signs in, where it says so.
+        issuer: Option<String>,
+    },
+    /// The server knows who we are and refuses.
+    #[error("The server refuses access (HTTP 403). The account or token lacks a right.")]
+    Forbidden,
+    /// The server answered with an HTTP status that ends the attempt.
+    #[error("The server answered with HTTP status {status}{}. {}", preview(.body), advice(*.status))]
+    Status {
+        /// The status.
+        status: u16,
+        /// The beginning of its body, where that is text.
+        body: String,
+    },
+    /// The server could not be reached.
+    #[error("The server could not be reached: {}", .0)]
+    Network(NetworkFault),
+    /// The server speaks no revision that we speak.
+    #[error("The server speaks the protocol revision {offered}, which Gatehouse does not. Update the server or Gatehouse.")]
+    Version {
+        /// What it offered.
+        offered: String,
+    },
+    /// The other side does not do what the protocol says.
+    #[error("The server does not speak MCP as it should: {0}")]
+    Protocol(String),
+}
+
+fn preview(body: &str) -> String {
+    if body.is_empty() { String::new() } else { format!(": {body}") }
+}
+
+fn advice(status: u16) -> &'static str {
+    match status {
+        404 => "Check the address.",
+        405 => "The address does not take MCP messages; check it.",
+        429 => "It is busy; Gatehouse tries again later.",
+        500.. => "The fault is on its side; Gatehouse tries again.",
+        _ => "Check the address and the headers.",
+    }
+}
+
+/// A fault between here and the server.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text}.")]
+pub struct NetworkFault {
+    /// What happened.
+    pub text: String,
+    /// Whether another try can help.
+    pub lasting: bool,
+}
+
+impl ConnectError {
+    /// Which class of failure it is (SRV-4).
+    #[must_use]
+    pub fn failure(&self) -> FailureKind {
+        match self {
+            Self::CommandNotFound { .. } | Self::CannotStart { .. } | Self::BadConfig { .. } | Self::Unsupported { .. } => {
+                FailureKind::Configuration
+            }
+            Self::Secrets { .. } | Self::Cancelled => FailureKind::Unknown,
+            Self::Ended { kind, .. } => *kind,
+            Self::TimedOut { .. } => FailureKind::TemporaryNetwork,
+            Self::NeedsAuth { .. } | Self::Forbidden => FailureKind::Authorization,
+            Self::Status { status, .. } => status_kind(*status),
+            Self::Network(fault) => fault.kind(),
+            Self::Version { .. } | Self::Protocol(_) => FailureKind::Protocol,
+        }
+    }
+}
+
+impl NetworkFault {
+    fn kind(&self) -> FailureKind {
+        if self.lasting { FailureKind::PermanentNetwork } else { FailureKind::TemporaryNetwork }
+    }
+}
+
+fn status_kind(status: u16) -> FailureKind {
+    match status {
+        401 | 403 => FailureKind::Authorization,
+        408 | 425 | 429 | 500.. => FailureKind::TemporaryNetwork,
+        404 | 410 => FailureKind::PermanentNetwork,
+        _ => FailureKind::Protocol,
+    }
+}
+
+impl CloseReason {
+    /// Which class of failure an unexpected end is.
+    #[must_use]
+    pub(crate) fn failure(&self) -> FailureKind {
+        match self.cause {
+            CloseCause::Asked => FailureKind::Unknown,
+            CloseCause::NotProtocol(_) | CloseCause::TooLong(_) => FailureKind::Protocol,
+            CloseCause::Exited(_)
+            | CloseCause::Signalled(_)
+            | CloseCause::OutputClosed
+            | CloseCause::Broken(_)
+            | CloseCause::SessionGone => FailureKind::TemporaryNetwork,
+        }
+    }
+}
+
+impl From<CloseReason> for ConnectError {
+    fn from(reason: CloseReason) -> Self {
+        Self::Ended { kind: reason.failure(), reason: reason.to_string() }
+    }
+}
+
+/// Why a request has no answer.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum RequestError {
+    /// The connection has ended.
+    #[error("The connection to the server ended. {0}")]
+    Closed(String),
+    /// It took too long; the server was told to stop.
+    #[error("The server did not answer within {} seconds.", .after.as_secs())]
+    TimedOut {
+        /// The limit that was reached.
+        after: Duration,
+    },
+    /// It was cancelled; the server was told to stop.
+    #[error("The request was cancelled.")]
+    Cancelled,
+    /// The server wants to know who we are.
+    #[error("The server wants you to sign in.")]
+    NeedsAuth {
+        /// Where its metadata is, or who signs in, where it says so.
+        issuer: Option<String>,
+    },
+    /// The server knows who we are and refuses.
+    #[error("The server refuses access (HTTP 403). The account or token lacks a right.")]
+    Forbidden,
+    /// The server no longer knows the session.
+    #[error("The server no longer knows the session.")]
+    SessionGone,
+    /// The server answered with an HTTP status instead of a message.
+    #[error("The server answered with HTTP status {status}{}. {}", preview(.body), advice(*.status))]
+    Status {
+        /// The status.
+        status: u16,
+        /// The beginning of its body, where that is text.
+        body: String,
+        /// Its `Retry-After`, in seconds.
+        retry_after: Option<u64>,
+    },
+    /// The server could not be reached.
+    #[error("The server could not be reached: {0}")]
+    Network(NetworkFault),
+    /// The other side does not do what the protocol says.
+    #[error("The server does not speak MCP as it should: {0}")]
+    Protocol(String),
+}
+
+impl RequestError {
+    /// Which class of failure it is (SRV-4).
+    #[must_use]
+    pub fn failure(&self) -> FailureKind {
+        match self {
+            Self::Closed(_) | Self::TimedOut { .. } | Self::SessionGone => FailureKind::TemporaryNetwork,
+            Self::Cancelled => FailureKind::Unknown,
+            Self::NeedsAuth { .. } | Self::Forbidden => FailureKind::Authorization,
+            Self::Status { status, .. } => status_kind(*status),
+            Self::Network(fault) => fault.kind(),
+            Self::Protocol(_) => FailureKind::Protocol,
+        }
+    }
+}
+
+impl From<RequestError> for ConnectError {
+    fn from(error: RequestError) -> Self {
+        match error {
+            RequestError::Closed(reason) => Self::Ended { reason, kind: FailureKind::TemporaryNetwork },
+            RequestError::TimedOut { after } => Self::TimedOut { after },
+            RequestError::Cancelled => Self::Cancelled,
+            RequestError::NeedsAuth { issuer } => Self::NeedsAuth { issuer },
+            RequestError::Forbidden => Self::Forbidden,
+            RequestError::SessionGone => {
+                Self::Ended { reason: error.to_string(), kind: FailureKind::TemporaryNetwork }
+            }
+            RequestError::Status { status, body, .. } => Self::Status { status, body },
+            RequestError::Network(fault) => Self::Network(fault),
+            RequestError::Protocol(what) => Self::Protocol(what),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_status_has_its_class() {
+        let table = [
+            (400, FailureKind::Protocol),
+            (401, FailureKind::Authorization),
+            (403, FailureKind::Authorization),
+            (404, FailureKind::PermanentNetwork),
+            (405, FailureKind::Protocol),
+            (408, FailureKind::TemporaryNetwork),
+            (429, FailureKind::TemporaryNetwork),
+            (500, FailureKind::TemporaryNetwork),
+            (503, FailureKind::TemporaryNetwork),
+        ];
+        for (status, kind) in table {
+            assert_eq!(status_kind(status), kind, "HTTP {status}");
+        }
+    }
+}
