@@ -241,6 +241,15 @@ impl Gatehouse {
         }
     }
 
+    /// The terminal of `gatehousectl approvals watch`, in words.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn terminal(&self) -> Result<Terminal> {
+        let mut command = self.ctl_command(&["approvals", "watch"], true)?;
+        Ok(Terminal { watch: Lines::start("approvals watch", &mut command)? })
+    }
+
     /// The person in front of the terminal: `gatehousectl approvals watch`.
     ///
     /// # Errors
@@ -248,6 +257,41 @@ impl Gatehouse {
     pub fn person(&self) -> Result<Person> {
         let mut command = self.ctl_command(&["--json", "approvals", "watch"], true)?;
         Ok(Person { watch: Lines::start("approvals watch", &mut command)? })
+    }
+}
+
+/// The terminal of `approvals watch` as a person sees it, in words.
+#[derive(Debug)]
+pub struct Terminal {
+    watch: Lines,
+}
+
+impl Terminal {
+    /// The next question: its id and every line that was shown.
+    ///
+    /// # Errors
+    /// When none comes.
+    pub fn question(&mut self) -> Result<(String, Vec<String>)> {
+        let mut shown = Vec::new();
+        loop {
+            let line = self.watch.next()?;
+            // The last line of a question says how to answer it.
+            let id = line.split_whitespace().find(|word| word.starts_with("ask-")).map(str::to_owned);
+            shown.push(line);
+            if let Some(id) = id
+                && shown.last().is_some_and(|last| last.contains("allow") && last.contains("deny"))
+            {
+                return Ok((id, shown));
+            }
+        }
+    }
+
+    /// Types a line.
+    ///
+    /// # Errors
+    /// When the watch has ended.
+    pub fn say(&mut self, line: &str) -> Result<()> {
+        self.watch.say(line)
     }
 }
 

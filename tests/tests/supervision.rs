@@ -1,0 +1,161 @@
+//! Children: how they die, how they come back, and that none is ever left behind.
+#![allow(missing_docs, reason = "a test binary has no public items")]
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use gatehouse_tests::gatehouse::Gatehouse;
+use gatehouse_tests::lines::PATIENCE;
+use gatehouse_tests::places;
+
+/// Processes whose command line holds a text.
+fn processes(mark: &str) -> Vec<u32> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
+        .filter(|pid| {
+            fs::read(format!("/proc/{pid}/cmdline"))
+                .is_ok_and(|line| String::from_utf8_lossy(&line).contains(mark))
+        })
+        .collect()
+}
+
+fn await_processes(mark: &str, wanted: usize) -> Result<Vec<u32>> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let found = processes(mark);
+        if found.len() == wanted {
+            return Ok(found);
+        }
+        if Instant::now() > deadline {
+            bail!("{} processes with {mark} instead of {wanted}", found.len());
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn add_fixture(gatehouse: &Gatehouse, name: &str, more: &[&str]) -> Result<String> {
+    let server = places::program("fixture-server")?;
+    let log = gatehouse.folder("log")?.join(name);
+    let mark = log.to_str().context("path")?.to_owned();
+    let mut words = vec!["servers", "add", name, "--", server.to_str().context("path")?, "--log", &mark];
+    words.extend_from_slice(more);
+    gatehouse.ask(&words)?;
+    Ok(mark)
+}
+
+#[test]
+fn a_killed_server_comes_back_and_says_how_it_died() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    let mark = add_fixture(&gatehouse, "raw", &[])?;
+    gatehouse.await_status("raw", "connected")?;
+    let first = await_processes(&mark, 1)?;
+    let pid = first.first().context("pid")?.to_string();
+    ensure!(std::process::Command::new("kill").args(["-KILL", &pid]).status()?.success(), "kill failed");
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let now = processes(&mark);
+        if now.len() == 1 && now != first {
+            break;
+        }
+        ensure!(Instant::now() < deadline, "it never came back");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    gatehouse.await_status("raw", "connected")?;
+    Ok(())
+}
+
+#[test]
+fn a_stop_leaves_no_process_whatever_the_child_does() -> Result<()> {
+    let mut gatehouse = Gatehouse::start()?;
+    let stubborn = add_fixture(&gatehouse, "stubborn", &["--fault", "ignores-sigterm"])?;
+    let holder = add_fixture(&gatehouse, "holder", &["--fault", "grandchild-holds-stdout"])?;
+    let escaped = gatehouse.folder("log")?.join("escaped").to_str().context("path")?.to_owned();
+    let script = format!(
+        "setsid python3 -c 'import time; time.sleep(600)' {escaped} & exec {} --log {escaped}",
+        places::program("fixture-server")?.display()
+    );
+    gatehouse.ask(&["servers", "add", "escaped", "--", "sh", "-c", &script])?;
+    for name in ["stubborn", "holder", "escaped"] {
+        gatehouse.await_status(name, "connected")?;
+    }
+    await_processes(&escaped, 2)?;
+    gatehouse.ask(&["servers", "stop", "stubborn"])?;
+    gatehouse.ask(&["servers", "stop", "escaped"])?;
+    await_processes(&stubborn, 0)?;
+    await_processes(&escaped, 0)?;
+    gatehouse.await_status("stubborn", "stopped")?;
+    gatehouse.stop()?;
+    await_processes(&holder, 0)?;
+    Ok(())
+}
+
+#[test]
+fn sigkill_of_gatehouse_leaves_no_orphan() -> Result<()> {
+    for _ in 0..5 {
+        let mut gatehouse = Gatehouse::start()?;
+        let plain = add_fixture(&gatehouse, "plain", &[])?;
+        let stubborn = add_fixture(&gatehouse, "stubborn", &["--fault", "ignores-sigterm"])?;
+        let escaped = gatehouse.folder("log")?.join("escaped").to_str().context("path")?.to_owned();
+        let script = format!(
+            "setsid python3 -c 'import time; time.sleep(600)' {escaped} & exec {} --log {escaped}",
+            places::program("fixture-server")?.display()
+        );
+        gatehouse.ask(&["servers", "add", "escaped", "--", "sh", "-c", &script])?;
+        for name in ["plain", "stubborn", "escaped"] {
+            gatehouse.await_status(name, "connected")?;
+        }
+        gatehouse.kill()?;
+        for mark in [&plain, &stubborn, &escaped] {
+            await_processes(mark, 0)?;
+        }
+        let data = gatehouse.data_dir().to_str().context("path")?.to_owned();
+        await_processes(&data, 0)?;
+    }
+    Ok(())
+}
+
+#[test]
+fn a_start_asked_twice_makes_one_process() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    let mark = add_fixture(&gatehouse, "raw", &["--fault", "slow-start"])?;
+    for _ in 0..5 {
+        gatehouse.ask(&["servers", "start", "raw"])?;
+    }
+    gatehouse.await_status("raw", "connected")?;
+    ensure!(processes(&mark).len() == 1, "more than one process");
+    Ok(())
+}
+
+#[test]
+fn one_broken_server_holds_up_no_other() -> Result<()> {
+    let mut gatehouse = Gatehouse::start()?;
+    add_fixture(&gatehouse, "silent", &["--fault", "slow-start"])?;
+    add_fixture(&gatehouse, "dies", &["--fault", "dies-at-start"])?;
+    add_fixture(&gatehouse, "good", &[])?;
+    gatehouse.stop()?;
+    gatehouse.launch()?;
+    gatehouse.await_status("good", "connected")?;
+    let dead = gatehouse.await_status("dies", "failed")?;
+    ensure!(dead["status"]["message"].as_str().is_some_and(|m| m.contains('3')), "no exit code: {dead:#}");
+    Ok(())
+}
+
+#[test]
+fn secrets_of_a_server_reach_it_and_nothing_else() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    let seen = gatehouse.folder("log")?.join("env");
+    let script = format!(
+        "echo \"$API_KEY\" > {}; exec {}",
+        seen.display(),
+        places::program("fixture-server")?.display()
+    );
+    gatehouse.ask(&["servers", "add", "keyed", "--env", "API_KEY=plain-value", "--", "sh", "-c", &script])?;
+    gatehouse.await_status("keyed", "connected")?;
+    ensure!(fs::read_to_string(&seen)?.trim() == "plain-value", "the environment did not arrive");
+    ensure!(Path::new(&seen).exists(), "no file");
+    Ok(())
+}
