@@ -1,2 +1,69 @@
-//! Project tasks.
-fn main() {}
+//! Project tasks, run as `cargo xtask <task>`. Everything that a person or a machine does with the
+//! checkout is one of them, so that there is one way to do it and it can be read. A task says what it
+//! does, skips what is done already, and never changes anything outside the checkout and the cache
+//! folder except system packages, and those only in `setup`.
+
+mod bench;
+mod bundle;
+mod check;
+mod codegen;
+mod demo;
+mod places;
+mod process;
+mod run;
+mod setup;
+mod test;
+mod ui;
+
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+
+use crate::places::Places;
+
+const HELP: &str = "\
+cargo xtask <task>
+
+  setup      installs what building and testing need: system packages, npm and Python packages
+  run        sets up, builds and opens Gatehouse
+  demo       shows a first call from end to end in the terminal
+  test       sets up, checks and tests everything
+  check      format, lints, layers, generated types, file rules, interface, licences
+  codegen    writes ui/src/gen from the commands and events of the core
+  bench      measures; `bench gateway` is what a call costs
+  bundle     builds the installable package
+";
+
+fn main() -> ExitCode {
+    match dispatch() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("\nxtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn dispatch() -> Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let (task, rest) = match arguments.split_first() {
+        Some((task, rest)) => (task.as_str(), rest),
+        None => ("help", &[][..]),
+    };
+    let places = Places::find()?;
+    match task {
+        "setup" => setup::setup(&places),
+        "run" => run::run(&places, rest),
+        "demo" => demo::demo(&places, rest),
+        "test" => test::test(&places, rest),
+        "check" => check::check(&places),
+        "codegen" => codegen::write(&places),
+        "bench" => bench::bench(&places, rest),
+        "bundle" => bundle::bundle(&places),
+        "help" | "--help" | "-h" => {
+            print!("{HELP}");
+            Ok(())
+        }
+        other => bail!("there is no task `{other}`\n\n{HELP}"),
+    }
+}

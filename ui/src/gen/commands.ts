@@ -1,0 +1,85 @@
+// Written by `cargo xtask codegen` from crates/model; changes here are lost.
+
+import type {
+  ApprovalsAnswer,
+  ApprovalsList,
+  AuditEntry,
+  AuditExport,
+  AuditList,
+  AuditVerdict,
+  AuditVerify,
+  Call,
+  CallRecord,
+  CallReply,
+  CallsList,
+  ClientView,
+  ClientsAdd,
+  ClientsList,
+  ClientsRevoke,
+  ClientsRotate,
+  Exported,
+  MintedClient,
+  Pause,
+  PendingAsk,
+  PolicyAutoApprove,
+  PolicyDeny,
+  PolicyGrant,
+  PolicyRevoke,
+  PolicyShow,
+  PolicyUnblock,
+  PolicyView,
+  Resume,
+  ServerView,
+  ServersAdd,
+  ServersDuplicate,
+  ServersEdit,
+  ServersList,
+  ServersReconnect,
+  ServersRemove,
+  ServersStart,
+  ServersStop,
+  ServersTest,
+  ServersTrustLabels,
+  Status,
+  StatusReport,
+  TestReport,
+  ToolView,
+  ToolsClassify,
+  ToolsList,
+} from "./types";
+
+/** Arguments and reply of every command by its name. */
+export type Commands = {
+  "status": { args: Status; reply: StatusReport };
+  "servers.list": { args: ServersList; reply: Array<ServerView> };
+  "servers.add": { args: ServersAdd; reply: ServerView };
+  "servers.edit": { args: ServersEdit; reply: ServerView };
+  "servers.duplicate": { args: ServersDuplicate; reply: ServerView };
+  "servers.test": { args: ServersTest; reply: TestReport };
+  "servers.remove": { args: ServersRemove; reply: null };
+  "servers.start": { args: ServersStart; reply: null };
+  "servers.stop": { args: ServersStop; reply: null };
+  "servers.reconnect": { args: ServersReconnect; reply: null };
+  "servers.trustLabels": { args: ServersTrustLabels; reply: null };
+  "tools.list": { args: ToolsList; reply: Array<ToolView> };
+  "tools.classify": { args: ToolsClassify; reply: null };
+  "call": { args: Call; reply: CallReply };
+  "clients.list": { args: ClientsList; reply: Array<ClientView> };
+  "clients.add": { args: ClientsAdd; reply: MintedClient };
+  "clients.rotate": { args: ClientsRotate; reply: MintedClient };
+  "clients.revoke": { args: ClientsRevoke; reply: null };
+  "approvals.list": { args: ApprovalsList; reply: Array<PendingAsk> };
+  "approvals.answer": { args: ApprovalsAnswer; reply: null };
+  "policy.show": { args: PolicyShow; reply: PolicyView };
+  "policy.autoApprove": { args: PolicyAutoApprove; reply: null };
+  "policy.grant": { args: PolicyGrant; reply: null };
+  "policy.deny": { args: PolicyDeny; reply: null };
+  "policy.revoke": { args: PolicyRevoke; reply: null };
+  "policy.unblock": { args: PolicyUnblock; reply: null };
+  "calls.list": { args: CallsList; reply: Array<CallRecord> };
+  "audit.list": { args: AuditList; reply: Array<AuditEntry> };
+  "audit.verify": { args: AuditVerify; reply: AuditVerdict };
+  "audit.export": { args: AuditExport; reply: Exported };
+  "pause": { args: Pause; reply: null };
+  "resume": { args: Resume; reply: null };
+};

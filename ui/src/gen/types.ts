@@ -1,0 +1,2128 @@
+// Written by `cargo xtask codegen` from crates/model; changes here are lost.
+
+export const EVENT_VERSION = 1;
+
+/**
+ * Whether a tool only looks or also changes something.
+ */
+export type AccessClass = "read" | "write";
+
+/**
+ * The user's own word on one tool's access class.
+ */
+export type AccessOverride = { 
+/**
+ * The server.
+ */
+server: ServerBinding, 
+/**
+ * Name of the tool on the server.
+ */
+tool: string, 
+/**
+ * The class.
+ */
+class: AccessClass, };
+
+/**
+ * What a person answers.
+ */
+export type Answer = { "answer": "allow", 
+/**
+ * The choice.
+ */
+choice: GrantChoice, } | { "answer": "deny", 
+/**
+ * As wide and as long as chosen.
+ */
+choice: GrantChoice, 
+/**
+ * What the model gets to read.
+ */
+reason: string | null, } | { "answer": "accept", 
+/**
+ * JSON text.
+ */
+content: string | null, } | { "answer": "decline" } | { "answer": "cancel" };
+
+/**
+ * Answers questions. All answers of one request are for questions that were shown together.
+ */
+export type ApprovalsAnswer = { 
+/**
+ * The answers.
+ */
+answers: Array<AskAnswer>, };
+
+/**
+ * The questions that wait, with the whole arguments (secrets masked).
+ */
+export type ApprovalsList = Record<symbol, never>;
+
+/**
+ * A question to a person.
+ */
+export type Ask = { "ask": "call" } & CallAsk | { "ask": "client" } & ClientAsk | { "ask": "config_change" } & ConfigChangeAsk | { "ask": "elicitation" } & ElicitationAsk | { "ask": "sampling" } & SamplingAsk | { "ask": "step_up" } & StepUpAsk;
+
+/**
+ * An answer to one question; refused when the hash is not that of the question as it stands.
+ */
+export type AskAnswer = { 
+/**
+ * Which question.
+ */
+id: AskId, 
+/**
+ * For calls: the hash that was shown.
+ */
+hash: CallHash | null, 
+/**
+ * The answer.
+ */
+answer: Answer, };
+
+/**
+ * The client of a question.
+ */
+export type AskClient = { 
+/**
+ * Which.
+ */
+id: ClientId, 
+/**
+ * The name that the user gave it.
+ */
+name: string, 
+/**
+ * What it says of itself (`clientInfo`), to be shown smaller.
+ */
+says: string | null, 
+/**
+ * The program that the connection was seen from, never verified.
+ */
+seenFrom: string | null, 
+/**
+ * Its session, for clients of the stateful revisions.
+ */
+session: SessionId | null, };
+
+/**
+ * One question put to a person.
+ */
+export type AskId = string;
+
+/**
+ * The server of a question.
+ */
+export type AskServer = { 
+/**
+ * Which.
+ */
+id: ServerId, 
+/**
+ * Its generation.
+ */
+generation: Generation, 
+/**
+ * Its name.
+ */
+name: string, 
+/**
+ * Its description.
+ */
+description: string | null, 
+/**
+ * Name of its locally kept icon.
+ */
+icon: string | null, };
+
+/**
+ * One entry of the audit chain.
+ */
+export type AuditEntry = { 
+/**
+ * 1 for the first entry.
+ */
+seq: number, 
+/**
+ * When.
+ */
+at: Timestamp, 
+/**
+ * What.
+ */
+event: AuditEvent, 
+/**
+ * SHA-256 over the entry before this one and this entry, lower-case hexadecimal.
+ */
+hash: string, };
+
+/**
+ * Something that must never be lost (PERM-14).
+ */
+export type AuditEvent = { "audit": "decided", 
+/**
+ * The question.
+ */
+ask: AskId, 
+/**
+ * Exactly which call.
+ */
+hash: CallHash, 
+/**
+ * The client.
+ */
+client: ClientId, 
+/**
+ * The server.
+ */
+server: ServerId, 
+/**
+ * What was asked about.
+ */
+subject: Subject, 
+/**
+ * Whether it was allowed.
+ */
+allowed: boolean, 
+/**
+ * Reason of a deny.
+ */
+reason: string | null, } | { "audit": "lapsed", 
+/**
+ * The question.
+ */
+ask: AskId, 
+/**
+ * Exactly which call.
+ */
+hash: CallHash, } | { "audit": "granted", 
+/**
+ * The rule.
+ */
+rule: Grant, } | { "audit": "revoked", 
+/**
+ * Which.
+ */
+rule: GrantId, } | { "audit": "auto_approve_set", 
+/**
+ * The server.
+ */
+server: ServerId, 
+/**
+ * To what.
+ */
+to: AutoApprove, } | { "audit": "class_set", 
+/**
+ * The override; absent class means cleared.
+ */
+server: ServerId, 
+/**
+ * Tool on the server.
+ */
+tool: string, 
+/**
+ * The override that now holds.
+ */
+now: AccessOverride | null, } | { "audit": "labels_trusted", 
+/**
+ * The server.
+ */
+server: ServerId, 
+/**
+ * Whether they are trusted now.
+ */
+trusted: boolean, } | { "audit": "server_changed", 
+/**
+ * The server.
+ */
+server: ServerId, 
+/**
+ * Its name.
+ */
+name: string, 
+/**
+ * What was done: `added`, `edited`, `renamed`, `removed`, `enabled`, `disabled`.
+ */
+what: string, } | { "audit": "hand_edit", 
+/**
+ * The file.
+ */
+file: string, 
+/**
+ * The server.
+ */
+server: string, 
+/**
+ * Whether it was confirmed.
+ */
+confirmed: boolean, } | { "audit": "client_changed", 
+/**
+ * The client.
+ */
+client: ClientId, 
+/**
+ * Its name.
+ */
+name: string, 
+/**
+ * What was done: `added`, `rotated`, `revoked`.
+ */
+what: string, } | { "audit": "sign_in", 
+/**
+ * The server.
+ */
+server: ServerId, 
+/**
+ * What happened: `signed_in`, `failed`, `signed_out`.
+ */
+what: string, } | { "audit": "paused", 
+/**
+ * Whether it is paused now.
+ */
+paused: boolean, } | { "audit": "rights_rejected", 
+/**
+ * Why.
+ */
+reason: string, } | { "audit": "lifecycle", 
+/**
+ * What: `started`, `stopped`.
+ */
+what: string, };
+
+/**
+ * The whole audit as text.
+ */
+export type AuditExport = { 
+/**
+ * In which form.
+ */
+format: ExportFormat, };
+
+/**
+ * Entries of the audit, oldest first.
+ */
+export type AuditList = { 
+/**
+ * After this entry; from the first where absent.
+ */
+after: number | null, 
+/**
+ * At most so many; 1,000 where absent.
+ */
+limit: number | null, };
+
+/**
+ * What a check of the audit found.
+ */
+export type AuditVerdict = { "result": "whole", 
+/**
+ * Entries.
+ */
+entries: number, } | { "result": "broken", 
+/**
+ * First entry that does not fit.
+ */
+seq: number, 
+/**
+ * Why.
+ */
+reason: string, };
+
+/**
+ * Checks the audit chain.
+ */
+export type AuditVerify = Record<symbol, never>;
+
+/**
+ * The ways in which a server's page says what runs without asking (PERM-3).
+ */
+export type AutoApprove = "ask" | "reads" | "writes" | "all";
+
+/**
+ * The built-in servers (SRV-17).
+ */
+export type Builtin = { "kind": "time" } | { "kind": "notes" } | { "kind": "files", 
+/**
+ * Absolute path of the folder; nothing outside it is ever touched.
+ */
+folder: string, };
+
+/**
+ * Calls a tool as the client that the token belongs to, with that client's rights.
+ */
+export type Call = { 
+/**
+ * The client's token.
+ */
+token: CallToken, 
+/**
+ * Exposed name.
+ */
+tool: string, 
+/**
+ * Arguments as JSON text.
+ */
+arguments: string, };
+
+/**
+ * May this call run? Carries all that the prompt shows and the choices that it may offer.
+ */
+export type CallAsk = { 
+/**
+ * The client.
+ */
+client: AskClient, 
+/**
+ * The server.
+ */
+server: AskServer, 
+/**
+ * What is to be used.
+ */
+subject: Subject, 
+/**
+ * Display title of the tool, cleaned of hidden characters.
+ */
+title: string, 
+/**
+ * The name that the client used.
+ */
+exposedName: string, 
+/**
+ * Access class with its reason.
+ */
+class: Classified, 
+/**
+ * The whole arguments, top-level member by member, in their order.
+ */
+arguments: Array<ShownArgument>, 
+/**
+ * Hash that the answer has to repeat (PERM-7, PERM-9).
+ */
+hash: CallHash, 
+/**
+ * What the user should know before answering.
+ */
+warnings: Array<Warning>, 
+/**
+ * What changed since the tool was allowed; empty unless the definition did.
+ */
+changes: Array<FieldChange>, 
+/**
+ * The choices that may be offered, in the order of the menu.
+ */
+choices: Array<GrantChoice>, 
+/**
+ * When the client is told to call again (PERM-11); `None` once that has happened.
+ */
+clientWaitsUntil: Timestamp | null, };
+
+/**
+ * What to list of the calls.
+ */
+export type CallFilter = { 
+/**
+ * Only from this client.
+ */
+client: ClientId | null, 
+/**
+ * Only to this server.
+ */
+server: ServerId | null, 
+/**
+ * Only where tool, arguments or result hold these words.
+ */
+text: string | null, 
+/**
+ * Only before this moment; for reading on.
+ */
+before: Timestamp | null, 
+/**
+ * At most so many, newest first; 100 where absent.
+ */
+limit: number | null, };
+
+/**
+ * SHA-256 (lower-case hexadecimal) over everything an approval is for: client, server id and
+ * generation, tool definition and argument bytes.
+ */
+export type CallHash = string;
+
+/**
+ * One call, from the moment it enters `tools` to its record.
+ */
+export type CallId = string;
+
+/**
+ * How a call ended.
+ */
+export type CallOutcome = { "outcome": "ok" } | { "outcome": "tool_error" } | { "outcome": "rpc_error", 
+/**
+ * Its code.
+ */
+code: number, 
+/**
+ * Its message.
+ */
+message: string, } | { "outcome": "refused" } | { "outcome": "still_waiting" } | { "outcome": "cancelled" } | { "outcome": "failed", 
+/**
+ * What happened.
+ */
+message: string, };
+
+/**
+ * One call as it is kept.
+ */
+export type CallRecord = { 
+/**
+ * Its id.
+ */
+id: CallId, 
+/**
+ * When it came in.
+ */
+at: Timestamp, 
+/**
+ * From whom.
+ */
+client: ClientId, 
+/**
+ * Name of the client at that time.
+ */
+clientName: string, 
+/**
+ * To which server.
+ */
+server: ServerId, 
+/**
+ * Name of the server at that time.
+ */
+serverName: string, 
+/**
+ * What it was about.
+ */
+subject: Subject, 
+/**
+ * Name that the client used.
+ */
+exposedName: string, 
+/**
+ * What decided.
+ */
+verdict: Verdict, 
+/**
+ * How it ended.
+ */
+outcome: CallOutcome, 
+/**
+ * Time spent waiting for a person, in milliseconds.
+ */
+waitedMs: number, 
+/**
+ * Time in all, in milliseconds.
+ */
+durationMs: number, 
+/**
+ * Bytes of the arguments.
+ */
+bytesIn: number, 
+/**
+ * Bytes of the result.
+ */
+bytesOut: number, 
+/**
+ * Arguments as JSON text, secrets masked, capped; absent when switched off.
+ */
+arguments: string | null, 
+/**
+ * Result as JSON text, secrets masked, capped; absent when switched off.
+ */
+result: string | null, };
+
+/**
+ * What a call answered.
+ */
+export type CallReply = { 
+/**
+ * The result or the error, as JSON text, byte for byte.
+ */
+body: string, 
+/**
+ * Whether `body` is a JSON-RPC error.
+ */
+isRpcError: boolean, 
+/**
+ * Whether `body` is a result with `isError`.
+ */
+isToolError: boolean, };
+
+/**
+ * A token inside a request: unlike [`Secret`] it is written out, since it has to reach the core.
+ */
+export type CallToken = string;
+
+/**
+ * The last calls, newest first.
+ */
+export type CallsList = { 
+/**
+ * Which.
+ */
+filter: CallFilter, };
+
+/**
+ * How long a choice lasts.
+ */
+export type ChoiceLifetime = "once" | "quarter_hour" | "session" | "until_quit" | "always";
+
+/**
+ * How wide a choice is.
+ */
+export type ChoiceWidth = "call" | "tool" | "reads" | "server" | "client";
+
+/**
+ * What decided an access class.
+ */
+export type ClassReason = { "by": "override" } | { "by": "annotation", 
+/**
+ * Name of the annotation.
+ */
+hint: string, } | { "by": "name", 
+/**
+ * The word.
+ */
+word: string, } | { "by": "description", 
+/**
+ * The word.
+ */
+word: string, } | { "by": "trusted_label" } | { "by": "not_a_tool" } | { "by": "default" };
+
+/**
+ * Access class of a tool with what led to it (PERM-2).
+ */
+export type Classified = { 
+/**
+ * The class.
+ */
+class: AccessClass, 
+/**
+ * What decided.
+ */
+reason: ClassReason, 
+/**
+ * It reaches a target that its arguments name (URL, host, recipient, open world); never part
+ * of "all reads".
+ */
+reachesOutside: boolean, };
+
+/**
+ * An unknown client wants access.
+ */
+export type ClientAsk = { 
+/**
+ * What it says of itself.
+ */
+says: string, 
+/**
+ * Where its answer would go, in full.
+ */
+redirectUri: string, 
+/**
+ * The program that the connection was seen from.
+ */
+seenFrom: string | null, };
+
+/**
+ * One AI client that was given a token.
+ */
+export type ClientId = string;
+
+/**
+ * Which clients a rule is for.
+ */
+export type ClientScope = { "clients": "one", 
+/**
+ * Which one.
+ */
+client: ClientId, } | { "clients": "every" };
+
+/**
+ * One client as it is shown.
+ */
+export type ClientView = { 
+/**
+ * Its id.
+ */
+id: ClientId, 
+/**
+ * The name that the user gave it.
+ */
+name: string, 
+/**
+ * When its token was made.
+ */
+created: Timestamp, 
+/**
+ * What it last said of itself.
+ */
+says: string | null, 
+/**
+ * When it was last seen since Gatehouse started.
+ */
+lastSeen: Timestamp | null, 
+/**
+ * Open sessions of the stateful revisions.
+ */
+sessions: number, };
+
+/**
+ * Adds a client; its token is in the reply and nowhere else.
+ */
+export type ClientsAdd = { 
+/**
+ * Name for it; unique.
+ */
+name: string, };
+
+/**
+ * All clients.
+ */
+export type ClientsList = Record<symbol, never>;
+
+/**
+ * Ends a client's access.
+ */
+export type ClientsRevoke = { 
+/**
+ * Id or name.
+ */
+client: string, };
+
+/**
+ * Gives a client a new token; the old one ends.
+ */
+export type ClientsRotate = { 
+/**
+ * Id or name.
+ */
+client: string, };
+
+/**
+ * A condition on one argument (PERM-5).
+ */
+export type Condition = { 
+/**
+ * JSON Pointer (RFC 6901) to the argument.
+ */
+pointer: string, 
+/**
+ * What must hold for it.
+ */
+test: ConditionTest, };
+
+/**
+ * What must hold for an argument. Everything but `Equals` and `OneOf` is about text.
+ */
+export type ConditionTest = { "test": "equals", 
+/**
+ * JSON text.
+ */
+value: string, } | { "test": "one_of", 
+/**
+ * JSON texts.
+ */
+values: Array<string>, } | { "test": "starts_with", 
+/**
+ * The start.
+ */
+text: string, } | { "test": "inside", 
+/**
+ * Absolute path of the folder.
+ */
+folder: string, } | { "test": "host_is", 
+/**
+ * Host in ASCII form.
+ */
+host: string, } | { "test": "glob", 
+/**
+ * The pattern; `*` does not cross `/`.
+ */
+pattern: string, };
+
+/**
+ * A settings file was changed by hand in a way that matters (PERM-16).
+ */
+export type ConfigChangeAsk = { 
+/**
+ * File name, without its folder.
+ */
+file: string, 
+/**
+ * Name of the server that the change is about.
+ */
+server: string, 
+/**
+ * What changed, field by field; secrets masked.
+ */
+changes: Array<FieldChange>, 
+/**
+ * Whether the entry is new, changed or gone.
+ */
+kind: ConfigChangeKind, };
+
+/**
+ * What happened to an entry.
+ */
+export type ConfigChangeKind = "added" | "changed" | "removed";
+
+/**
+ * How many of each a server offers.
+ */
+export type Counts = { 
+/**
+ * Tools.
+ */
+tools: number, 
+/**
+ * Resources.
+ */
+resources: number, 
+/**
+ * Prompts.
+ */
+prompts: number, };
+
+/**
+ * What is to happen with a call.
+ */
+export type Decision = "allow" | "ask" | "deny";
+
+/**
+ * The sentence of a rule.
+ */
+export type Effect = "allow" | "deny";
+
+/**
+ * A server wants input.
+ */
+export type ElicitationAsk = { 
+/**
+ * The server.
+ */
+server: AskServer, 
+/**
+ * What it says.
+ */
+message: string, 
+/**
+ * JSON Schema of the form (form mode).
+ */
+schema: string | null, 
+/**
+ * Address to open (URL mode), in full.
+ */
+url: string | null, };
+
+/**
+ * An event with its place in the order of things.
+ */
+export type Envelope = { 
+/**
+ * [`EVENT_VERSION`]
+ */
+version: number, 
+/**
+ * Rises by one with each event since Gatehouse started; a gap means that the listener lagged
+ * and has to read the snapshot again.
+ */
+seq: number, 
+/**
+ * When.
+ */
+at: Timestamp, 
+/**
+ * What.
+ */
+event: Event, };
+
+/**
+ * What the UI and the command line switch on. A variant is added when somebody uses it.
+ */
+export type ErrorCode = "bad_request" | "not_found" | "name_taken" | "not_permitted" | "stale_answer" | "paused" | "server_unavailable" | "refused" | "bad_config" | "newer_version" | "data_folder_in_use" | "port_in_use" | "secrets_unavailable" | "storage" | "not_running" | "timed_out" | "internal";
+
+/**
+ * What happened.
+ */
+export type Event = { "event": "server_added", 
+/**
+ * Which.
+ */
+server: ServerId, 
+/**
+ * Its name.
+ */
+name: string, } | { "event": "server_removed", 
+/**
+ * Which.
+ */
+server: ServerId, 
+/**
+ * Its name.
+ */
+name: string, } | { "event": "server_started", 
+/**
+ * Which.
+ */
+server: ServerId, } | { "event": "server_stopped", 
+/**
+ * Which.
+ */
+server: ServerId, } | { "event": "status_changed", 
+/**
+ * Which server.
+ */
+server: ServerId, 
+/**
+ * The new status.
+ */
+status: ServerStatus, 
+/**
+ * Why.
+ */
+cause: StatusCause, } | { "event": "running_servers", 
+/**
+ * All that run now.
+ */
+servers: Array<ServerId>, } | { "event": "tools_changed", 
+/**
+ * On which server.
+ */
+server: ServerId, } | { "event": "prompts_changed", 
+/**
+ * On which server.
+ */
+server: ServerId, } | { "event": "resources_changed", 
+/**
+ * On which server.
+ */
+server: ServerId, 
+/**
+ * The one resource, where it is one.
+ */
+uri: string | null, } | { "event": "config_changed", 
+/**
+ * Whether a hand edit waits for confirmation.
+ */
+unconfirmed: boolean, 
+/**
+ * What is wrong with the file, if something is.
+ */
+problem: string | null, } | { "event": "call_started", 
+/**
+ * Which.
+ */
+call: CallId, 
+/**
+ * From whom.
+ */
+client: ClientId, 
+/**
+ * To which server.
+ */
+server: ServerId, 
+/**
+ * Which tool (name on the server).
+ */
+tool: string, 
+/**
+ * Its input on one line, secrets masked (TOOL-11).
+ */
+input: string, } | { "event": "call_progress", 
+/**
+ * Which.
+ */
+call: CallId, 
+/**
+ * `progress`
+ */
+progress: number, 
+/**
+ * `total`
+ */
+total: number | null, 
+/**
+ * `message`
+ */
+message: string | null, } | { "event": "call_finished", 
+/**
+ * Which.
+ */
+call: CallId, 
+/**
+ * What decided.
+ */
+verdict: Verdict, 
+/**
+ * How it ended.
+ */
+outcome: CallOutcome, 
+/**
+ * How long it took in all, waiting included, in milliseconds.
+ */
+durationMs: number, } | { "event": "approval_requested", 
+/**
+ * The question.
+ */
+pending: PendingAsk, } | { "event": "approval_changed", 
+/**
+ * The question as it now stands.
+ */
+pending: PendingAsk, } | { "event": "approval_resolved", 
+/**
+ * Which.
+ */
+ask: AskId, 
+/**
+ * Whether it was allowed.
+ */
+allowed: boolean, } | { "event": "approval_expired", 
+/**
+ * Which.
+ */
+ask: AskId, } | { "event": "sign_in_needed", 
+/**
+ * Which.
+ */
+server: ServerId, 
+/**
+ * Authorization server, where it is known.
+ */
+issuer: string | null, } | { "event": "sign_in_done", 
+/**
+ * To which server.
+ */
+server: ServerId, } | { "event": "client_connected", 
+/**
+ * Which.
+ */
+client: ClientId, 
+/**
+ * What it says of itself.
+ */
+says: string | null, } | { "event": "client_gone", 
+/**
+ * Which.
+ */
+client: ClientId, } | { "event": "log_line", 
+/**
+ * Which server.
+ */
+server: ServerId, 
+/**
+ * The line.
+ */
+line: LogLine, } | { "event": "pause_changed", 
+/**
+ * Whether it is paused now.
+ */
+paused: boolean, } | { "event": "rights_changed", 
+/**
+ * Whether they are verified.
+ */
+verified: boolean, };
+
+/**
+ * Form of an export.
+ */
+export type ExportFormat = "json_lines" | "csv";
+
+/**
+ * An export.
+ */
+export type Exported = { 
+/**
+ * The text.
+ */
+text: string, };
+
+/**
+ * Classes of failure (SRV-4); they decide whether a retry makes sense.
+ */
+export type FailureKind = "temporary_network" | "permanent_network" | "configuration" | "authorization" | "protocol" | "unknown";
+
+/**
+ * One difference between two definitions of a tool (PERM-8).
+ */
+export type FieldChange = { 
+/**
+ * JSON Pointer within the definition.
+ */
+pointer: string, 
+/**
+ * Which sort of field it is.
+ */
+concern: FieldConcern, 
+/**
+ * JSON text before; absent when the field is new.
+ */
+before: string | null, 
+/**
+ * JSON text after; absent when the field is gone.
+ */
+after: string | null, };
+
+/**
+ * What a changed field of a definition is about.
+ */
+export type FieldConcern = "words" | "shape" | "safety";
+
+/**
+ * A secret for one field of one server, on its way into the store of secrets.
+ */
+export type FieldSecret = { 
+/**
+ * The field that it may serve and no other: `env/NAME` or `headers/NAME`.
+ */
+field: string, 
+/**
+ * The secret itself.
+ */
+value: CallToken, };
+
+/**
+ * SHA-256 (lower-case hexadecimal) over a tool's definition in canonical form.
+ */
+export type Fingerprint = string;
+
+/**
+ * Counts every edit of a server that changes what it is (command, URL, environment, …). A grant
+ * or a credential given for one generation is worth nothing for another.
+ */
+export type Generation = number;
+
+/**
+ * One rule: an allow (grant) or a deny.
+ */
+export type Grant = { 
+/**
+ * Its id.
+ */
+id: GrantId, 
+/**
+ * Allow or deny.
+ */
+effect: Effect, 
+/**
+ * The server; `None` means every server and is legal for a deny only.
+ */
+server: ServerBinding | null, 
+/**
+ * What it covers.
+ */
+width: Width, 
+/**
+ * Whom it is for.
+ */
+clients: ClientScope, 
+/**
+ * How long it lasts.
+ */
+lifetime: Lifetime, 
+/**
+ * Conditions on the arguments; all must hold.
+ */
+conditions: Array<Condition>, 
+/**
+ * Tools and definitions that existed when an allow was given; others ask (PERM-8). Keyed by
+ * the tool's name on the server.
+ */
+pins: { [key in string]: Fingerprint }, 
+/**
+ * The program that the client was seen from when an always-grant was given (PERM-9).
+ */
+program: string | null, 
+/**
+ * When it was given.
+ */
+created: Timestamp, 
+/**
+ * For a deny: what the model gets to read.
+ */
+reason: string | null, };
+
+/**
+ * One choice of the prompt's menu.
+ */
+export type GrantChoice = { 
+/**
+ * How long.
+ */
+lifetime: ChoiceLifetime, 
+/**
+ * How wide.
+ */
+width: ChoiceWidth, 
+/**
+ * For every client instead of this one.
+ */
+everyClient: boolean, 
+/**
+ * Only when these hold.
+ */
+conditions: Array<Condition>, };
+
+/**
+ * One grant or deny rule.
+ */
+export type GrantId = string;
+
+/**
+ * How long a rule lasts (PERM-4). Only `Always` is ever written to disk.
+ */
+export type Lifetime = { "lifetime": "once" } | { "lifetime": "until", 
+/**
+ * That moment.
+ */
+at: Timestamp, } | { "lifetime": "session", 
+/**
+ * Which session.
+ */
+session: SessionId, } | { "lifetime": "until_quit" } | { "lifetime": "always" };
+
+/**
+ * How long things may take for one server (SRV-7, SRV-8).
+ */
+export type Limits = { 
+/**
+ * Connecting, in seconds.
+ */
+connectSecs: number, 
+/**
+ * One tool call without progress, in seconds; `None` means no limit. Progress resets it.
+ */
+callSecs: number | null, 
+/**
+ * One tool call in all, in seconds, whatever progress it makes.
+ */
+callCapSecs: number, 
+/**
+ * Time between health checks, in seconds; 0 switches them off.
+ */
+healthEverySecs: number, 
+/**
+ * How long a health check may take, in seconds.
+ */
+healthTimeoutSecs: number, 
+/**
+ * Failed checks in a row after which the connection is given up.
+ */
+healthFailures: number, };
+
+/**
+ * One line of a server's log.
+ */
+export type LogLine = { 
+/**
+ * When it was read.
+ */
+at: Timestamp, 
+/**
+ * The line, without its end.
+ */
+text: string, };
+
+/**
+ * What only people see; editing it never reconnects and needs no confirmation.
+ */
+export type Look = { 
+/**
+ * One sentence on what the server is for.
+ */
+description: string | null, 
+/**
+ * Name of a locally kept icon.
+ */
+icon: string | null, 
+/**
+ * Group that the card is shown in.
+ */
+group: string | null, };
+
+/**
+ * A client with its token, which is shown this once.
+ */
+export type MintedClient = { 
+/**
+ * The client.
+ */
+client: ClientView, 
+/**
+ * Its token: 256 random bits in base64url.
+ */
+token: CallToken, 
+/**
+ * Address of the gateway.
+ */
+endpoint: string, };
+
+/**
+ * How an entry came to be.
+ */
+export type Origin = "user" | "import" | "link" | "project";
+
+/**
+ * Refuses everything until resumed; cancels what is in flight (PERM-13).
+ */
+export type Pause = Record<symbol, never>;
+
+/**
+ * A question that waits for its answer.
+ */
+export type PendingAsk = { 
+/**
+ * Its id.
+ */
+id: AskId, 
+/**
+ * When it was put.
+ */
+askedAt: Timestamp, 
+/**
+ * When it turns into a deny.
+ */
+expiresAt: Timestamp, 
+/**
+ * The question.
+ */
+ask: Ask, 
+/**
+ * Whether somebody still waits. When the client gave up or was told to call again, an answer
+ * becomes a ticket for the next identical call (PERM-11).
+ */
+waiting: boolean, };
+
+/**
+ * Sets what runs without asking on a server, for every client.
+ */
+export type PolicyAutoApprove = { 
+/**
+ * Id or name of the server.
+ */
+server: string, 
+/**
+ * To what.
+ */
+to: AutoApprove, };
+
+/**
+ * Blocks a tool or more.
+ */
+export type PolicyDeny = { 
+/**
+ * Id or name of the server; every server where absent.
+ */
+server: string | null, 
+/**
+ * Tool on the server; needed for the width `tool`.
+ */
+tool: string | null, 
+/**
+ * For this client (id or name); every client where absent.
+ */
+client: string | null, 
+/**
+ * How long and how wide.
+ */
+choice: GrantChoice, 
+/**
+ * What the model gets to read.
+ */
+reason: string | null, };
+
+/**
+ * Allows a tool or more, without a question before it.
+ */
+export type PolicyGrant = { 
+/**
+ * Id or name of the server.
+ */
+server: string, 
+/**
+ * Tool on the server; needed for the width `tool`.
+ */
+tool: string | null, 
+/**
+ * For this client (id or name); every client where absent.
+ */
+client: string | null, 
+/**
+ * How long and how wide.
+ */
+choice: GrantChoice, };
+
+/**
+ * Takes back an allow.
+ */
+export type PolicyRevoke = { 
+/**
+ * Which rule.
+ */
+rule: GrantId, };
+
+/**
+ * All rules.
+ */
+export type PolicyShow = Record<symbol, never>;
+
+/**
+ * Takes back a deny.
+ */
+export type PolicyUnblock = { 
+/**
+ * Which rule.
+ */
+rule: GrantId, };
+
+/**
+ * Rights as they are shown.
+ */
+export type PolicyView = { 
+/**
+ * Whether the stored rights could be verified; if not, everything asks.
+ */
+verified: boolean, 
+/**
+ * Why not, in plain words.
+ */
+problem: string | null, 
+/**
+ * Whether everything is paused.
+ */
+paused: boolean, 
+/**
+ * Every rule, also those that last only for a while, each with its sentence.
+ */
+rules: Array<RuleView>, 
+/**
+ * The user's access classes.
+ */
+overrides: Array<AccessOverride>, 
+/**
+ * Servers whose read-only labels the user trusts.
+ */
+trustedLabels: Array<ServerBinding>, };
+
+/**
+ * One error in words.
+ */
+export type Problem = { 
+/**
+ * What to switch on.
+ */
+code: ErrorCode, 
+/**
+ * What happened: one sentence.
+ */
+what: string, 
+/**
+ * Why: one sentence.
+ */
+why: string | null, 
+/**
+ * What to do: one sentence.
+ */
+todo: string | null, };
+
+/**
+ * Ends a pause.
+ */
+export type Resume = Record<symbol, never>;
+
+/**
+ * The rules in the order in which they are tried (PERM-6).
+ */
+export type Rule = { "rule": "policy_file", 
+/**
+ * Reason that the file gives.
+ */
+reason: string, } | { "rule": "paused" } | { "rule": "explicit_deny", 
+/**
+ * Which rule.
+ */
+grant: GrantId, 
+/**
+ * What the user said, if anything.
+ */
+reason: string | null, } | { "rule": "rights_unverified" } | { "rule": "changed_definition", 
+/**
+ * Which grant.
+ */
+grant: GrantId, } | { "rule": "late_ticket", 
+/**
+ * The question that was answered.
+ */
+ask: AskId, } | { "rule": "conditioned_grant", 
+/**
+ * Which grant.
+ */
+grant: GrantId, } | { "rule": "timed_grant", 
+/**
+ * Which grant.
+ */
+grant: GrantId, } | { "rule": "always_grant", 
+/**
+ * Which grant.
+ */
+grant: GrantId, } | { "rule": "answered", 
+/**
+ * The question.
+ */
+ask: AskId, } | { "rule": "unanswered", 
+/**
+ * The question.
+ */
+ask: AskId, } | { "rule": "default_ask" };
+
+/**
+ * A rule and its sentence in words.
+ */
+export type RuleView = { 
+/**
+ * The rule.
+ */
+rule: Grant, 
+/**
+ * "Always allow files: write_file for Claude Code"
+ */
+sentence: string, };
+
+/**
+ * A server wants a model's answer.
+ */
+export type SamplingAsk = { 
+/**
+ * The server.
+ */
+server: AskServer, 
+/**
+ * The request's params as JSON text.
+ */
+request: string, };
+
+/**
+ * The server that a rule is bound to; an edited or replaced server is another one (SRV-16).
+ */
+export type ServerBinding = { 
+/**
+ * Immutable id.
+ */
+server: ServerId, 
+/**
+ * Generation at the time of the rule.
+ */
+generation: Generation, };
+
+/**
+ * One configured upstream server (SRV-1, SRV-3, SRV-16).
+ */
+export type ServerConfig = { 
+/**
+ * Immutable id.
+ */
+id: ServerId, 
+/**
+ * Counts identity-bearing edits.
+ */
+generation: Generation, 
+/**
+ * Unique display name, also the prefix of exposed tool names.
+ */
+name: string, 
+/**
+ * How it is reached.
+ */
+transport: Transport, 
+/**
+ * Whether it may run at all.
+ */
+enabled: boolean, 
+/**
+ * Whether it starts by itself with Gatehouse.
+ */
+autostart: boolean, 
+/**
+ * Everything that does not touch the connection.
+ */
+look: Look, 
+/**
+ * How long things may take.
+ */
+limits: Limits, 
+/**
+ * How the entry came to be; an unconfirmed one is offered no always-grants.
+ */
+origin: Origin, };
+
+/**
+ * What a person (or a command) supplies to add or edit a server; the rest is Gatehouse's.
+ */
+export type ServerDraft = { 
+/**
+ * Unique display name.
+ */
+name: string, 
+/**
+ * How it is reached.
+ */
+transport: Transport, 
+/**
+ * Whether it may run at all.
+ */
+enabled: boolean, 
+/**
+ * Whether it starts by itself with Gatehouse.
+ */
+autostart: boolean, 
+/**
+ * What only people see.
+ */
+look: Look, 
+/**
+ * How long things may take.
+ */
+limits: Limits, };
+
+/**
+ * One configured upstream server. Immutable for the life of the entry: a rename keeps it, a
+ * duplicate gets a new one.
+ */
+export type ServerId = string;
+
+/**
+ * How a server names itself (`serverInfo`), with its instructions.
+ */
+export type ServerInfo = { 
+/**
+ * `name`
+ */
+name: string, 
+/**
+ * `title`
+ */
+title: string | null, 
+/**
+ * `version`
+ */
+version: string, 
+/**
+ * `instructions` of the handshake.
+ */
+instructions: string | null, };
+
+/**
+ * State of one server. Derived from the actor's private state; never stored.
+ */
+export type ServerStatus = { "state": "disabled" } | { "state": "stopped" } | { "state": "connecting", 
+/**
+ * 1 for the first attempt.
+ */
+attempt: number, } | { "state": "connected", 
+/**
+ * Since when.
+ */
+since: Timestamp, 
+/**
+ * Negotiated protocol revision.
+ */
+protocol: string, 
+/**
+ * How the server names itself.
+ */
+server: ServerInfo, } | { "state": "needs_auth", 
+/**
+ * Authorization server, where it is known.
+ */
+issuer: string | null, } | { "state": "needs_client_registration", 
+/**
+ * Why.
+ */
+reason: string, } | { "state": "failed", 
+/**
+ * What kind of error.
+ */
+error: FailureKind, 
+/**
+ * What happened, why, and what to do, in plain words.
+ */
+message: string, 
+/**
+ * Attempts so far in this row.
+ */
+attempts: number, 
+/**
+ * When the next try comes, if one does.
+ */
+nextRetry: Timestamp | null, };
+
+/**
+ * One server as the UI and the command line see it.
+ */
+export type ServerView = { 
+/**
+ * Its configuration; secret references stay references.
+ */
+config: ServerConfig, 
+/**
+ * Its state.
+ */
+status: ServerStatus, 
+/**
+ * What it offers, counted.
+ */
+counts: Counts, 
+/**
+ * Whether the user trusts its read-only labels (PERM-2).
+ */
+trustedLabels: boolean, 
+/**
+ * What may run without asking: the always-grants of this server, in words (PERM-3).
+ */
+autoApprove: Array<string>, 
+/**
+ * Last lines of its standard error or log, oldest first.
+ */
+logTail: Array<LogLine>, };
+
+/**
+ * Adds a server and starts it if it is to run.
+ */
+export type ServersAdd = { 
+/**
+ * The server.
+ */
+draft: ServerDraft, 
+/**
+ * The answer to "Trust this server's read-only labels and allow reads?"
+ */
+trustLabels: boolean, 
+/**
+ * Secrets that the draft refers to as `${secret:NAME}`.
+ */
+secrets: Array<FieldSecret>, };
+
+/**
+ * Copies a server under a new name, with an id of its own and no rights.
+ */
+export type ServersDuplicate = { 
+/**
+ * Id or name.
+ */
+server: string, 
+/**
+ * Name of the copy.
+ */
+name: string, };
+
+/**
+ * Changes a server; reconnects only when the connection is another one.
+ */
+export type ServersEdit = { 
+/**
+ * Id or name.
+ */
+server: string, 
+/**
+ * All of its settings.
+ */
+draft: ServerDraft, 
+/**
+ * Secrets that are new or have a new value; those not named here stay as they are.
+ */
+secrets: Array<FieldSecret>, };
+
+/**
+ * All servers with their states.
+ */
+export type ServersList = Record<symbol, never>;
+
+/**
+ * Closes the connection and makes a new one.
+ */
+export type ServersReconnect = { 
+/**
+ * Id or name.
+ */
+server: string, };
+
+/**
+ * Removes a server and every right that it had.
+ */
+export type ServersRemove = { 
+/**
+ * Id or name.
+ */
+server: string, };
+
+/**
+ * Starts a server; enables a disabled one.
+ */
+export type ServersStart = { 
+/**
+ * Id or name.
+ */
+server: string, };
+
+/**
+ * Stops a server.
+ */
+export type ServersStop = { 
+/**
+ * Id or name.
+ */
+server: string, 
+/**
+ * Also keep it from starting by itself or for a call.
+ */
+disable: boolean, };
+
+/**
+ * Connects to a draft without keeping it.
+ */
+export type ServersTest = { 
+/**
+ * The server.
+ */
+draft: ServerDraft, 
+/**
+ * Secrets that the draft refers to; forgotten when the test is over.
+ */
+secrets: Array<FieldSecret>, };
+
+/**
+ * Trusts a server's read-only labels, or ceases to.
+ */
+export type ServersTrustLabels = { 
+/**
+ * Id or name.
+ */
+server: string, 
+/**
+ * Whether they are trusted.
+ */
+trusted: boolean, };
+
+/**
+ * One connection of a client: an MCP session of the stateful revisions, or a bridge.
+ */
+export type SessionId = string;
+
+/**
+ * One argument as the prompt shows it: the whole value, never cut.
+ */
+export type ShownArgument = { 
+/**
+ * Name of the member.
+ */
+name: string, 
+/**
+ * Its JSON text with secrets masked and hidden characters made visible as `⟦U+202E⟧`.
+ */
+text: string, 
+/**
+ * Whether something in it was masked.
+ */
+masked: boolean, };
+
+/**
+ * What runs, what waits, what is wrong.
+ */
+export type Status = Record<symbol, never>;
+
+/**
+ * Why a status changed. Goes with every change (SRV-2).
+ */
+export type StatusCause = { "cause": "launch" } | { "cause": "user" } | { "cause": "call" } | { "cause": "edited" } | { "cause": "retry" } | { "cause": "handshake" } | { "cause": "attempt_failed" } | { "cause": "unexpected_close", 
+/**
+ * Exit code or signal and the last words, in plain text.
+ */
+reason: string, } | { "cause": "unresponsive" } | { "cause": "challenge" } | { "cause": "shutdown" };
+
+/**
+ * What runs, what waits, what is wrong.
+ */
+export type StatusReport = { 
+/**
+ * Version of Gatehouse.
+ */
+version: string, 
+/**
+ * Address of the gateway.
+ */
+endpoint: string, 
+/**
+ * Folder that everything is kept in.
+ */
+dataDir: string, 
+/**
+ * Process id.
+ */
+pid: number, 
+/**
+ * Who answers questions: `window` or `operator`.
+ */
+answeredBy: string, 
+/**
+ * Where secrets are kept: `keychain`, `vault` or `memory`.
+ */
+secrets: string, 
+/**
+ * Whether everything is paused.
+ */
+paused: boolean, 
+/**
+ * Servers that run.
+ */
+running: number, 
+/**
+ * Servers in all.
+ */
+servers: number, 
+/**
+ * Tools in the catalogue.
+ */
+tools: number, 
+/**
+ * Clients that have a token.
+ */
+clients: number, 
+/**
+ * Questions that wait.
+ */
+waiting: number, 
+/**
+ * Sequence number of the last event.
+ */
+lastEvent: number, 
+/**
+ * What is wrong, in words.
+ */
+problems: Array<Problem>, };
+
+/**
+ * A server wants more OAuth scopes.
+ */
+export type StepUpAsk = { 
+/**
+ * The server.
+ */
+server: AskServer, 
+/**
+ * The scopes that are missing.
+ */
+scopes: Array<string>, };
+
+/**
+ * What a call is about (PERM-18).
+ */
+export type Subject = { "kind": "tool", 
+/**
+ * Name on the server.
+ */
+name: string, } | { "kind": "resource", 
+/**
+ * The URI.
+ */
+uri: string, } | { "kind": "prompt", 
+/**
+ * Name on the server.
+ */
+name: string, } | { "kind": "completion", 
+/**
+ * The prompt's name or the resource template's URI.
+ */
+reference: string, };
+
+/**
+ * What **Test connection** found.
+ */
+export type TestReport = { 
+/**
+ * How the server names itself.
+ */
+server: ServerInfo, 
+/**
+ * Names of its tools, in its order.
+ */
+tools: Array<string>, };
+
+/**
+ * Milliseconds since 1970-01-01T00:00:00Z.
+ */
+export type Timestamp = number;
+
+/**
+ * One tool of the catalogue.
+ */
+export type ToolView = { 
+/**
+ * Name that clients use: `^[a-zA-Z0-9_-]{1,64}$`, unique, stable (TOOL-2).
+ */
+exposedName: string, 
+/**
+ * The server.
+ */
+server: ServerId, 
+/**
+ * The server's generation.
+ */
+generation: Generation, 
+/**
+ * The server's name.
+ */
+serverName: string, 
+/**
+ * Name on the server.
+ */
+name: string, 
+/**
+ * Title, cleaned (TOOL-4).
+ */
+title: string | null, 
+/**
+ * Description, cleaned (TOOL-4).
+ */
+description: string | null, 
+/**
+ * Input schema as JSON text, byte for byte as the server gave it.
+ */
+inputSchema: string, 
+/**
+ * Access class with its reason.
+ */
+class: Classified, 
+/**
+ * Fingerprint of the definition.
+ */
+fingerprint: Fingerprint, 
+/**
+ * Hidden characters in names, keys, enum, const or default values: where.
+ */
+flags: Array<string>, };
+
+/**
+ * Sets the user's own access class of a tool, or clears it.
+ */
+export type ToolsClassify = { 
+/**
+ * Id or name of the server.
+ */
+server: string, 
+/**
+ * Name of the tool on the server.
+ */
+tool: string, 
+/**
+ * The class; absent clears it.
+ */
+class: AccessClass | null, };
+
+/**
+ * All tools of all connected servers.
+ */
+export type ToolsList = { 
+/**
+ * Only of this server (id or name).
+ */
+server: string | null, };
+
+/**
+ * How an upstream server is reached (SRV-1).
+ *
+ * Values of `env` and `headers` may hold `${secret:NAME}` and `${env:NAME}`; they are resolved
+ * only when the connection is made, and a secret only for the server and field it was bound to.
+ */
+export type Transport = { "type": "stdio", 
+/**
+ * Program to run, looked up in the user's login-shell PATH.
+ */
+command: string, 
+/**
+ * Its arguments.
+ */
+args: Array<string>, 
+/**
+ * Environment beyond what every server gets.
+ */
+env: { [key in string]: string }, 
+/**
+ * Working folder; the user's home where absent.
+ */
+cwd: string | null, } | { "type": "http", 
+/**
+ * Endpoint address.
+ */
+url: string, 
+/**
+ * Static headers.
+ */
+headers: { [key in string]: string }, } | { "type": "sse", 
+/**
+ * Address of the event stream.
+ */
+url: string, 
+/**
+ * Static headers.
+ */
+headers: { [key in string]: string }, } | { "type": "ws", 
+/**
+ * `ws:` or `wss:` address.
+ */
+url: string, 
+/**
+ * Static headers of the opening request.
+ */
+headers: { [key in string]: string }, } | { "type": "builtin", 
+/**
+ * Which one, with its settings.
+ */
+builtin: Builtin, };
+
+/**
+ * Decision with the rule that made it (PERM-6).
+ */
+export type Verdict = { 
+/**
+ * Allow, ask or deny.
+ */
+decision: Decision, 
+/**
+ * The rule.
+ */
+rule: Rule, };
+
+/**
+ * Something that the user should know before answering.
+ */
+export type Warning = { "warning": "first_use" } | { "warning": "definition_changed" } | { "warning": "hidden_characters", 
+/**
+ * Where: `title`, `description`, `name` or an argument's name.
+ */
+place: string, } | { "warning": "unconfirmed_server" } | { "warning": "other_program", 
+/**
+ * Seen before.
+ */
+before: string, };
+
+/**
+ * What a rule covers (PERM-4).
+ */
+export type Width = { "width": "call", 
+/**
+ * Which one.
+ */
+hash: CallHash, } | { "width": "tool", 
+/**
+ * Name as the server gives it.
+ */
+tool: string, } | { "width": "reads" } | { "width": "writes" } | { "width": "everything" };

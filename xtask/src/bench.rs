@@ -1,0 +1,25 @@
+//! Measures. Each bench is a program of the `tests` member; it is built optimised and run as it is.
+
+use anyhow::{Result, bail};
+
+use crate::places::Places;
+use crate::process::{cargo, program, run, say};
+
+const BENCHES: [&str; 1] = ["gateway"];
+
+pub(crate) fn bench(places: &Places, arguments: &[String]) -> Result<()> {
+    let Some((name, rest)) = arguments.split_first() else { bail!("which one? {}", BENCHES.join(", ")) };
+    if !BENCHES.contains(&name.as_str()) {
+        bail!("there is no bench `{name}`; there is {}", BENCHES.join(", "));
+    }
+    say("Building, optimised");
+    run(cargo(&places.root).args([
+        "build",
+        "--release",
+        "--package=gatehouse-tests",
+        "--package=gatehouse-ctl",
+        "--bins",
+    ]))?;
+    say("Measuring");
+    run(program(places.program("release", &format!("bench-{name}"))?, &places.root).args(rest))
+}

@@ -1,0 +1,81 @@
+//! The shape of files: not too long, what it is for first, no `mod.rs`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+
+use crate::process::{output, program};
+
+/// The most lines that a source file may have, tests included.
+const LONGEST: usize = 800;
+
+/// One text file of the project.
+pub(crate) struct TextFile {
+    /// Its path from the checkout's root, with slashes.
+    pub(crate) path: String,
+    pub(crate) text: String,
+}
+
+/// Every text file that is or would be committed.
+pub(crate) fn all(root: &Path) -> Result<Vec<TextFile>> {
+    let list =
+        output(program("git", root).args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]))?;
+    let mut paths: Vec<&str> = list.split('\0').filter(|path| !path.is_empty()).collect();
+    paths.sort_unstable();
+    paths.dedup();
+    let read = |path: &str| {
+        let text = String::from_utf8(fs::read(root.join(PathBuf::from(path))).ok()?).ok()?;
+        Some(TextFile { path: path.to_owned(), text })
+    };
+    Ok(paths.into_iter().filter_map(read).collect())
+}
+
+pub(crate) fn check(files: &[TextFile]) -> Result<()> {
+    let faults: Vec<String> = files.iter().filter_map(fault).collect();
+    if faults.is_empty() { Ok(()) } else { bail!("{}", faults.join("\n")) }
+}
+
+fn fault(file: &TextFile) -> Option<String> {
+    let TextFile { path, text } = file;
+    let extension = path.rsplit('.').next().unwrap_or_default();
+    let written = matches!(extension, "rs" | "ts" | "tsx" | "mjs" | "js" | "py" | "css");
+    if !written || path.starts_with("ui/src/gen/") {
+        return None;
+    }
+    let lines = text.lines().count();
+    if lines > LONGEST {
+        return Some(format!("{path}: {lines} lines; {LONGEST} is the most"));
+    }
+    if extension != "rs" {
+        return None;
+    }
+    if path.ends_with("/mod.rs") {
+        return Some(format!("{path}: no mod.rs; a module's file has its name"));
+    }
+    if !text.starts_with("//! ") {
+        return Some(format!("{path}: the first line has to say what the file is for (`//! …`)"));
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault_of(path: &str, text: &str) -> Option<String> {
+        fault(&TextFile { path: path.to_owned(), text: text.to_owned() })
+    }
+
+    #[test]
+    fn shape_of_files() {
+        let long = format!("//! Doc.\n{}", "\n".repeat(LONGEST));
+        assert_eq!(fault_of("crates/a/src/lib.rs", "//! Doc.\nfn a() {}\n"), None);
+        assert!(fault_of("crates/a/src/lib.rs", "fn a() {}\n").is_some());
+        assert!(fault_of("crates/a/src/b/mod.rs", "//! Doc.\n").is_some());
+        assert!(fault_of("crates/a/src/lib.rs", &long).is_some());
+        assert!(fault_of("ui/src/app.tsx", &long).is_some());
+        assert_eq!(fault_of("ui/src/gen/types.ts", &long), None);
+        assert_eq!(fault_of("Cargo.lock", &long), None);
+    }
+}

@@ -1,0 +1,135 @@
+//! Who may know whom. A dependency that is not in these tables is a mistake of design until the
+//! tables say otherwise; ARCHITECTURE.md explains them. What tests alone use is free.
+
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use cargo_metadata::{DependencyKind, MetadataCommand, Package};
+
+/// Which members of the workspace a member may use.
+const MEMBERS: [(&str, &[&str]); 12] = [
+    ("gatehouse-model", &[]),
+    ("gatehouse-policy", &["gatehouse-model"]),
+    ("gatehouse-store", &["gatehouse-model"]),
+    ("gatehouse-auth", &["gatehouse-model", "gatehouse-store"]),
+    ("gatehouse-servers", &["gatehouse-model", "gatehouse-store", "gatehouse-auth"]),
+    ("gatehouse-tools", &["gatehouse-model", "gatehouse-policy", "gatehouse-store", "gatehouse-servers"]),
+    ("gatehouse-gateway", &["gatehouse-model", "gatehouse-tools", "gatehouse-store"]),
+    (
+        "gatehouse-app",
+        &[
+            "gatehouse-model",
+            "gatehouse-policy",
+            "gatehouse-store",
+            "gatehouse-auth",
+            "gatehouse-servers",
+            "gatehouse-tools",
+            "gatehouse-gateway",
+        ],
+    ),
+    ("gatehouse-ctl", &["gatehouse-app", "gatehouse-model"]),
+    ("gatehouse", &["gatehouse-app", "gatehouse-model"]),
+    ("gatehouse-tests", &[]),
+    ("xtask", &["gatehouse-model"]),
+];
+
+/// Crates from outside that only some members may use; whatever begins with the name counts too.
+const RESERVED: [(&str, &[&str]); 10] = [
+    ("tauri", &["gatehouse"]),
+    ("open", &["gatehouse"]),
+    ("rmcp", &["gatehouse-auth", "gatehouse-servers", "gatehouse-gateway"]),
+    ("oauth2", &["gatehouse-auth"]),
+    ("axum", &["gatehouse-gateway"]),
+    ("rusqlite", &["gatehouse-store"]),
+    ("keyring", &["gatehouse-store"]),
+    ("ts-rs", &["gatehouse-model", "xtask"]),
+    ("anyhow", &["gatehouse-tests", "xtask"]),
+    ("clap", &["gatehouse-ctl"]),
+];
+
+/// Members that may use nothing from outside but this.
+const BARE: [(&str, &[&str]); 2] = [
+    ("gatehouse-model", &["serde", "serde_json", "thiserror", "ts-rs"]),
+    (
+        "gatehouse-policy",
+        &[
+            "serde",
+            "serde_json",
+            "thiserror",
+            "sha2",
+            "hex",
+            "url",
+            "globset",
+            "unicode-normalization",
+            "memchr",
+        ],
+    ),
+];
+
+pub(crate) fn check(root: &Path) -> Result<()> {
+    let metadata = MetadataCommand::new().current_dir(root).no_deps().exec()?;
+    let members: Vec<&str> = metadata.packages.iter().map(|package| package.name.as_str()).collect();
+    let mut faults = Vec::new();
+    for package in &metadata.packages {
+        for used in used_by(package) {
+            faults.extend(fault(&package.name, used, members.contains(&used)));
+        }
+    }
+    if faults.is_empty() { Ok(()) } else { bail!("{}", faults.join("\n")) }
+}
+
+fn used_by(package: &Package) -> impl Iterator<Item = &str> {
+    let counts = |kind| matches!(kind, DependencyKind::Normal | DependencyKind::Build);
+    package.dependencies.iter().filter(move |used| counts(used.kind)).map(|used| used.name.as_str())
+}
+
+fn fault(member: &str, used: &str, is_member: bool) -> Option<String> {
+    let of = |table: &[(&str, &'static [&'static str])], name: &str| {
+        table.iter().find(|(known, _)| *known == name).map(|(_, allowed)| *allowed)
+    };
+    if is_member {
+        let Some(allowed) = of(&MEMBERS, member) else {
+            return Some(format!("{member} is not in the table of layers (xtask/src/check/layers.rs)"));
+        };
+        return (!allowed.contains(&used)).then(|| format!("{member} must not know {used}"));
+    }
+    if of(&BARE, member).is_some_and(|allowed| !allowed.contains(&used)) {
+        return Some(format!(
+            "{member} must not use {used}: it stays free of everything but words and decisions"
+        ));
+    }
+    let reserved = RESERVED.iter().find(|(name, _)| begins_with(used, name));
+    let (_, allowed) = reserved?;
+    (!allowed.contains(&member))
+        .then(|| format!("{member} must not use {used}: only {} may", allowed.join(", ")))
+}
+
+/// Whether a crate is the named one or one of its family: `tauri`, `tauri-build`, but not `opener`.
+fn begins_with(used: &str, name: &str) -> bool {
+    used.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '_']))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn layers_hold() {
+        for (member, used, is_member, allowed) in [
+            ("gatehouse-policy", "gatehouse-model", true, true),
+            ("gatehouse-policy", "gatehouse-store", true, false),
+            ("gatehouse-model", "gatehouse-policy", true, false),
+            ("gatehouse-ctl", "gatehouse-tools", true, false),
+            ("gatehouse-somewhere", "gatehouse-model", true, false),
+            ("gatehouse-model", "tokio", false, false),
+            ("gatehouse-policy", "tracing", false, false),
+            ("gatehouse-app", "tauri-plugin-store", false, false),
+            ("gatehouse", "tauri-build", false, true),
+            ("gatehouse-app", "opener", false, true),
+            ("gatehouse-servers", "rmcp", false, true),
+            ("gatehouse-tools", "rmcp", false, false),
+        ] {
+            assert_eq!(fault(member, used, is_member).is_none(), allowed, "{member} uses {used}");
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Licences, bans and sources of all dependencies through cargo-deny, which is built once into the
+//! cache. Known vulnerabilities need a database from the network; where it cannot be had, that one
+//! check says so and is left out.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::Result;
+
+use crate::places::Places;
+use crate::process::{cargo, program, run, succeeds};
+
+/// The version that `deny.toml` is written for.
+const VERSION: &str = "0.20.2";
+
+pub(crate) fn check(places: &Places) -> Result<()> {
+    let deny = cargo_deny(places)?;
+    run(on_workspace(&deny, &places.root).args(["check", "licenses", "bans", "sources"]))?;
+    if succeeds(on_workspace(&deny, &places.root).args(["fetch", "db"])) {
+        return run(on_workspace(&deny, &places.root).args(["check", "--disable-fetch", "advisories"]));
+    }
+    println!("The database of known vulnerabilities cannot be fetched here: they are not checked.");
+    Ok(())
+}
+
+fn on_workspace(deny: &Path, root: &Path) -> Command {
+    let mut command = program(deny, root);
+    command.args(["--workspace", "--all-features", "--locked"]);
+    command
+}
+
+/// The program; built first where this version is not in the cache.
+fn cargo_deny(places: &Places) -> Result<PathBuf> {
+    let home = places.cache.join(format!("cargo-deny-{VERSION}"));
+    let path = home.join("bin").join(format!("cargo-deny{}", std::env::consts::EXE_SUFFIX));
+    if path.exists() {
+        return Ok(path);
+    }
+    println!("Building cargo-deny {VERSION}; this happens once.");
+    // It looks at a few hundred files: quick to build is worth more than quick to run.
+    run(cargo(&places.root)
+        .args(["install", "cargo-deny", "--locked", "--version", VERSION, "--root"])
+        .arg(&home)
+        .env_remove("CARGO_TARGET_DIR")
+        .env("CARGO_PROFILE_RELEASE_LTO", "off")
+        .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1")
+        .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16")
+        .env("CARGO_PROFILE_RELEASE_DEBUG", "0"))?;
+    Ok(path)
+}

@@ -1,0 +1,80 @@
+//! Words that must not be in the project: names of package registries (everyone has their own
+//! mirror), folders of somebody's machine, tests that are switched off.
+
+use std::env;
+use std::path::Path;
+
+use anyhow::{Result, bail};
+
+use crate::check::files::TextFile;
+
+/// Put together from pieces, so that this file does not have them.
+const FORBIDDEN: [(&str, &str); 13] = [
+    (concat!("index.", "crates.io"), "name of a registry"),
+    (concat!("static.", "crates.io"), "name of a registry"),
+    (concat!("registry.", "npmjs"), "name of a registry"),
+    (concat!("registry.", "yarnpkg"), "name of a registry"),
+    (concat!("npm", "mirror.com"), "name of a registry"),
+    (concat!("pypi", ".org"), "name of a registry"),
+    (concat!("python", "hosted.org"), "name of a registry"),
+    (concat!("#[", "ignore"), "a test that is switched off"),
+    (concat!("test", ".skip("), "a test that is switched off"),
+    (concat!("it", ".skip("), "a test that is switched off"),
+    (concat!("describe", ".skip("), "a test that is switched off"),
+    (concat!("test", ".only("), "other tests are switched off"),
+    (concat!("it", ".only("), "other tests are switched off"),
+];
+
+pub(crate) fn check(root: &Path, files: &[TextFile]) -> Result<()> {
+    let own = own_folders(root);
+    let faults: Vec<String> = files.iter().flat_map(|file| faults(file, &own)).collect();
+    if faults.is_empty() { Ok(()) } else { bail!("{}", faults.join("\n")) }
+}
+
+/// The checkout and the home folder of whoever runs this.
+fn own_folders(root: &Path) -> Vec<String> {
+    let home = env::var("HOME").unwrap_or_default();
+    [root.display().to_string(), home]
+        .into_iter()
+        .filter(|folder| folder.len() > 1)
+        .map(|f| f + "/")
+        .collect()
+}
+
+fn faults(file: &TextFile, own: &[String]) -> Vec<String> {
+    let mut faults = Vec::new();
+    for (number, line) in file.text.lines().enumerate() {
+        let mut add =
+            |word: &str, why: &str| faults.push(format!("{}:{}: `{word}`: {why}", file.path, number + 1));
+        for (word, why) in FORBIDDEN {
+            if line.contains(word) {
+                add(word, why);
+            }
+        }
+        for folder in own {
+            if line.contains(folder.as_str()) {
+                add(folder, "a folder of this machine");
+            }
+        }
+    }
+    faults
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn count(text: &str) -> usize {
+        let file = TextFile { path: "a.rs".to_owned(), text: text.to_owned() };
+        faults(&file, &["/home/ana/gatehouse/".to_owned()]).len()
+    }
+
+    #[test]
+    fn what_is_found() {
+        assert_eq!(count("let a = 1;\n"), 0);
+        assert_eq!(count(concat!("#[", "ignore = \"slow\"]\nfn a() {}\n")), 1);
+        assert_eq!(count(concat!("https://registry.", "npmjs.org/a\n")), 1);
+        assert_eq!(count("open /home/ana/gatehouse/target\n"), 1);
+        assert_eq!(count("open /home/ana/notes\n"), 0);
+    }
+}

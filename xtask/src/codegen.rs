@@ -1,0 +1,125 @@
+//! Writes the TypeScript of everything that goes between the core and the interface: one file of
+//! types, one map of commands. The same input always gives the same bytes.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use gatehouse_model::command::Command;
+use gatehouse_model::event::{EVENT_VERSION, Envelope};
+use ts_rs::{Config, TS};
+
+use crate::places::Places;
+
+const HEAD: &str = "// Written by `cargo xtask codegen` from crates/model; changes here are lost.\n\n";
+
+/// Writes what is stale.
+pub(crate) fn write(places: &Places) -> Result<()> {
+    let folder = places.ui().join("src/gen");
+    fs::create_dir_all(&folder)?;
+    for (name, text) in generate()? {
+        let path = folder.join(name);
+        if is_fresh(&path, &text) {
+            println!("{}: up to date", path.display());
+        } else {
+            fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+            println!("{}: written", path.display());
+        }
+    }
+    Ok(())
+}
+
+/// An error if a file is not what the core says now.
+pub(crate) fn check(places: &Places) -> Result<()> {
+    let folder = places.ui().join("src/gen");
+    for (name, text) in generate()? {
+        if !is_fresh(&folder.join(name), &text) {
+            bail!("ui/src/gen/{name} is stale; `cargo xtask codegen` writes it");
+        }
+    }
+    Ok(())
+}
+
+fn is_fresh(path: &Path, text: &str) -> bool {
+    fs::read_to_string(path).is_ok_and(|there| there == text)
+}
+
+fn generate() -> Result<[(&'static str, String); 2]> {
+    let folder = tempfile::tempdir()?;
+    let config = Config::new().with_out_dir(folder.path());
+    Command::export_types(&config).context("cannot export the commands")?;
+    Envelope::export_all(&config).context("cannot export the events")?;
+    let types = collect(folder.path())?;
+    let commands = command_map(&Command::signatures(&config), types.keys().map(String::as_str));
+    let mut all = format!("{HEAD}export const EVENT_VERSION = {EVENT_VERSION};\n");
+    for body in types.values() {
+        write!(all, "\n{body}\n")?;
+    }
+    Ok([("types.ts", all), ("commands.ts", commands)])
+}
+
+/// The declaration of each type by its name, without the imports that files of their own need.
+fn collect(folder: &Path) -> Result<BTreeMap<String, String>> {
+    let mut types = BTreeMap::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let name = path.file_stem().context("a type without a name")?.to_string_lossy().into_owned();
+        let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let body: Vec<&str> =
+            text.lines().filter(|line| !line.starts_with("import ") && !line.starts_with("// ")).collect();
+        types.insert(name, body.join("\n").trim().to_owned());
+    }
+    Ok(types)
+}
+
+fn command_map<'a>(
+    signatures: &[(&'static str, String, String)],
+    types: impl Iterator<Item = &'a str>,
+) -> String {
+    let used: Vec<&str> = types
+        .filter(|name| {
+            signatures
+                .iter()
+                .any(|(_, args, reply)| names(args).any(|n| n == *name) || names(reply).any(|n| n == *name))
+        })
+        .collect();
+    let mut text = format!("{HEAD}import type {{\n");
+    for name in used {
+        text.push_str(&format!("  {name},\n"));
+    }
+    text.push_str("} from \"./types\";\n\n/** Arguments and reply of every command by its name. */\nexport type Commands = {\n");
+    for (name, args, reply) in signatures {
+        text.push_str(&format!("  \"{name}\": {{ args: {args}; reply: {reply} }};\n"));
+    }
+    text.push_str("};\n");
+    text
+}
+
+/// The identifiers in a type.
+fn names(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_twice() -> Result<()> {
+        assert_eq!(generate()?, generate()?);
+        Ok(())
+    }
+
+    #[test]
+    fn commands_events_and_what_they_use_are_there() -> Result<()> {
+        let [(_, types), (_, commands)] = generate()?;
+        for name in ["Envelope", "Event", "StatusReport", "Problem", "CallAsk", "ServerStatus"] {
+            assert!(types.contains(&format!("export type {name} =")), "{name}");
+        }
+        assert!(commands.contains(r#""status": { args: Status; reply: StatusReport };"#), "{commands}");
+        assert!(!types.contains("bigint"));
+        Ok(())
+    }
+}

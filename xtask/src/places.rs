@@ -1,0 +1,53 @@
+//! Where things lie: the checkout, the cache outside of it, the folder that cargo builds in.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+/// The folders that tasks work in.
+pub(crate) struct Places {
+    /// The checkout.
+    pub(crate) root: PathBuf,
+    /// What outlives a checkout: tools built once, the Python environment.
+    pub(crate) cache: PathBuf,
+}
+
+impl Places {
+    pub(crate) fn find() -> Result<Self> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask has no parent folder")?;
+        Ok(Self { root: root.to_owned(), cache: cache()?.join("gatehouse-build") })
+    }
+
+    pub(crate) fn ui(&self) -> PathBuf {
+        self.root.join("ui")
+    }
+
+    /// The npm packages that tests use.
+    pub(crate) fn tests_js(&self) -> PathBuf {
+        self.root.join("tests/js")
+    }
+
+    /// The Python environment that tests use.
+    pub(crate) fn venv(&self) -> PathBuf {
+        self.cache.join("venv")
+    }
+
+    /// A program of this workspace as cargo builds it.
+    pub(crate) fn program(&self, profile: &str, name: &str) -> Result<PathBuf> {
+        let metadata = cargo_metadata::MetadataCommand::new().current_dir(&self.root).no_deps().exec()?;
+        let folder = metadata.target_directory.into_std_path_buf().join(profile);
+        Ok(folder.join(format!("{name}{}", env::consts::EXE_SUFFIX)))
+    }
+}
+
+fn cache() -> Result<PathBuf> {
+    let named = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    if let Some(folder) = named("GATEHOUSE_CACHE").or_else(|| named("XDG_CACHE_HOME")) {
+        return Ok(folder);
+    }
+    match named("HOME").or_else(|| named("USERPROFILE")) {
+        Some(home) => Ok(home.join(".cache")),
+        None => bail!("neither GATEHOUSE_CACHE, XDG_CACHE_HOME nor HOME is set"),
+    }
+}

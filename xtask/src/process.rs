@@ -1,0 +1,71 @@
+//! Runs other programs, each shown before it runs.
+
+use std::ffi::OsStr;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+/// Says what begins now.
+pub(crate) fn say(what: &str) {
+    println!("\n== {what}");
+}
+
+/// A program in a folder.
+pub(crate) fn program(name: impl AsRef<OsStr>, folder: &Path) -> Command {
+    let mut command = Command::new(name);
+    command.current_dir(folder);
+    command
+}
+
+/// The cargo that runs this task.
+pub(crate) fn cargo(folder: &Path) -> Command {
+    program(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()), folder)
+}
+
+/// npm, which is a script of another name on Windows.
+pub(crate) fn npm(folder: &Path) -> Command {
+    program(if cfg!(windows) { "npm.cmd" } else { "npm" }, folder)
+}
+
+/// Shows and runs a program; an error if it fails.
+pub(crate) fn run(command: &mut Command) -> Result<()> {
+    let line = shown(command);
+    println!("$ {line}");
+    let status = command.status().with_context(|| format!("cannot start `{line}`"))?;
+    if status.success() { Ok(()) } else { bail!("`{line}` failed ({status})") }
+}
+
+/// Runs a program in silence and says whether it went well. One that does not exist did not.
+pub(crate) fn succeeds(command: &mut Command) -> bool {
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|s| s.success())
+}
+
+/// What a program writes to its standard output.
+pub(crate) fn output(command: &mut Command) -> Result<String> {
+    let line = shown(command);
+    let output = command
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .with_context(|| format!("cannot start `{line}`"))?;
+    if !output.status.success() {
+        bail!("`{line}` failed ({})", output.status);
+    }
+    String::from_utf8(output.stdout).with_context(|| format!("`{line}` did not write UTF-8"))
+}
+
+fn shown(command: &Command) -> String {
+    let name = Path::new(command.get_program()).file_name().unwrap_or(command.get_program());
+    let mut line = name.to_string_lossy().into_owned();
+    for argument in command.get_args() {
+        line.push(' ');
+        line.push_str(&argument.to_string_lossy());
+    }
+    line
+}

@@ -1,0 +1,93 @@
+//! Makes a fresh machine able to build and test: system packages, Rust components, npm and Python
+//! packages. Looks first and does only what is missing, so running it again costs a second.
+
+mod packages;
+mod python;
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+
+use crate::places::Places;
+use crate::process::{cargo, npm, output, program, run, say, succeeds};
+
+/// The oldest Node.js that the interface's build tools run on.
+const NODE: (u32, u32) = (20, 19);
+
+pub(crate) fn setup(places: &Places) -> Result<()> {
+    say("Setting up");
+    packages::install(&places.root)?;
+    rust_components(&places.root)?;
+    node(&places.root)?;
+    npm_packages(&places.ui())?;
+    npm_packages(&places.tests_js())?;
+    python::environment(places)
+}
+
+/// The npm packages of the interface alone, for tasks that need no more.
+pub(crate) fn interface(places: &Places) -> Result<()> {
+    npm_packages(&places.ui())
+}
+
+fn rust_components(root: &Path) -> Result<()> {
+    for (tool, component) in [("clippy", "clippy"), ("fmt", "rustfmt")] {
+        if !succeeds(cargo(root).args([tool, "--version"])) {
+            run(program("rustup", root).args(["component", "add", component]))?;
+        }
+    }
+    Ok(())
+}
+
+fn node(root: &Path) -> Result<()> {
+    let how = format!("Gatehouse needs Node.js {}.{} or newer, with npm: nodejs.org has it.", NODE.0, NODE.1);
+    let version = output(program("node", root).arg("--version")).with_context(|| how.clone())?;
+    match version_of(&version) {
+        Some(found) if found >= NODE => {
+            println!("Node.js {}: fine", version.trim());
+            Ok(())
+        }
+        _ => bail!("Node.js {} is too old. {how}", version.trim()),
+    }
+}
+
+/// Major and minor number of `v20.19.1`.
+fn version_of(text: &str) -> Option<(u32, u32)> {
+    let mut numbers = text.trim().trim_start_matches('v').split('.').map(str::parse);
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+}
+
+/// `npm ci`, unless the packages of this very lock file are there.
+fn npm_packages(folder: &Path) -> Result<()> {
+    let lock = folder.join("package-lock.json");
+    if !lock.exists() {
+        return Ok(());
+    }
+    let stamp = folder.join("node_modules/.installed-lock.json");
+    if is_copy(&lock, &stamp) {
+        println!("npm packages of {}: there", folder.display());
+        return Ok(());
+    }
+    run(npm(folder).arg("ci"))?;
+    fs::copy(&lock, &stamp).context("cannot note which packages are installed")?;
+    Ok(())
+}
+
+/// Whether the second file says what the first says.
+fn is_copy(file: &Path, copy: &Path) -> bool {
+    matches!((fs::read(file), fs::read(copy)), (Ok(one), Ok(other)) if one == other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read_as_node_prints_them() {
+        assert_eq!(version_of("v20.19.1\n"), Some((20, 19)));
+        assert_eq!(version_of("v24.0.0-nightly"), Some((24, 0)));
+        assert_eq!(version_of("node"), None);
+        assert!(version_of("v18.20.4") < Some(NODE));
+        assert!(version_of("v22.1.0") >= Some(NODE));
+    }
+}

@@ -1,0 +1,120 @@
+//! System packages, through the package manager of the machine.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Result, bail};
+
+use crate::process::{output, program, run, succeeds};
+
+/// A package manager and what Gatehouse needs from it.
+struct PackageManager {
+    /// The program that is there if the manager is.
+    name: &'static str,
+    /// Fetches the lists, where that has to be done first.
+    refresh: Option<&'static [&'static str]>,
+    /// Installs; the names follow.
+    install: &'static [&'static str],
+    /// Asks whether one package is there; the name follows.
+    query: &'static [&'static str],
+    packages: &'static [&'static str],
+}
+
+/// In the order in which they are looked for.
+const MANAGERS: [PackageManager; 4] = [
+    PackageManager {
+        name: "apt-get",
+        refresh: Some(&["apt-get", "update"]),
+        install: &["apt-get", "install", "--yes", "--no-install-recommends"],
+        query: &["dpkg-query", "--status"],
+        packages: &[
+            "build-essential",
+            "pkg-config",
+            "libwebkit2gtk-4.1-dev",
+            "libgtk-3-dev",
+            "librsvg2-dev",
+            "xvfb",
+            "xauth",
+            "dbus-x11",
+            "python3-venv",
+        ],
+    },
+    PackageManager {
+        name: "dnf",
+        refresh: None,
+        install: &["dnf", "install", "--assumeyes"],
+        query: &["rpm", "--query"],
+        packages: &[
+            "gcc",
+            "pkgconf-pkg-config",
+            "webkit2gtk4.1-devel",
+            "gtk3-devel",
+            "librsvg2-devel",
+            "xorg-x11-server-Xvfb",
+            "dbus-x11",
+        ],
+    },
+    PackageManager {
+        name: "pacman",
+        refresh: None,
+        install: &["pacman", "--sync", "--refresh", "--needed", "--noconfirm"],
+        query: &["pacman", "--query"],
+        packages: &["base-devel", "pkgconf", "webkit2gtk-4.1", "gtk3", "librsvg", "xorg-server-xvfb", "dbus"],
+    },
+    PackageManager {
+        name: "brew",
+        refresh: None,
+        install: &["brew", "install"],
+        query: &["brew", "list", "--versions"],
+        packages: &["pkgconf"],
+    },
+];
+
+/// Installs what is missing.
+pub(crate) fn install(root: &Path) -> Result<()> {
+    if cfg!(windows) {
+        println!("On Windows the WebView2 runtime and the Visual Studio build tools have to be there.");
+        return Ok(());
+    }
+    let Some(manager) = MANAGERS.iter().find(|manager| exists(manager.name, root)) else {
+        println!("No package manager that this task knows; going on with what is installed.");
+        return Ok(());
+    };
+    let missing: Vec<&str> =
+        manager.packages.iter().copied().filter(|package| !is_installed(manager, package, root)).collect();
+    if missing.is_empty() {
+        println!("System packages: all there");
+        return Ok(());
+    }
+    println!("System packages that are missing: {}", missing.join(" "));
+    if let Some(refresh) = manager.refresh {
+        run(&mut privileged(manager, refresh, root)?)?;
+    }
+    run(privileged(manager, manager.install, root)?.args(&missing))
+}
+
+fn exists(name: &str, root: &Path) -> bool {
+    succeeds(program(name, root).arg("--version"))
+}
+
+fn is_installed(manager: &PackageManager, package: &str, root: &Path) -> bool {
+    let Some((query, arguments)) = manager.query.split_first() else { return false };
+    succeeds(program(query, root).args(arguments).arg(package))
+}
+
+/// A command that may need another user's rights. Homebrew refuses to run with them.
+fn privileged(manager: &PackageManager, words: &[&str], root: &Path) -> Result<Command> {
+    let as_is = manager.name == "brew" || output(program("id", root).arg("-u"))?.trim() == "0";
+    let mut all = Vec::new();
+    if !as_is {
+        if !exists("sudo", root) {
+            bail!("this has to be run as root, and there is no sudo: {} …", words.join(" "));
+        }
+        all.extend(["sudo", "--preserve-env=DEBIAN_FRONTEND"]);
+    }
+    all.extend_from_slice(words);
+    let Some((first, rest)) = all.split_first() else { bail!("no command") };
+    let mut command = program(first, root);
+    command.args(rest).env("DEBIAN_FRONTEND", "noninteractive");
+    Ok(command)
+}

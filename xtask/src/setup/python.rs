@@ -1,0 +1,34 @@
+//! The Python environment with the packages that tests drive Gatehouse with. It lies in the cache,
+//! never in the checkout and never in the system's own Python.
+
+use std::fs;
+
+use anyhow::{Context, Result, bail};
+
+use crate::places::Places;
+use crate::process::{program, run, succeeds};
+use crate::setup::is_copy;
+
+pub(crate) fn environment(places: &Places) -> Result<()> {
+    let wanted = places.root.join("tests/py/requirements.txt");
+    if !wanted.exists() {
+        return Ok(());
+    }
+    let venv = places.venv();
+    let stamp = venv.join("installed-requirements.txt");
+    if is_copy(&wanted, &stamp) {
+        println!("Python packages: there");
+        return Ok(());
+    }
+    let python =
+        ["python3", "python"].into_iter().find(|name| succeeds(program(name, &places.root).arg("--version")));
+    let Some(python) = python else { bail!("Gatehouse's tests need Python 3.10 or newer") };
+    fs::create_dir_all(&places.cache)?;
+    run(program(python, &places.root).args(["-m", "venv", "--clear"]).arg(&venv))?;
+    let inside = venv.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
+    run(program(inside, &places.root)
+        .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement"])
+        .arg(&wanted))?;
+    fs::copy(&wanted, &stamp).context("cannot note which packages are installed")?;
+    Ok(())
+}
