@@ -1,0 +1,111 @@
+//! The two databases of a data folder, and how they are opened.
+//!
+//! `ledger.db` holds what must never be lost (audit, sealed records, definitions), `activity.db`
+//! the call records. They are apart so that a flood of calls never holds up a decision. Both run
+//! with a write-ahead log that is synced on every commit.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+
+use crate::error::StoreError;
+use crate::folder;
+
+pub(crate) const LEDGER: &str = "ledger.db";
+pub(crate) const ACTIVITY: &str = "activity.db";
+
+/// One step of a database's shape; the steps are applied in their order, each once.
+pub(crate) type Step = &'static str;
+
+/// Opens a database, makes it owner-only, and brings it to the present shape.
+pub(crate) fn open(path: &Path, steps: &[Step]) -> Result<Connection, StoreError> {
+    folder::touch(path)?;
+    let mut connection = connect(path)?;
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    let shape: usize = transaction.pragma_query_value(None, "user_version", |row| row.get::<_, u32>(0))? as usize;
+    if shape > steps.len() {
+        return Err(newer(path));
+    }
+    for step in &steps[shape..] {
+        transaction.execute_batch(step)?;
+    }
+    transaction.pragma_update(None, "user_version", u32::try_from(steps.len()).unwrap_or(u32::MAX))?;
+    transaction.commit()?;
+    Ok(connection)
+}
+
+/// One more connection to a database that [`open`] has prepared.
+pub(crate) fn connect(path: &Path) -> Result<Connection, StoreError> {
+    let connection =
+        Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    connection.busy_timeout(Duration::from_secs(10))?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "journal_size_limit", 64 * 1024 * 1024)?;
+    connection.pragma_update(None, "trusted_schema", false)?;
+    Ok(connection)
+}
+
+fn newer(path: &Path) -> StoreError {
+    use gatehouse_model::{ErrorCode, Problem};
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    StoreError::Config(
+        Problem::new(ErrorCode::NewerVersion, format!("{name} was written by a newer version of Gatehouse."))
+            .todo("Update Gatehouse, or use another data folder."),
+    )
+}
+
+/// The shape of `ledger.db`.
+pub(crate) const LEDGER_STEPS: &[Step] = &["
+CREATE TABLE sealed (
+    name    TEXT PRIMARY KEY,
+    counter INTEGER NOT NULL,
+    body    BLOB NOT NULL,
+    mac     BLOB NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE audit (
+    seq   INTEGER PRIMARY KEY,
+    at    INTEGER NOT NULL,
+    event TEXT NOT NULL,
+    hash  BLOB NOT NULL,
+    mac   BLOB
+);
+CREATE TABLE audit_head (
+    id        INTEGER PRIMARY KEY CHECK (id = 1),
+    base_seq  INTEGER NOT NULL,
+    base_hash BLOB NOT NULL,
+    seq       INTEGER NOT NULL,
+    hash      BLOB NOT NULL,
+    mac       BLOB
+);
+CREATE TRIGGER audit_is_append_only BEFORE UPDATE ON audit
+WHEN OLD.mac IS NOT NULL OR NEW.seq <> OLD.seq OR NEW.at <> OLD.at
+    OR NEW.event <> OLD.event OR NEW.hash <> OLD.hash
+BEGIN SELECT RAISE(ABORT, 'the audit is append-only'); END;
+CREATE TRIGGER audit_keeps_its_tail BEFORE DELETE ON audit
+WHEN OLD.seq > (SELECT base_seq FROM audit_head)
+BEGIN SELECT RAISE(ABORT, 'the audit is append-only'); END;
+
+CREATE TABLE definitions (
+    fingerprint TEXT PRIMARY KEY,
+    definition  TEXT NOT NULL
+) WITHOUT ROWID;
+"];
+
+/// The shape of `activity.db`. The id of a call begins with its time, so that order of id is order
+/// of time, also in the full-text index.
+pub(crate) const ACTIVITY_STEPS: &[Step] = &["
+CREATE TABLE calls (
+    id     INTEGER PRIMARY KEY,
+    client TEXT NOT NULL,
+    server TEXT NOT NULL,
+    record TEXT NOT NULL
+);
+CREATE INDEX calls_by_client ON calls (client);
+CREATE INDEX calls_by_server ON calls (server);
+CREATE VIRTUAL TABLE calls_text USING fts5 (
+    tool, arguments, result, content = '', contentless_delete = 1, detail = full
+);
+"];

@@ -1,0 +1,133 @@
+//! The data folder on disk: who owns it, how its files are written, who may read them.
+//!
+//! Everything here is for the owner only (0700, 0600). A file is replaced by rename, never
+//! written in place, so that a crash leaves the old one or the new one.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use crate::error::StoreError;
+use crate::store::Owner;
+
+const LOCK_FILE: &str = "owner.lock";
+
+/// Holds the lock of a data folder for as long as it lives.
+#[derive(Debug)]
+pub(crate) struct OwnerLock {
+    _file: File,
+}
+
+impl OwnerLock {
+    pub(crate) fn take(dir: &Path, owner: Owner) -> Result<Self, StoreError> {
+        let path = dir.join(LOCK_FILE);
+        let mut file = owner_only(OpenOptions::new().read(true).write(true).create(true).truncate(false))
+            .open(&path)
+            .map_err(StoreError::io("The lock of the data folder cannot be opened"))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let mut holder = String::new();
+                if file.read_to_string(&mut holder).is_err() || holder.trim().is_empty() {
+                    "another process".clone_into(&mut holder);
+                }
+                return Err(StoreError::DataFolderInUse { holder: holder.trim().to_owned() });
+            }
+            Err(TryLockError::Error(source)) => {
+                return Err(StoreError::Io { what: "The data folder cannot be locked".to_owned(), source });
+            }
+        }
+        let note = format!("{}, process {}\n", owner.word(), std::process::id());
+        file.set_len(0)
+            .and_then(|()| file.seek(SeekFrom::Start(0)))
+            .and_then(|_| file.write_all(note.as_bytes()))
+            .map_err(StoreError::io("The lock of the data folder cannot be written"))?;
+        Ok(Self { _file: file })
+    }
+}
+
+/// Makes the data folder, owner-only, and answers its path without links. A folder that was there
+/// before and is not Gatehouse's yet keeps its mode: it may be shared for a reason.
+pub(crate) fn prepare(dir: &Path) -> Result<PathBuf, StoreError> {
+    let cannot = || StoreError::io("The data folder cannot be made");
+    let is_ours = !dir.exists() || dir.join(LOCK_FILE).exists();
+    fs::create_dir_all(dir).map_err(cannot())?;
+    let dir = dir.canonicalize().map_err(cannot())?;
+    let is_empty = fs::read_dir(&dir).map_err(cannot())?.next().is_none();
+    if is_ours || is_empty {
+        set_mode(&dir, 0o700)?;
+    }
+    Ok(dir)
+}
+
+/// Takes the rights of everybody but the owner from a file, if it exists.
+pub(crate) fn tighten(path: &Path) -> Result<(), StoreError> {
+    if path.is_file() { set_mode(path, 0o600) } else { Ok(()) }
+}
+
+/// Makes an empty owner-only file unless it exists, so that whoever opens it next keeps its mode.
+pub(crate) fn touch(path: &Path) -> Result<(), StoreError> {
+    owner_only(OpenOptions::new().write(true).create(true).truncate(false))
+        .open(path)
+        .map_err(StoreError::io(format!("{} cannot be made", shown(path))))?;
+    tighten(path)
+}
+
+/// Replaces a file: temporary file, fsync, rename, fsync of the folder.
+pub(crate) fn replace(path: &Path, content: &[u8]) -> Result<(), StoreError> {
+    let cannot = || StoreError::io(format!("{} cannot be written", shown(path)));
+    let dir = path.parent().unwrap_or(Path::new("."));
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".new");
+    let temporary = dir.join(name);
+    // A leftover of a crash may belong to a wider mode: begin with a file of our own.
+    match fs::remove_file(&temporary) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(cannot()(error)),
+        Ok(()) | Err(_) => {}
+    }
+    let mut file =
+        owner_only(OpenOptions::new().write(true).create_new(true)).open(&temporary).map_err(cannot())?;
+    file.write_all(content).and_then(|()| file.sync_all()).map_err(cannot())?;
+    drop(file);
+    fs::rename(&temporary, path).map_err(cannot())?;
+    sync_folder(dir)
+}
+
+#[cfg(unix)]
+fn sync_folder(dir: &Path) -> Result<(), StoreError> {
+    File::open(dir)
+        .and_then(|folder| folder.sync_all())
+        .map_err(StoreError::io("The data folder cannot be synced"))
+}
+
+#[cfg(not(unix))]
+fn sync_folder(_: &Path) -> Result<(), StoreError> {
+    Ok(())
+}
+
+#[cfg(unix)]
+fn owner_only(options: &mut OpenOptions) -> &mut OpenOptions {
+    use std::os::unix::fs::OpenOptionsExt;
+    options.mode(0o600)
+}
+
+#[cfg(not(unix))]
+fn owner_only(options: &mut OpenOptions) -> &mut OpenOptions {
+    options
+}
+
+#[cfg(unix)]
+fn set_mode(path: &Path, mode: u32) -> Result<(), StoreError> {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(path, fs::Permissions::from_mode(mode))
+        .map_err(StoreError::io(format!("The mode of {} cannot be set", shown(path))))
+}
+
+#[cfg(not(unix))]
+fn set_mode(_: &Path, _: u32) -> Result<(), StoreError> {
+    Ok(())
+}
+
+fn shown(path: &Path) -> String {
+    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+}

@@ -1,0 +1,250 @@
+//! Records that confer rights, sealed so that an edited or an old copy is noticed (PERM-16).
+//!
+//! The body lies in the database with a counter and an HMAC-SHA256 over both. The key and the last
+//! counter lie in the secret store, in one item. A save writes body number n+1 first and the
+//! counter n+1 after it; a crash between the two leaves a body that is one ahead, which is
+//! accepted once and then becomes the only one. Whatever does not fit is refused: there is no way
+//! to read a record without its seal.
+
+use std::marker::PhantomData;
+use std::path::Path;
+use std::sync::Arc;
+
+use gatehouse_model::Secret;
+use hmac::{Hmac, KeyInit, Mac};
+use parking_lot::Mutex;
+use rusqlite::{Connection, OptionalExtension, params};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use sha2::{Digest, Sha256};
+use zeroize::Zeroizing;
+
+use crate::error::{SealError, SecretError, StoreError};
+use crate::secrets::{SecretKey, SecretKind, SecretStore};
+use crate::store::Owner;
+
+/// A record that is believed only with its seal. All calls block on the disk and on the secret
+/// store.
+pub struct Sealed<T> {
+    ledger: Arc<Mutex<Connection>>,
+    secrets: Arc<dyn SecretStore>,
+    record: String,
+    key: SecretKey,
+    /// One load or save at a time; the ledger itself is not held while a keychain takes its time.
+    turn: Mutex<()>,
+    content: PhantomData<fn() -> T>,
+}
+
+/// Where the seals of one data folder and one owner are kept.
+#[derive(Clone)]
+pub(crate) struct SealPlace {
+    pub(crate) ledger: Arc<Mutex<Connection>>,
+    pub(crate) secrets: Arc<dyn SecretStore>,
+    pub(crate) owner: Owner,
+    /// Hash of the folder's path: a copy of the folder elsewhere confers nothing, and a folder
+    /// that was emptied is noticed.
+    folder: String,
+}
+
+impl SealPlace {
+    pub(crate) fn new(
+        dir: &Path,
+        owner: Owner,
+        ledger: Arc<Mutex<Connection>>,
+        secrets: Arc<dyn SecretStore>,
+    ) -> Self {
+        let folder = hex::encode(Sha256::digest(dir.as_os_str().as_encoded_bytes()));
+        Self { ledger, secrets, owner, folder: folder[..32].to_owned() }
+    }
+
+    pub(crate) fn key(&self, field: &str) -> SecretKey {
+        SecretKey::new("seal", &self.folder, field)
+    }
+}
+
+/// What the secret store keeps for one record.
+struct Kept {
+    key: Zeroizing<[u8; 32]>,
+    counter: u64,
+}
+
+/// What the database keeps for one record.
+struct Row {
+    counter: u64,
+    body: Vec<u8>,
+    mac: Vec<u8>,
+}
+
+impl<T: Serialize + DeserializeOwned> Sealed<T> {
+    pub(crate) fn new(place: &SealPlace, what: &str) -> Self {
+        // Seals of a memory store die with it; they never stand in the way of lasting ones.
+        let record = match place.secrets.kind() {
+            SecretKind::Memory => format!("{what}/{}/memory", place.owner.word()),
+            SecretKind::Keychain | SecretKind::Vault => format!("{what}/{}", place.owner.word()),
+        };
+        Self {
+            ledger: Arc::clone(&place.ledger),
+            secrets: Arc::clone(&place.secrets),
+            key: place.key(&record),
+            record,
+            turn: Mutex::new(()),
+            content: PhantomData,
+        }
+    }
+
+    /// The record, if one was ever sealed.
+    ///
+    /// # Errors
+    /// When it is there and cannot be believed, or when that cannot be found out. The caller then
+    /// acts as if it conferred nothing.
+    pub fn load(&self) -> Result<Option<T>, SealError> {
+        let _turn = self.turn.lock();
+        let row = self.row().map_err(|e| self.unreadable(&e.to_string()))?;
+        let kept = self.kept().map_err(|cause| self.locked(cause))?;
+        let Some((row, kept)) = self.pair(row, kept)? else {
+            return Ok(None);
+        };
+        if row.counter == kept.counter + 1 {
+            // The save that wrote this was cut short: finish it, so that the copy before it is old.
+            self.keep(&Kept { key: kept.key, counter: row.counter }).map_err(|cause| self.locked(cause))?;
+        }
+        serde_json::from_slice(&row.body).map(Some).map_err(|e| self.unreadable(&e.to_string()))
+    }
+
+    /// Seals a record in the place of the one before. Durable on return; after an error the one
+    /// before holds, or (if not even that could be put back) none does.
+    ///
+    /// # Errors
+    /// When the disk or the secret store refuses.
+    pub fn save(&self, content: &T) -> Result<(), StoreError> {
+        let body = serde_json::to_vec(content)?;
+        let _turn = self.turn.lock();
+        let before = self.row()?;
+        let mut kept = match self.kept()? {
+            Some(kept) => kept,
+            None => {
+                let fresh = Kept { key: Zeroizing::new(crate::store::random()?), counter: 0 };
+                self.keep(&fresh)?;
+                fresh
+            }
+        };
+        let settled = match &before {
+            Some(row) => row.counter == kept.counter && self.fits(row, &kept.key),
+            None => kept.counter == 0,
+        };
+        if !settled {
+            // Something else may stand at the next number; that number is given up.
+            kept.counter = kept.counter.saturating_add(1);
+            self.keep(&kept)?;
+        }
+        let next = kept.counter.saturating_add(1);
+        let mac = self.mac(&kept.key, next, &body).to_vec();
+        self.write(&Row { counter: next, body, mac })?;
+        kept.counter = next;
+        if let Err(error) = self.keep(&kept) {
+            let undone = match &before {
+                Some(row) => self.write(row),
+                None => self.erase(),
+            };
+            if let Err(second) = undone {
+                tracing::error!(record = %self.record, error = %second, "a failed save could not be undone");
+            }
+            return Err(error.into());
+        }
+        Ok(())
+    }
+
+    /// Matches what the two stores keep; `None` when nothing was ever sealed.
+    fn pair(&self, row: Option<Row>, kept: Option<Kept>) -> Result<Option<(Row, Kept)>, SealError> {
+        let record = || self.record.clone();
+        let (row, kept) = match (row, kept) {
+            (None, None) => return Ok(None),
+            (None, Some(kept)) if kept.counter == 0 => return Ok(None),
+            (None, Some(_)) => return Err(SealError::Gone { record: record() }),
+            (Some(_), None) if self.secrets.kind() == SecretKind::Memory => return Ok(None),
+            (Some(_), None) => return Err(SealError::MissingKey { record: record() }),
+            (Some(row), Some(kept)) => (row, kept),
+        };
+        if !self.fits(&row, &kept.key) {
+            return Err(SealError::BadMac { record: record() });
+        }
+        if row.counter == kept.counter || row.counter == kept.counter.saturating_add(1) {
+            Ok(Some((row, kept)))
+        } else {
+            Err(SealError::OldCopy { record: record(), found: row.counter, kept: kept.counter })
+        }
+    }
+
+    fn row(&self) -> rusqlite::Result<Option<Row>> {
+        self.ledger
+            .lock()
+            .prepare_cached("SELECT counter, body, mac FROM sealed WHERE name = ?1")?
+            .query_row([&self.record], |row| {
+                // A counter below zero was never written by us; the seal will not fit it.
+                let counter = u64::try_from(row.get::<_, i64>(0)?).unwrap_or(u64::MAX);
+                Ok(Row { counter, body: row.get(1)?, mac: row.get(2)? })
+            })
+            .optional()
+    }
+
+    fn write(&self, row: &Row) -> Result<(), StoreError> {
+        let counter = i64::try_from(row.counter).unwrap_or(i64::MAX);
+        self.ledger
+            .lock()
+            .prepare_cached("INSERT OR REPLACE INTO sealed (name, counter, body, mac) VALUES (?1, ?2, ?3, ?4)")?
+            .execute(params![self.record, counter, row.body, row.mac])?;
+        Ok(())
+    }
+
+    fn erase(&self) -> Result<(), StoreError> {
+        self.ledger.lock().execute("DELETE FROM sealed WHERE name = ?1", [&self.record])?;
+        Ok(())
+    }
+
+    fn kept(&self) -> Result<Option<Kept>, SecretError> {
+        let Some(text) = self.secrets.get(&self.key)? else { return Ok(None) };
+        let damaged = || SecretError::Damaged { reason: "the key of a seal is not one".to_owned() };
+        let (key, counter) = text.reveal().split_once(':').ok_or_else(damaged)?;
+        let mut bytes = Zeroizing::new([0; 32]);
+        hex::decode_to_slice(key, &mut *bytes).map_err(|_| damaged())?;
+        Ok(Some(Kept { key: bytes, counter: counter.parse().map_err(|_| damaged())? }))
+    }
+
+    fn keep(&self, kept: &Kept) -> Result<(), SecretError> {
+        let text = format!("{}:{}", hex::encode(*kept.key), kept.counter);
+        self.secrets.set(&self.key, &Secret::new(text))
+    }
+
+    fn fits(&self, row: &Row, key: &[u8; 32]) -> bool {
+        self.hmac(key, row.counter, &row.body).verify_slice(&row.mac).is_ok()
+    }
+
+    fn mac(&self, key: &[u8; 32], counter: u64, body: &[u8]) -> [u8; 32] {
+        self.hmac(key, counter, body).finalize().into_bytes().into()
+    }
+
+    fn hmac(&self, key: &[u8; 32], counter: u64, body: &[u8]) -> Hmac<Sha256> {
+        let mut mac = keyed(key);
+        mac.update(b"gatehouse sealed record 1");
+        mac.update(&(self.record.len() as u64).to_be_bytes());
+        mac.update(self.record.as_bytes());
+        mac.update(&counter.to_be_bytes());
+        mac.update(body);
+        mac
+    }
+
+    fn locked(&self, cause: SecretError) -> SealError {
+        SealError::Locked { record: self.record.clone(), cause }
+    }
+
+    fn unreadable(&self, cause: &str) -> SealError {
+        SealError::Unreadable { record: self.record.clone(), cause: cause.to_owned() }
+    }
+}
+
+/// An HMAC under a key, which the definition fills up with zeros to the length of a block.
+pub(crate) fn keyed(key: &[u8; 32]) -> Hmac<Sha256> {
+    let mut block = Zeroizing::new([0; 64]);
+    block[..32].copy_from_slice(key);
+    Hmac::new((&*block).into())
+}

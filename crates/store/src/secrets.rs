@@ -1,0 +1,162 @@
+//! Where secrets are kept: the keychain of the system, a vault with a passphrase, or memory.
+//!
+//! A secret is found by its whole key and never by a part of it, so that one that was bound to a
+//! server, a generation and a field serves nothing else. Nothing here lists or exports secrets.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use gatehouse_model::{Generation, Secret, ServerId};
+
+use crate::error::SecretError;
+
+mod keychain;
+mod memory;
+mod vault;
+
+/// Keeps secrets. Every call may block: a keychain takes milliseconds, or as long as the user
+/// takes to unlock it.
+pub trait SecretStore: Send + Sync {
+    /// The secret under a key, if there is one.
+    ///
+    /// # Errors
+    /// When the store is locked or does not answer.
+    fn get(&self, key: &SecretKey) -> Result<Option<Secret>, SecretError>;
+
+    /// Keeps a secret under a key, in the place of the one before. Durable on return, unless the
+    /// store is memory.
+    ///
+    /// # Errors
+    /// When the store is locked or does not answer.
+    fn set(&self, key: &SecretKey, secret: &Secret) -> Result<(), SecretError>;
+
+    /// Forgets the secret under a key; it is no error if there is none.
+    ///
+    /// # Errors
+    /// When the store is locked or does not answer.
+    fn delete(&self, key: &SecretKey) -> Result<(), SecretError>;
+
+    /// What sort of store this is.
+    fn kind(&self) -> SecretKind;
+}
+
+/// The sorts of secret stores (AUTH-8).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SecretKind {
+    /// The keychain of the system.
+    Keychain,
+    /// An encrypted file with a passphrase.
+    Vault,
+    /// Memory: gone when Gatehouse ends.
+    Memory,
+}
+
+impl SecretKind {
+    /// `keychain`, `vault` or `memory`.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Keychain => "keychain",
+            Self::Vault => "vault",
+            Self::Memory => "memory",
+        }
+    }
+}
+
+/// What a secret is for: purpose, owner and field, all of which must be the same to find it again.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct SecretKey(String);
+
+impl SecretKey {
+    /// A key from its three parts; different parts never make the same key.
+    #[must_use]
+    pub fn new(purpose: &str, owner: &str, field: &str) -> Self {
+        let mut text = String::with_capacity(purpose.len() + owner.len() + field.len() + 2);
+        for (index, part) in [purpose, owner, field].into_iter().enumerate() {
+            if index > 0 {
+                text.push('|');
+            }
+            for c in part.chars() {
+                match c {
+                    '%' => text.push_str("%25"),
+                    '|' => text.push_str("%7C"),
+                    other => text.push(other),
+                }
+            }
+        }
+        Self(text)
+    }
+
+    /// A secret of one server's configuration, bound to its id, its generation and the field that
+    /// it may be put into, for example `env/API_KEY` or `headers/Authorization` (PERM-16).
+    #[must_use]
+    pub fn bound(server: &ServerId, generation: Generation, field: &str) -> Self {
+        Self::new("server", &format!("{server}@{generation}"), field)
+    }
+
+    /// The sign-in of one server, bound to its id, its generation and the resource that the token
+    /// is for (AUTH-5). The issuer is kept with the token and compared when it is read.
+    #[must_use]
+    pub fn sign_in(server: &ServerId, generation: Generation, resource: &str) -> Self {
+        Self::new("sign-in", &format!("{server}@{generation}"), resource)
+    }
+
+    /// The key as one text, as keychains want it.
+    #[must_use]
+    pub fn account(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for SecretKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Opens the keychain of the system, and checks that it answers.
+///
+/// # Errors
+/// [`SecretError::Unavailable`] where there is none, [`SecretError::Locked`] where it is locked.
+pub fn open_keychain() -> Result<Arc<dyn SecretStore>, SecretError> {
+    keychain::Keychain::open().map(|keychain| Arc::new(keychain) as Arc<dyn SecretStore>)
+}
+
+/// Opens the vault of a data folder, or makes an empty one. Takes about a tenth of a second and
+/// 64 MiB for the key, which is derived this once.
+///
+/// # Errors
+/// [`SecretError::WrongPassphrase`], [`SecretError::Damaged`], [`SecretError::NewerVersion`], or
+/// [`SecretError::Refused`] when the disk refuses.
+pub fn open_vault(dir: &Path, passphrase: &Secret) -> Result<Arc<dyn SecretStore>, SecretError> {
+    vault::Vault::open(dir, passphrase).map(|vault| Arc::new(vault) as Arc<dyn SecretStore>)
+}
+
+/// A store that lasts as long as this process.
+#[must_use]
+pub fn memory() -> Arc<dyn SecretStore> {
+    Arc::new(memory::Memory::default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn different_parts_make_different_keys() {
+        let of = |a, b, c| SecretKey::new(a, b, c).account().to_owned();
+        assert_ne!(of("a|b", "c", "d"), of("a", "b|c", "d"));
+        assert_ne!(of("a", "b%7Cc", "d"), of("a", "b|c", "d"));
+        assert_eq!(of("a", "b", "c"), "a|b|c");
+    }
+
+    #[test]
+    fn a_bound_key_names_server_generation_and_field() {
+        let server = ServerId::new("srv-1");
+        let key = SecretKey::bound(&server, Generation(2), "env/API_KEY");
+        assert_eq!(key.account(), "server|srv-1@2|env/API_KEY");
+        assert_ne!(key, SecretKey::bound(&server, Generation(3), "env/API_KEY"));
+        assert_ne!(key, SecretKey::bound(&server, Generation(2), "env/OTHER"));
+    }
+}

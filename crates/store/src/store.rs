@@ -1,0 +1,154 @@
+//! The data folder as a whole: one owner at a time, and the parts that live in it.
+//!
+//! Opening takes the owner lock first; nothing in the folder is touched without it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use gatehouse_model::grant::Rights;
+use gatehouse_model::{ClientEntry, Clock};
+use parking_lot::Mutex;
+
+use crate::activity::{Activity, Retention};
+use crate::audit::Audit;
+use crate::database;
+use crate::definitions::Definitions;
+use crate::error::StoreError;
+use crate::folder::{self, OwnerLock};
+use crate::sealed::{SealPlace, Sealed};
+use crate::secrets::SecretStore;
+use crate::servers_file::ServersFile;
+
+/// Who runs on the data folder. Rights that were given under one never count under the other:
+/// every sealed record exists once for each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Owner {
+    /// The app with its windows.
+    Window,
+    /// `gatehousectl serve`.
+    Serve,
+}
+
+impl Owner {
+    /// `window` or `serve`.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Window => "window",
+            Self::Serve => "serve",
+        }
+    }
+}
+
+/// What a store needs.
+#[derive(Clone)]
+pub struct StoreOptions {
+    /// The data folder; made if it does not exist.
+    pub dir: PathBuf,
+    /// Who runs on it.
+    pub owner: Owner,
+    /// Where secrets are kept.
+    pub secrets: Arc<dyn SecretStore>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// Everything that a data folder keeps, for its one owner.
+pub struct Store {
+    dir: PathBuf,
+    owner: Owner,
+    secrets: Arc<dyn SecretStore>,
+    servers: ServersFile,
+    rights: Sealed<Rights>,
+    clients: Sealed<Vec<ClientEntry>>,
+    audit: Audit,
+    activity: Activity,
+    definitions: Definitions,
+    _lock: OwnerLock,
+}
+
+impl Store {
+    /// Takes the data folder and opens what is in it. Blocks.
+    ///
+    /// # Errors
+    /// [`StoreError::DataFolderInUse`] when another Gatehouse has it; else when the disk or a
+    /// database refuses, or was written by a newer version.
+    pub fn open(options: StoreOptions) -> Result<Self, StoreError> {
+        let StoreOptions { dir, owner, secrets, clock } = options;
+        let dir = folder::prepare(&dir)?;
+        let lock = OwnerLock::take(&dir, owner)?;
+        let ledger = database::open(&dir.join(database::LEDGER), database::LEDGER_STEPS)?;
+        let ledger = Arc::new(Mutex::new(ledger));
+        let place = SealPlace::new(&dir, owner, Arc::clone(&ledger), Arc::clone(&secrets));
+        Ok(Self {
+            servers: ServersFile::open(&dir, Sealed::new(&place, "servers"))?,
+            rights: Sealed::new(&place, "rights"),
+            clients: Sealed::new(&place, "clients"),
+            audit: Audit::open(&place, clock)?,
+            activity: Activity::open(&dir.join(database::ACTIVITY), Retention::default())?,
+            definitions: Definitions::new(ledger),
+            dir,
+            owner,
+            secrets,
+            _lock: lock,
+        })
+    }
+
+    /// `servers.json` with its confirmed copy.
+    pub fn servers(&self) -> &ServersFile {
+        &self.servers
+    }
+
+    /// Always-grants, always-denies, access classes and trusted labels.
+    pub fn rights(&self) -> &Sealed<Rights> {
+        &self.rights
+    }
+
+    /// The clients that have a token.
+    pub fn clients(&self) -> &Sealed<Vec<ClientEntry>> {
+        &self.clients
+    }
+
+    /// What must never be lost.
+    pub fn audit(&self) -> &Audit {
+        &self.audit
+    }
+
+    /// The call records.
+    pub fn activity(&self) -> &Activity {
+        &self.activity
+    }
+
+    /// Definitions of tools.
+    pub fn definitions(&self) -> &Definitions {
+        &self.definitions
+    }
+
+    /// The store for secrets.
+    pub fn secrets(&self) -> Arc<dyn SecretStore> {
+        Arc::clone(&self.secrets)
+    }
+
+    /// The data folder, without links in its path.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Who runs on it.
+    pub fn owner(&self) -> Owner {
+        self.owner
+    }
+
+    /// Writes out everything that is still on its way. Blocks. The lock goes when the store is
+    /// dropped.
+    pub fn close(&self) {
+        self.activity.flush();
+    }
+}
+
+/// Random bytes of the system.
+pub(crate) fn random<const N: usize>() -> Result<[u8; N], StoreError> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).map_err(|e| StoreError::Random(e.to_string()))?;
+    Ok(bytes)
+}
