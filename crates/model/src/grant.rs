@@ -345,6 +345,8 @@ pub struct Rights {
     pub overrides: Vec<AccessOverride>,
     /// Servers whose read-only labels the user trusts.
     pub trusted_labels: Vec<ServerBinding>,
+    /// Everything is paused until the user resumes, also past a restart (PERM-13).
+    pub paused: bool,
 }
 
 /// Rights as they are shown.
