@@ -1,6 +1,11 @@
 //! Access class of a tool (PERM-2).
+//!
+//! A server controls its own names and labels, so nothing that it says makes a tool `read` unless the
+//! user has said to trust its labels; and even then any sign of change wins.
 
-use gatehouse_model::grant::{AccessClass, Classified};
+use gatehouse_model::grant::{AccessClass, ClassReason, Classified};
+
+use crate::{deeds, words};
 
 /// What is known of a tool.
 #[derive(Clone, Copy, Debug, Default)]
@@ -21,18 +26,49 @@ pub struct ToolFacts<'a> {
     pub argument_names: &'a [&'a str],
 }
 
-/// Says whether a tool only looks.
+/// Says whether a tool only looks: by the user's word (`user`), by its signs of change, and last,
+/// with `trusted_labels`, by a read-only label that the name agrees with.
 #[must_use]
 pub fn classify(tool: &ToolFacts<'_>, user: Option<AccessClass>, trusted_labels: bool) -> Classified {
-    crate::words::thin(tool, user, trusted_labels)
+    let words = words::split(tool.name);
+    let (class, reason) = match user {
+        Some(class) => (class, ClassReason::Override),
+        None => by_signs(tool, &words, trusted_labels),
+    };
+    let reaches_outside = tool.open_world_hint == Some(true)
+        || words::name_reaches_outside(&words)
+        || tool.argument_names.iter().any(|name| words::argument_reaches_outside(name));
+    Classified { class, reason, reaches_outside }
 }
 
 /// The class of what is not a tool (PERM-18): reading a resource, getting a prompt, completing.
 #[must_use]
 pub fn not_a_tool() -> Classified {
-    Classified {
-        class: AccessClass::Read,
-        reason: gatehouse_model::grant::ClassReason::NotATool,
-        reaches_outside: false,
+    Classified { class: AccessClass::Read, reason: ClassReason::NotATool, reaches_outside: false }
+}
+
+fn by_signs(tool: &ToolFacts<'_>, name: &[String], trusted_labels: bool) -> (AccessClass, ClassReason) {
+    let hint = |hint: &str| ClassReason::Annotation { hint: hint.to_owned() };
+    if tool.destructive_hint == Some(true) {
+        return (AccessClass::Write, hint("destructiveHint"));
     }
+    if tool.read_only_hint == Some(false) {
+        return (AccessClass::Write, hint("readOnlyHint"));
+    }
+    if let Some(word) = words::change_in_name(name) {
+        return (AccessClass::Write, ClassReason::Name { word: word.to_owned() });
+    }
+    if let Some(word) = tool.title.and_then(|title| {
+        let title = words::split(title);
+        words::change_in_name(&title).map(str::to_owned)
+    }) {
+        return (AccessClass::Write, ClassReason::Name { word });
+    }
+    if let Some(word) = tool.description.and_then(deeds::change_in_description) {
+        return (AccessClass::Write, ClassReason::Description { word });
+    }
+    if trusted_labels && tool.read_only_hint == Some(true) && words::name_looks(tool.name, name) {
+        return (AccessClass::Read, ClassReason::TrustedLabel);
+    }
+    (AccessClass::Write, ClassReason::Default)
 }

@@ -13,6 +13,7 @@ pub mod json;
 pub mod show;
 pub mod verdict;
 
+mod deeds;
 mod hidden;
 mod secrets;
 mod words;

@@ -1,1 +1,332 @@
-//! Secrets.
+//! What looks like a secret in arguments, and its mask (PERM-9).
+//!
+//! Masking also hides things from the person who decides, so a mask never covers more than a secret
+//! needs: by name a single value, by form only the characters that tokens are made of.
+
+use gatehouse_model::secret::REDACTED;
+
+use crate::json::Json;
+use crate::words;
+
+/// Words of a name that say that its value is a secret.
+const NAMES: &[&str] = &[
+    "apikey",
+    "authorization",
+    "bearer",
+    "cookie",
+    "cookies",
+    "credential",
+    "credentials",
+    "jwt",
+    "otp",
+    "passcode",
+    "passphrase",
+    "passwd",
+    "password",
+    "passwords",
+    "pwd",
+    "secret",
+    "secrets",
+    "totp",
+];
+
+/// Names that are written as one word or as several.
+const JOINED: &[&str] = &[
+    "accesskey",
+    "accesstoken",
+    "apikey",
+    "apitoken",
+    "authtoken",
+    "bearertoken",
+    "clientsecret",
+    "idtoken",
+    "privatekey",
+    "refreshtoken",
+    "secretkey",
+    "sessiontoken",
+    "signingkey",
+];
+
+/// A token of a known issuer: how it begins, and how many characters follow at the least.
+const TOKENS: &[(&str, usize)] = &[
+    ("AIza", 30),
+    ("AKIA", 16),
+    ("ASIA", 16),
+    ("SG.", 30),
+    ("dop_v1_", 32),
+    ("ghp_", 20),
+    ("gho_", 20),
+    ("ghr_", 20),
+    ("ghs_", 20),
+    ("ghu_", 20),
+    ("github_pat_", 20),
+    ("glpat-", 16),
+    ("glsa_", 20),
+    ("gsk_", 20),
+    ("hf_", 20),
+    ("lin_api_", 20),
+    ("npm_", 30),
+    ("pypi-", 20),
+    ("rk_live_", 16),
+    ("shpat_", 20),
+    ("sk-", 16),
+    ("sk_live_", 16),
+    ("sk_test_", 16),
+    ("tskey-", 16),
+    ("whsec_", 20),
+    ("xai-", 20),
+    ("xapp-", 10),
+    ("xoxa-", 10),
+    ("xoxb-", 10),
+    ("xoxp-", 10),
+    ("xoxr-", 10),
+    ("xoxs-", 10),
+    ("ya29.", 20),
+];
+
+/// A value with its secrets masked, and whether there were any. `name` is the member that it is the
+/// value of.
+pub(crate) fn masked(name: Option<&str>, value: &Json) -> (Json, bool) {
+    if name.is_some_and(names_secret) { mask_all(value) } else { mask_found(value) }
+}
+
+/// Whether a member's name says that its value is a secret.
+pub(crate) fn names_secret(name: &str) -> bool {
+    let words = words::split(name);
+    let joined = words.concat();
+    words.iter().any(|word| NAMES.contains(&word.as_str()))
+        || JOINED.iter().any(|secret| joined.contains(secret))
+        || words.last().is_some_and(|word| word == "token") && !is_mark_of_place(&words)
+        || joined == "auth"
+}
+
+/// `pageToken` and its like say where a list goes on; they open nothing.
+fn is_mark_of_place(words: &[String]) -> bool {
+    words.iter().any(|word| {
+        matches!(
+            word.as_str(),
+            "page" | "next" | "continuation" | "progress" | "cursor" | "sync" | "resume" | "max"
+        )
+    })
+}
+
+fn mask_all(value: &Json) -> (Json, bool) {
+    match value {
+        Json::Null | Json::Bool(_) => (value.clone(), false),
+        Json::String(text) if text.is_empty() => (value.clone(), false),
+        Json::Number(_) | Json::String(_) => (Json::String(REDACTED.into()), true),
+        Json::Array(items) => mask_items(items, mask_all),
+        Json::Object(members) => mask_members(members, |_, value| mask_all(value)),
+    }
+}
+
+fn mask_found(value: &Json) -> (Json, bool) {
+    match value {
+        Json::Null | Json::Bool(_) | Json::Number(_) => (value.clone(), false),
+        Json::String(text) => match masked_text(text) {
+            Some(masked) => (Json::String(masked.into()), true),
+            None => (value.clone(), false),
+        },
+        Json::Array(items) => mask_items(items, mask_found),
+        Json::Object(members) => mask_members(members, |name, value| masked(Some(name), value)),
+    }
+}
+
+fn mask_items(items: &[Json], mask: impl Fn(&Json) -> (Json, bool)) -> (Json, bool) {
+    let mut any = false;
+    let items = items.iter().map(|item| {
+        let (item, masked) = mask(item);
+        any |= masked;
+        item
+    });
+    (Json::Array(items.collect()), any)
+}
+
+fn mask_members(members: &[(Box<str>, Json)], mask: impl Fn(&str, &Json) -> (Json, bool)) -> (Json, bool) {
+    let mut any = false;
+    let members = members.iter().map(|(name, value)| {
+        let (value, masked) = mask(name, value);
+        any |= masked;
+        (name.clone(), value)
+    });
+    (Json::Object(members.collect()), any)
+}
+
+/// A text with every secret in it masked; `None` when there is none.
+pub(crate) fn masked_text(text: &str) -> Option<String> {
+    let mut out = String::new();
+    let mut done = 0;
+    let mut at = 0;
+    while at < text.len() {
+        match secret_at(text, at) {
+            Some((start, end)) => {
+                out.push_str(&text[done..start]);
+                out.push_str(REDACTED);
+                done = end;
+                at = end;
+            }
+            None => at += text[at..].chars().next().map_or(1, char::len_utf8),
+        }
+    }
+    if done == 0 {
+        return None;
+    }
+    out.push_str(&text[done..]);
+    Some(out)
+}
+
+/// The secret that begins, or is announced, at a byte position.
+fn secret_at(text: &str, at: usize) -> Option<(usize, usize)> {
+    let rest = &text[at..];
+    if rest.starts_with("://") {
+        return password_in_address(text, at + 3);
+    }
+    if rest.starts_with("-----BEGIN ") {
+        return private_key(text, at);
+    }
+    if rest.starts_with('=') {
+        return assigned(text, at);
+    }
+    let inside_word = text[..at].chars().next_back().is_some_and(|c| c.is_ascii_alphanumeric());
+    if inside_word || !rest.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        return None;
+    }
+    if let Some((prefix, least)) = TOKENS.iter().find(|(prefix, _)| rest.starts_with(prefix)) {
+        let length = token_length(&rest[prefix.len()..]);
+        return (length >= *least).then_some((at, at + prefix.len() + length));
+    }
+    if rest.starts_with("eyJ") {
+        return web_token(text, at);
+    }
+    let scheme = rest.get(..7).filter(|word| word.eq_ignore_ascii_case("bearer "));
+    let scheme = scheme.or_else(|| rest.get(..6).filter(|word| word.eq_ignore_ascii_case("basic ")))?;
+    let length = token_length(&rest[scheme.len()..]);
+    let credential = &rest[scheme.len()..scheme.len() + length];
+    let made_up = credential.bytes().any(|b| b.is_ascii_digit() || b == b'=');
+    (length >= 8 && made_up).then_some((at + scheme.len(), at + scheme.len() + length))
+}
+
+/// Three parts of base64url with dots between them.
+fn web_token(text: &str, at: usize) -> Option<(usize, usize)> {
+    let part_of = |b: &u8| b.is_ascii_alphanumeric() || b"_-.".contains(b);
+    if text.as_bytes()[..at].last().is_some_and(part_of) {
+        return None;
+    }
+    let length = text[at..].bytes().take_while(part_of).count();
+    let dots = text[at..at + length].matches('.').count();
+    (length >= 30 && dots >= 2).then_some((at, at + length))
+}
+
+fn token_length(text: &str) -> usize {
+    text.bytes().take_while(|b| b.is_ascii_alphanumeric() || b"_-.+/=~".contains(b)).count()
+}
+
+/// `user:password@` at the start of an address's authority.
+fn password_in_address(text: &str, start: usize) -> Option<(usize, usize)> {
+    let authority = text[start..].split(['/', '?', '#', ' ', '\n', '"', '\'']).next()?;
+    let (user, _) = authority.rsplit_once('@')?;
+    let (name, password) = user.split_once(':')?;
+    let from = start + name.len() + 1;
+    (!password.is_empty()).then_some((from, from + password.len()))
+}
+
+fn private_key(text: &str, at: usize) -> Option<(usize, usize)> {
+    let rest = &text[at..];
+    let title = &rest["-----BEGIN ".len()..];
+    let title_length = title.bytes().take_while(|b| b.is_ascii_uppercase() || *b == b' ').count();
+    if !title[..title_length].ends_with("PRIVATE KEY") || !title[title_length..].starts_with("-----") {
+        return None;
+    }
+    let from = "-----BEGIN ".len() + title_length + "-----".len();
+    let to = rest[from..].find("-----END ").map_or(rest.len(), |end| from + end);
+    (to > from).then_some((at + from, at + to))
+}
+
+/// `password=…` in a command line or an address.
+fn assigned(text: &str, at: usize) -> Option<(usize, usize)> {
+    let name_from = text[..at]
+        .char_indices()
+        .rev()
+        .take_while(|(_, c)| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'))
+        .last()
+        .map(|(from, _)| from)?;
+    if !names_secret(&text[name_from..at]) {
+        return None;
+    }
+    let value_from = at + 1;
+    let length = token_length(&text[value_from..]);
+    (length > 0).then_some((value_from, value_from + length))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_secrets() {
+        for name in [
+            "password",
+            "dbPassword",
+            "API_KEY",
+            "api-key",
+            "apikey",
+            "x-api-key",
+            "token",
+            "access_token",
+            "authToken",
+            "client_secret",
+            "Authorization",
+            "privateKey",
+            "auth",
+            "session_token",
+            "cookie",
+            "otp",
+        ] {
+            assert!(names_secret(name), "{name}");
+        }
+        for name in [
+            "max_tokens",
+            "maxTokens",
+            "tokens",
+            "pageToken",
+            "next_page_token",
+            "key",
+            "author",
+            "secretary",
+            "path",
+            "tokenizer",
+            "passage",
+            "auth_type",
+            "progressToken",
+        ] {
+            assert!(!names_secret(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn texts_with_secrets() {
+        for (text, masked) in [
+            ("Bearer abcdef0123456789", Some("Bearer ••••••")),
+            ("curl -H 'authorization: bearer abc.DEF_123'", Some("curl -H 'authorization: bearer ••••••'")),
+            ("use ghp_abcdefghijklmnopqrstuvwxyz0123 now", Some("use •••••• now")),
+            ("https://me:pa%20ss@example.com/x", Some("https://me:••••••@example.com/x")),
+            ("https://example.com/?token=abc&x=1", Some("https://example.com/?token=••••••&x=1")),
+            ("API_KEY=abc123 run; rm -rf /", Some("API_KEY=•••••• run; rm -rf /")),
+            ("password=$(rm -rf /)", None),
+            (
+                "-----BEGIN PRIVATE KEY-----\nMIIB\n-----END PRIVATE KEY-----",
+                Some("-----BEGIN PRIVATE KEY-----••••••-----END PRIVATE KEY-----"),
+            ),
+            ("-----BEGIN CERTIFICATE-----\nMIIB", None),
+            ("bearer of good news", None),
+            ("a basic understanding", None),
+            ("task-oriented", None),
+            ("x=1", None),
+            ("https://example.com/a@b:c", None),
+            ("plain", None),
+            ("", None),
+        ] {
+            assert_eq!(masked_text(text).as_deref(), masked, "{text}");
+        }
+    }
+}

@@ -1,43 +1,157 @@
-//! How a call is shown.
+//! How a call and what a server says are shown to people (PERM-9, TOOL-4, TOOL-11).
+//!
+//! The prompt must show the call that will run: nothing is cut there, nothing is re-ordered, what
+//! cannot be seen is made visible, and only secrets are masked. None of this ever changes what is sent.
 
 use std::borrow::Cow;
 
 use gatehouse_model::ask::ShownArgument;
 
-use crate::json::Json;
+use crate::hidden::{self, Layout, Revealer};
+use crate::json::{Json, write_char};
+use crate::secrets;
 
-/// The whole arguments.
+/// How long a line of [`one_line`] may be, in characters.
+pub const LINE_LENGTH: usize = 200;
+
+/// The whole arguments, top-level member by member in their order: JSON text with secrets masked and
+/// hidden characters as `⟦U+202E⟧`. Arguments that are no object come as one value without a name.
 #[must_use]
-pub fn shown_arguments(_arguments: &Json) -> Vec<ShownArgument> {
-    Vec::new()
+pub fn shown_arguments(arguments: &Json) -> Vec<ShownArgument> {
+    match arguments {
+        Json::Object(members) => members.iter().map(|(name, value)| shown(Some(name), value)).collect(),
+        other => vec![shown(None, other)],
+    }
 }
 
-/// One line.
-#[must_use]
-pub fn one_line(_arguments: &Json) -> String {
-    String::new()
+fn shown(name: Option<&str>, value: &Json) -> ShownArgument {
+    let (value, masked) = secrets::masked(name, value);
+    let mut text = String::new();
+    write_revealed(&mut text, &value);
+    let name = hidden::reveal(name.unwrap_or_default(), Layout::OneLine).into_owned();
+    ShownArgument { name, text, masked }
 }
 
-/// Text without what cannot be seen.
+/// The arguments as one line of `key=value`, masked, at most [`LINE_LENGTH`] characters.
+#[must_use]
+pub fn one_line(arguments: &Json) -> String {
+    let mut line = String::new();
+    match arguments {
+        Json::Object(members) => {
+            for (name, value) in members {
+                // Four bytes at most are one character: enough is written to be cut.
+                if line.len() > 4 * LINE_LENGTH {
+                    break;
+                }
+                if !line.is_empty() {
+                    line.push(' ');
+                }
+                line.push_str(&hidden::reveal(name, Layout::OneLine));
+                line.push('=');
+                let (value, _) = secrets::masked(Some(name), &shortened(value));
+                write_short(&mut line, &value);
+            }
+        }
+        Json::Null => {}
+        other => write_short(&mut line, &secrets::masked(None, other).0),
+    }
+    cut(line)
+}
+
+/// A long text goes no further into a line than the line is long. Some more is kept, so that a secret
+/// that is cut is still known as one.
+fn shortened(value: &Json) -> Cow<'_, Json> {
+    match value {
+        Json::String(text) => match text.char_indices().nth(4 * LINE_LENGTH) {
+            Some((end, _)) => Cow::Owned(Json::String(text[..end].into())),
+            None => Cow::Borrowed(value),
+        },
+        other => Cow::Borrowed(other),
+    }
+}
+
+fn write_short(out: &mut String, value: &Json) {
+    match value {
+        Json::String(text) if is_plain_word(text) => out.push_str(&hidden::reveal(text, Layout::OneLine)),
+        other => write_revealed(out, other),
+    }
+}
+
+fn is_plain_word(text: &str) -> bool {
+    !text.is_empty() && !text.chars().any(|c| c.is_whitespace() || matches!(c, '"' | '=' | '\\'))
+}
+
+fn cut(mut line: String) -> String {
+    if line.chars().count() > LINE_LENGTH {
+        let end = line.char_indices().nth(LINE_LENGTH - 1).map_or(line.len(), |(at, _)| at);
+        line.truncate(end);
+        line.push('…');
+    }
+    line
+}
+
+/// Text of a server without control characters (line breaks and tabs stay), terminal sequences, and
+/// what else cannot be seen.
 #[must_use]
 pub fn clean_text(text: &str) -> Cow<'_, str> {
-    text.into()
+    hidden::clean(text)
 }
 
-/// Whether a text has characters that cannot be seen.
+/// Whether a text has characters that cannot be seen. The line ends of Windows are none.
 #[must_use]
-pub fn has_hidden(_text: &str) -> bool {
-    false
+pub fn has_hidden(text: &str) -> bool {
+    hidden::has_hidden(text)
 }
 
-/// Text with what cannot be seen made visible.
+/// A text with each character that cannot be seen as `⟦U+202E⟧`.
 #[must_use]
 pub fn reveal(text: &str) -> Cow<'_, str> {
-    text.into()
+    hidden::reveal(text, Layout::Lines)
 }
 
-/// Arguments as records keep them.
+/// The arguments as records keep them: compact JSON in its own order, secrets masked.
 #[must_use]
-pub fn masked_json(_arguments: &Json) -> String {
-    String::new()
+pub fn masked_json(arguments: &Json) -> String {
+    secrets::masked(None, arguments).0.compact()
+}
+
+/// JSON text in which everything can be seen.
+pub(crate) fn write_revealed(out: &mut String, value: &Json) {
+    match value {
+        Json::Null | Json::Bool(_) | Json::Number(_) => value.write_compact(out),
+        Json::String(text) => write_revealed_string(out, text),
+        Json::Array(items) => {
+            out.push('[');
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
+                    out.push(',');
+                }
+                write_revealed(out, item);
+            }
+            out.push(']');
+        }
+        Json::Object(members) => {
+            out.push('{');
+            for (index, (name, value)) in members.iter().enumerate() {
+                if index > 0 {
+                    out.push(',');
+                }
+                write_revealed_string(out, name);
+                out.push(':');
+                write_revealed(out, value);
+            }
+            out.push('}');
+        }
+    }
+}
+
+fn write_revealed_string(out: &mut String, text: &str) {
+    let mut revealer = Revealer::new(Layout::Lines);
+    out.push('"');
+    for c in text.chars() {
+        let marked = revealer.needs_mark(c);
+        // The controls of ASCII have an escape in JSON that can be seen.
+        if marked && c >= ' ' { hidden::mark(out, c) } else { write_char(out, c) }
+    }
+    out.push('"');
 }

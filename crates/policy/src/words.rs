@@ -1,11 +1,395 @@
-//! Words.
-use crate::access::ToolFacts;
-use gatehouse_model::grant::{AccessClass, ClassReason, Classified};
+//! The words that say whether a tool changes something (PERM-2).
+//!
+//! A server picks its own words, so they are evidence in one direction only: a word of change makes
+//! a tool `write`, and a word of looking makes nothing `read` without a label that the user trusts.
+//! A mistake here must always fall on the side of `write`.
 
-pub(crate) fn thin(_: &ToolFacts<'_>, user: Option<AccessClass>, _: bool) -> Classified {
-    Classified {
-        class: user.unwrap_or(AccessClass::Write),
-        reason: ClassReason::Default,
-        reaches_outside: true,
+/// Part of any word of a name: changes something, wherever it stands.
+const CHANGE_STEMS: &[&str] = &[
+    "append",
+    "creat",
+    "delet",
+    "destroy",
+    "erase",
+    "execut",
+    "insert",
+    "invok",
+    "modif",
+    "mutat",
+    "overwrit",
+    "purge",
+    "remov",
+    "renam",
+    "replac",
+    "spawn",
+    "submit",
+    "terminat",
+    "truncat",
+    "uninstall",
+    "updat",
+    "upload",
+    "upsert",
+    "write",
+    "writing",
+    "written",
+];
+
+/// Whole words of a name: changes something, wherever it stands.
+pub(crate) const CHANGE_WORDS: &[&str] = &[
+    "activate",
+    "add",
+    "adds",
+    "apply",
+    "approve",
+    "assign",
+    "attach",
+    "ban",
+    "bash",
+    "buy",
+    "cancel",
+    "chmod",
+    "chown",
+    "cleanup",
+    "clear",
+    "click",
+    "cmd",
+    "configure",
+    "cp",
+    "deactivate",
+    "decrement",
+    "deploy",
+    "deposit",
+    "detach",
+    "disable",
+    "dispatch",
+    "drag",
+    "drop",
+    "edit",
+    "edits",
+    "enable",
+    "enqueue",
+    "eval",
+    "evaluate",
+    "exec",
+    "fill",
+    "forget",
+    "grant",
+    "increment",
+    "init",
+    "initialize",
+    "install",
+    "invite",
+    "join",
+    "kick",
+    "kill",
+    "launch",
+    "merge",
+    "migrate",
+    "mkdir",
+    "mount",
+    "move",
+    "moves",
+    "mute",
+    "mv",
+    "navigate",
+    "pay",
+    "powershell",
+    "press",
+    "provision",
+    "publish",
+    "purchase",
+    "put",
+    "reboot",
+    "rebase",
+    "refund",
+    "register",
+    "reject",
+    "remember",
+    "reply",
+    "reset",
+    "restart",
+    "restore",
+    "revert",
+    "revoke",
+    "rm",
+    "rmdir",
+    "rollback",
+    "save",
+    "send",
+    "sends",
+    "setup",
+    "sh",
+    "shell",
+    "shutdown",
+    "stash",
+    "subscribe",
+    "sudo",
+    "suspend",
+    "swap",
+    "sync",
+    "toggle",
+    "touch",
+    "transfer",
+    "trash",
+    "tweet",
+    "undo",
+    "unlink",
+    "unlock",
+    "unmount",
+    "unsubscribe",
+    "wipe",
+    "withdraw",
+];
+
+/// Words that are as often things as deeds: `commit`, but `get_commit`. They count unless a looking
+/// verb stands before them.
+pub(crate) const CHANGE_OR_THING: &[&str] = &[
+    "archive", "backup", "block", "book", "branch", "build", "call", "change", "clone", "close", "comment",
+    "commit", "copy", "do", "download", "email", "export", "follow", "fork", "format", "import", "like",
+    "link", "lock", "log", "mail", "make", "message", "notify", "open", "order", "patch", "pause", "perform",
+    "play", "post", "process", "pull", "push", "queue", "query", "react", "record", "release", "resume",
+    "run", "schedule", "script", "set", "share", "sign", "sql", "start", "stop", "store", "switch", "tag",
+    "trigger", "turn", "type", "use", "vote",
+];
+
+/// Verbs that look.
+const LOOK_VERBS: &[&str] = &[
+    "analyze",
+    "browse",
+    "check",
+    "compare",
+    "count",
+    "describe",
+    "discover",
+    "display",
+    "enumerate",
+    "explain",
+    "explore",
+    "fetch",
+    "find",
+    "get",
+    "grep",
+    "inspect",
+    "is",
+    "list",
+    "lookup",
+    "ls",
+    "measure",
+    "peek",
+    "preview",
+    "read",
+    "recall",
+    "resolve",
+    "retrieve",
+    "scan",
+    "search",
+    "show",
+    "stat",
+    "summarize",
+    "validate",
+    "verify",
+    "view",
+];
+
+/// Things that one looks at; they agree with a read-only label, but excuse no other word.
+const LOOK_THINGS: &[&str] = &[
+    "cat",
+    "details",
+    "diff",
+    "docs",
+    "glob",
+    "head",
+    "health",
+    "help",
+    "history",
+    "info",
+    "logs",
+    "overview",
+    "ping",
+    "schema",
+    "screenshot",
+    "snapshot",
+    "stats",
+    "status",
+    "summary",
+    "tail",
+    "time",
+    "tree",
+    "version",
+    "weather",
+    "whoami",
+];
+
+/// After these a second deed may follow, so that a looking verb before them excuses nothing.
+const JOINTS: &[&str] = &["after", "also", "and", "n", "or", "plus", "then"];
+
+/// The same in Chinese, which has no spaces to split at.
+pub(crate) const CHANGE_CHINESE: &[&str] = &[
+    "创建",
+    "删除",
+    "写入",
+    "修改",
+    "更新",
+    "执行",
+    "运行",
+    "发送",
+    "添加",
+    "移除",
+    "上传",
+    "移动",
+    "重命名",
+    "安装",
+    "发布",
+    "覆盖",
+    "清空",
+];
+
+/// Words of a name that say that a tool goes to a place that its arguments name.
+const OUTSIDE_NAMES: &[&str] = &[
+    "browse", "browser", "crawl", "curl", "download", "email", "fetch", "http", "https", "internet", "mail",
+    "navigate", "online", "scrape", "sms", "url", "web", "webhook", "website", "wget",
+];
+
+/// Words of an argument's name that say that it names a place or a person.
+const OUTSIDE_ARGUMENTS: &[&str] = &[
+    "address",
+    "addresses",
+    "addr",
+    "bcc",
+    "callback",
+    "cc",
+    "domain",
+    "domains",
+    "email",
+    "emails",
+    "endpoint",
+    "endpoints",
+    "host",
+    "hostname",
+    "hostnames",
+    "hosts",
+    "href",
+    "ip",
+    "link",
+    "links",
+    "mailto",
+    "phone",
+    "proxy",
+    "recipient",
+    "recipients",
+    "site",
+    "uri",
+    "uris",
+    "url",
+    "urls",
+    "webhook",
+    "webhooks",
+    "website",
+];
+
+/// Splits a name at everything that is neither letter nor digit, between letters and digits, and
+/// at the humps of camelCase; lower case.
+pub(crate) fn split(name: &str) -> Vec<String> {
+    #[derive(Clone, Copy, PartialEq)]
+    enum Kind {
+        Lower,
+        Upper,
+        Digit,
+        Other,
+    }
+    let kind = |c: char| match c {
+        c if c.is_uppercase() => Kind::Upper,
+        c if c.is_alphabetic() => Kind::Lower,
+        c if c.is_numeric() => Kind::Digit,
+        _ => Kind::Other,
+    };
+    let chars: Vec<char> = name.chars().collect();
+    let mut words = Vec::new();
+    let mut word = String::new();
+    let mut before = Kind::Other;
+    for (index, &c) in chars.iter().enumerate() {
+        let now = kind(c);
+        let next_is_lower = chars.get(index + 1).is_some_and(|&next| kind(next) == Kind::Lower);
+        let starts = match (before, now) {
+            (Kind::Upper, Kind::Upper) => next_is_lower,
+            (Kind::Upper, Kind::Lower) => false,
+            (before, now) => before != now,
+        };
+        if starts && !word.is_empty() {
+            words.push(std::mem::take(&mut word));
+        }
+        if now != Kind::Other {
+            word.extend(c.to_lowercase());
+        }
+        before = now;
+    }
+    if !word.is_empty() {
+        words.push(word);
+    }
+    words
+}
+
+/// The first word of a name that says that the tool changes or runs something.
+pub(crate) fn change_in_name(words: &[String]) -> Option<&str> {
+    let mut excused = false;
+    for word in words {
+        let word = word.as_str();
+        if JOINTS.contains(&word) {
+            excused = false;
+        } else if LOOK_VERBS.contains(&word) {
+            excused = true;
+        } else if is_change(word) || (!excused && CHANGE_OR_THING.contains(&word)) {
+            return Some(word);
+        }
+    }
+    None
+}
+
+fn is_change(word: &str) -> bool {
+    CHANGE_STEMS.iter().any(|stem| word.contains(stem))
+        || CHANGE_WORDS.contains(&word)
+        || CHANGE_CHINESE.iter().any(|deed| word.contains(deed))
+}
+
+/// Whether a name goes with a read-only label: plain characters, and a word of looking.
+pub(crate) fn name_looks(name: &str, words: &[String]) -> bool {
+    name.is_ascii()
+        && words
+            .iter()
+            .any(|word| LOOK_VERBS.contains(&word.as_str()) || LOOK_THINGS.contains(&word.as_str()))
+}
+
+/// Whether a tool's name says that it reaches outside.
+pub(crate) fn name_reaches_outside(words: &[String]) -> bool {
+    words.iter().any(|word| OUTSIDE_NAMES.contains(&word.as_str()))
+}
+
+/// Whether an argument's name says that it names a place or a person.
+pub(crate) fn argument_reaches_outside(argument: &str) -> bool {
+    let whole = argument.to_lowercase();
+    whole == "to"
+        || OUTSIDE_ARGUMENTS.contains(&whole.as_str())
+        || split(argument).iter().any(|word| OUTSIDE_ARGUMENTS.contains(&word.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_split_where_people_see_words() {
+        for (name, words) in [
+            ("read_text_file", "read text file"),
+            ("getFileInfo", "get file info"),
+            ("HTTPGet", "http get"),
+            ("resolve-library-id", "resolve library id"),
+            ("notes.delete", "notes delete"),
+            ("repo/list branches", "repo list branches"),
+            ("sha256Of", "sha 256 of"),
+            ("__x__", "x"),
+            ("", ""),
+        ] {
+            assert_eq!(split(name).join(" "), words, "{name}");
+        }
     }
 }
