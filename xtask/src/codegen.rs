@@ -67,8 +67,11 @@ fn collect(folder: &Path) -> Result<BTreeMap<String, String>> {
         let path = entry?.path();
         let name = path.file_stem().context("a type without a name")?.to_string_lossy().into_owned();
         let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        let body: Vec<&str> =
-            text.lines().filter(|line| !line.starts_with("import ") && !line.starts_with("// ")).collect();
+        let body: Vec<&str> = text
+            .lines()
+            .filter(|line| !line.starts_with("import ") && !line.starts_with("// "))
+            .map(str::trim_end)
+            .collect();
         types.insert(name, body.join("\n").trim().to_owned());
     }
     Ok(types)

@@ -10,15 +10,15 @@ export type AccessClass = "read" | "write";
 /**
  * The user's own word on one tool's access class.
  */
-export type AccessOverride = { 
+export type AccessOverride = {
 /**
  * The server.
  */
-server: ServerBinding, 
+server: ServerBinding,
 /**
  * Name of the tool on the server.
  */
-tool: string, 
+tool: string,
 /**
  * The class.
  */
@@ -27,19 +27,19 @@ class: AccessClass, };
 /**
  * What a person answers.
  */
-export type Answer = { "answer": "allow", 
+export type Answer = { "answer": "allow",
 /**
  * The choice.
  */
-choice: GrantChoice, } | { "answer": "deny", 
+choice: GrantChoice, } | { "answer": "deny",
 /**
  * As wide and as long as chosen.
  */
-choice: GrantChoice, 
+choice: GrantChoice,
 /**
  * What the model gets to read.
  */
-reason: string | null, } | { "answer": "accept", 
+reason: string | null, } | { "answer": "accept",
 /**
  * JSON text.
  */
@@ -48,7 +48,7 @@ content: string | null, } | { "answer": "decline" } | { "answer": "cancel" };
 /**
  * Answers questions. All answers of one request are for questions that were shown together.
  */
-export type ApprovalsAnswer = { 
+export type ApprovalsAnswer = {
 /**
  * The answers.
  */
@@ -67,15 +67,15 @@ export type Ask = { "ask": "call" } & CallAsk | { "ask": "client" } & ClientAsk 
 /**
  * An answer to one question; refused when the hash is not that of the question as it stands.
  */
-export type AskAnswer = { 
+export type AskAnswer = {
 /**
  * Which question.
  */
-id: AskId, 
+id: AskId,
 /**
  * For calls: the hash that was shown.
  */
-hash: CallHash | null, 
+hash: CallHash | null,
 /**
  * The answer.
  */
@@ -84,23 +84,23 @@ answer: Answer, };
 /**
  * The client of a question.
  */
-export type AskClient = { 
+export type AskClient = {
 /**
  * Which.
  */
-id: ClientId, 
+id: ClientId,
 /**
  * The name that the user gave it.
  */
-name: string, 
+name: string,
 /**
  * What it says of itself (`clientInfo`), to be shown smaller.
  */
-says: string | null, 
+says: string | null,
 /**
  * The program that the connection was seen from, never verified.
  */
-seenFrom: string | null, 
+seenFrom: string | null,
 /**
  * Its session, for clients of the stateful revisions.
  */
@@ -114,23 +114,23 @@ export type AskId = string;
 /**
  * The server of a question.
  */
-export type AskServer = { 
+export type AskServer = {
 /**
  * Which.
  */
-id: ServerId, 
+id: ServerId,
 /**
  * Its generation.
  */
-generation: Generation, 
+generation: Generation,
 /**
  * Its name.
  */
-name: string, 
+name: string,
 /**
  * Its description.
  */
-description: string | null, 
+description: string | null,
 /**
  * Name of its locally kept icon.
  */
@@ -139,19 +139,19 @@ icon: string | null, };
 /**
  * One entry of the audit chain.
  */
-export type AuditEntry = { 
+export type AuditEntry = {
 /**
  * 1 for the first entry.
  */
-seq: number, 
+seq: number,
 /**
  * When.
  */
-at: Timestamp, 
+at: Timestamp,
 /**
  * What.
  */
-event: AuditEvent, 
+event: AuditEvent,
 /**
  * SHA-256 over the entry before this one and this entry, lower-case hexadecimal.
  */
@@ -160,131 +160,131 @@ hash: string, };
 /**
  * Something that must never be lost (PERM-14).
  */
-export type AuditEvent = { "audit": "decided", 
+export type AuditEvent = { "audit": "decided",
 /**
  * The question.
  */
-ask: AskId, 
+ask: AskId,
 /**
  * Exactly which call.
  */
-hash: CallHash, 
+hash: CallHash,
 /**
  * The client.
  */
-client: ClientId, 
+client: ClientId,
 /**
  * The server.
  */
-server: ServerId, 
+server: ServerId,
 /**
  * What was asked about.
  */
-subject: Subject, 
+subject: Subject,
 /**
  * Whether it was allowed.
  */
-allowed: boolean, 
+allowed: boolean,
 /**
  * Reason of a deny.
  */
-reason: string | null, } | { "audit": "lapsed", 
+reason: string | null, } | { "audit": "lapsed",
 /**
  * The question.
  */
-ask: AskId, 
+ask: AskId,
 /**
  * Exactly which call.
  */
-hash: CallHash, } | { "audit": "granted", 
+hash: CallHash, } | { "audit": "granted",
 /**
  * The rule.
  */
-rule: Grant, } | { "audit": "revoked", 
+rule: Grant, } | { "audit": "revoked",
 /**
  * Which.
  */
-rule: GrantId, } | { "audit": "auto_approve_set", 
+rule: GrantId, } | { "audit": "auto_approve_set",
 /**
  * The server.
  */
-server: ServerId, 
+server: ServerId,
 /**
  * To what.
  */
-to: AutoApprove, } | { "audit": "class_set", 
+to: AutoApprove, } | { "audit": "class_set",
 /**
  * The override; absent class means cleared.
  */
-server: ServerId, 
+server: ServerId,
 /**
  * Tool on the server.
  */
-tool: string, 
+tool: string,
 /**
  * The override that now holds.
  */
-now: AccessOverride | null, } | { "audit": "labels_trusted", 
+now: AccessOverride | null, } | { "audit": "labels_trusted",
 /**
  * The server.
  */
-server: ServerId, 
+server: ServerId,
 /**
  * Whether they are trusted now.
  */
-trusted: boolean, } | { "audit": "server_changed", 
+trusted: boolean, } | { "audit": "server_changed",
 /**
  * The server.
  */
-server: ServerId, 
+server: ServerId,
 /**
  * Its name.
  */
-name: string, 
+name: string,
 /**
  * What was done: `added`, `edited`, `renamed`, `removed`, `enabled`, `disabled`.
  */
-what: string, } | { "audit": "hand_edit", 
+what: string, } | { "audit": "hand_edit",
 /**
  * The file.
  */
-file: string, 
+file: string,
 /**
  * The server.
  */
-server: string, 
+server: string,
 /**
  * Whether it was confirmed.
  */
-confirmed: boolean, } | { "audit": "client_changed", 
+confirmed: boolean, } | { "audit": "client_changed",
 /**
  * The client.
  */
-client: ClientId, 
+client: ClientId,
 /**
  * Its name.
  */
-name: string, 
+name: string,
 /**
  * What was done: `added`, `rotated`, `revoked`.
  */
-what: string, } | { "audit": "sign_in", 
+what: string, } | { "audit": "sign_in",
 /**
  * The server.
  */
-server: ServerId, 
+server: ServerId,
 /**
  * What happened: `signed_in`, `failed`, `signed_out`.
  */
-what: string, } | { "audit": "paused", 
+what: string, } | { "audit": "paused",
 /**
  * Whether it is paused now.
  */
-paused: boolean, } | { "audit": "rights_rejected", 
+paused: boolean, } | { "audit": "rights_rejected",
 /**
  * Why.
  */
-reason: string, } | { "audit": "lifecycle", 
+reason: string, } | { "audit": "lifecycle",
 /**
  * What: `started`, `stopped`.
  */
@@ -293,7 +293,7 @@ what: string, };
 /**
  * The whole audit as text.
  */
-export type AuditExport = { 
+export type AuditExport = {
 /**
  * In which form.
  */
@@ -302,11 +302,11 @@ format: ExportFormat, };
 /**
  * Entries of the audit, oldest first.
  */
-export type AuditList = { 
+export type AuditList = {
 /**
  * After this entry; from the first where absent.
  */
-after: number | null, 
+after: number | null,
 /**
  * At most so many; 1,000 where absent.
  */
@@ -315,15 +315,15 @@ limit: number | null, };
 /**
  * What a check of the audit found.
  */
-export type AuditVerdict = { "result": "whole", 
+export type AuditVerdict = { "result": "whole",
 /**
  * Entries.
  */
-entries: number, } | { "result": "broken", 
+entries: number, } | { "result": "broken",
 /**
  * First entry that does not fit.
  */
-seq: number, 
+seq: number,
 /**
  * Why.
  */
@@ -342,7 +342,7 @@ export type AutoApprove = "ask" | "reads" | "writes" | "all";
 /**
  * The built-in servers (SRV-17).
  */
-export type Builtin = { "kind": "time" } | { "kind": "notes" } | { "kind": "files", 
+export type Builtin = { "kind": "time" } | { "kind": "notes" } | { "kind": "files",
 /**
  * Absolute path of the folder; nothing outside it is ever touched.
  */
@@ -351,15 +351,15 @@ folder: string, };
 /**
  * Calls a tool as the client that the token belongs to, with that client's rights.
  */
-export type Call = { 
+export type Call = {
 /**
  * The client's token.
  */
-token: CallToken, 
+token: CallToken,
 /**
  * Exposed name.
  */
-tool: string, 
+tool: string,
 /**
  * Arguments as JSON text.
  */
@@ -368,51 +368,51 @@ arguments: string, };
 /**
  * May this call run? Carries all that the prompt shows and the choices that it may offer.
  */
-export type CallAsk = { 
+export type CallAsk = {
 /**
  * The client.
  */
-client: AskClient, 
+client: AskClient,
 /**
  * The server.
  */
-server: AskServer, 
+server: AskServer,
 /**
  * What is to be used.
  */
-subject: Subject, 
+subject: Subject,
 /**
  * Display title of the tool, cleaned of hidden characters.
  */
-title: string, 
+title: string,
 /**
  * The name that the client used.
  */
-exposedName: string, 
+exposedName: string,
 /**
  * Access class with its reason.
  */
-class: Classified, 
+class: Classified,
 /**
  * The whole arguments, top-level member by member, in their order.
  */
-arguments: Array<ShownArgument>, 
+arguments: Array<ShownArgument>,
 /**
  * Hash that the answer has to repeat (PERM-7, PERM-9).
  */
-hash: CallHash, 
+hash: CallHash,
 /**
  * What the user should know before answering.
  */
-warnings: Array<Warning>, 
+warnings: Array<Warning>,
 /**
  * What changed since the tool was allowed; empty unless the definition did.
  */
-changes: Array<FieldChange>, 
+changes: Array<FieldChange>,
 /**
  * The choices that may be offered, in the order of the menu.
  */
-choices: Array<GrantChoice>, 
+choices: Array<GrantChoice>,
 /**
  * When the client is told to call again (PERM-11); `None` once that has happened.
  */
@@ -421,23 +421,23 @@ clientWaitsUntil: Timestamp | null, };
 /**
  * What to list of the calls.
  */
-export type CallFilter = { 
+export type CallFilter = {
 /**
  * Only from this client.
  */
-client: ClientId | null, 
+client: ClientId | null,
 /**
  * Only to this server.
  */
-server: ServerId | null, 
+server: ServerId | null,
 /**
  * Only where tool, arguments or result hold these words.
  */
-text: string | null, 
+text: string | null,
 /**
  * Only before this moment; for reading on.
  */
-before: Timestamp | null, 
+before: Timestamp | null,
 /**
  * At most so many, newest first; 100 where absent.
  */
@@ -457,15 +457,15 @@ export type CallId = string;
 /**
  * How a call ended.
  */
-export type CallOutcome = { "outcome": "ok" } | { "outcome": "tool_error" } | { "outcome": "rpc_error", 
+export type CallOutcome = { "outcome": "ok" } | { "outcome": "tool_error" } | { "outcome": "rpc_error",
 /**
  * Its code.
  */
-code: number, 
+code: number,
 /**
  * Its message.
  */
-message: string, } | { "outcome": "refused" } | { "outcome": "still_waiting" } | { "outcome": "cancelled" } | { "outcome": "failed", 
+message: string, } | { "outcome": "refused" } | { "outcome": "still_waiting" } | { "outcome": "cancelled" } | { "outcome": "failed",
 /**
  * What happened.
  */
@@ -474,67 +474,67 @@ message: string, };
 /**
  * One call as it is kept.
  */
-export type CallRecord = { 
+export type CallRecord = {
 /**
  * Its id.
  */
-id: CallId, 
+id: CallId,
 /**
  * When it came in.
  */
-at: Timestamp, 
+at: Timestamp,
 /**
  * From whom.
  */
-client: ClientId, 
+client: ClientId,
 /**
  * Name of the client at that time.
  */
-clientName: string, 
+clientName: string,
 /**
  * To which server.
  */
-server: ServerId, 
+server: ServerId,
 /**
  * Name of the server at that time.
  */
-serverName: string, 
+serverName: string,
 /**
  * What it was about.
  */
-subject: Subject, 
+subject: Subject,
 /**
  * Name that the client used.
  */
-exposedName: string, 
+exposedName: string,
 /**
  * What decided.
  */
-verdict: Verdict, 
+verdict: Verdict,
 /**
  * How it ended.
  */
-outcome: CallOutcome, 
+outcome: CallOutcome,
 /**
  * Time spent waiting for a person, in milliseconds.
  */
-waitedMs: number, 
+waitedMs: number,
 /**
  * Time in all, in milliseconds.
  */
-durationMs: number, 
+durationMs: number,
 /**
  * Bytes of the arguments.
  */
-bytesIn: number, 
+bytesIn: number,
 /**
  * Bytes of the result.
  */
-bytesOut: number, 
+bytesOut: number,
 /**
  * Arguments as JSON text, secrets masked, capped; absent when switched off.
  */
-arguments: string | null, 
+arguments: string | null,
 /**
  * Result as JSON text, secrets masked, capped; absent when switched off.
  */
@@ -543,15 +543,15 @@ result: string | null, };
 /**
  * What a call answered.
  */
-export type CallReply = { 
+export type CallReply = {
 /**
  * The result or the error, as JSON text, byte for byte.
  */
-body: string, 
+body: string,
 /**
  * Whether `body` is a JSON-RPC error.
  */
-isRpcError: boolean, 
+isRpcError: boolean,
 /**
  * Whether `body` is a result with `isError`.
  */
@@ -565,7 +565,7 @@ export type CallToken = string;
 /**
  * The last calls, newest first.
  */
-export type CallsList = { 
+export type CallsList = {
 /**
  * Which.
  */
@@ -584,15 +584,15 @@ export type ChoiceWidth = "call" | "tool" | "reads" | "server" | "client";
 /**
  * What decided an access class.
  */
-export type ClassReason = { "by": "override" } | { "by": "annotation", 
+export type ClassReason = { "by": "override" } | { "by": "annotation",
 /**
  * Name of the annotation.
  */
-hint: string, } | { "by": "name", 
+hint: string, } | { "by": "name",
 /**
  * The word.
  */
-word: string, } | { "by": "description", 
+word: string, } | { "by": "description",
 /**
  * The word.
  */
@@ -601,15 +601,15 @@ word: string, } | { "by": "trusted_label" } | { "by": "not_a_tool" } | { "by": "
 /**
  * Access class of a tool with what led to it (PERM-2).
  */
-export type Classified = { 
+export type Classified = {
 /**
  * The class.
  */
-class: AccessClass, 
+class: AccessClass,
 /**
  * What decided.
  */
-reason: ClassReason, 
+reason: ClassReason,
 /**
  * It reaches a target that its arguments name (URL, host, recipient, open world); never part
  * of "all reads".
@@ -619,15 +619,15 @@ reachesOutside: boolean, };
 /**
  * An unknown client wants access.
  */
-export type ClientAsk = { 
+export type ClientAsk = {
 /**
  * What it says of itself.
  */
-says: string, 
+says: string,
 /**
  * Where its answer would go, in full.
  */
-redirectUri: string, 
+redirectUri: string,
 /**
  * The program that the connection was seen from.
  */
@@ -641,7 +641,7 @@ export type ClientId = string;
 /**
  * Which clients a rule is for.
  */
-export type ClientScope = { "clients": "one", 
+export type ClientScope = { "clients": "one",
 /**
  * Which one.
  */
@@ -650,27 +650,27 @@ client: ClientId, } | { "clients": "every" };
 /**
  * One client as it is shown.
  */
-export type ClientView = { 
+export type ClientView = {
 /**
  * Its id.
  */
-id: ClientId, 
+id: ClientId,
 /**
  * The name that the user gave it.
  */
-name: string, 
+name: string,
 /**
  * When its token was made.
  */
-created: Timestamp, 
+created: Timestamp,
 /**
  * What it last said of itself.
  */
-says: string | null, 
+says: string | null,
 /**
  * When it was last seen since Gatehouse started.
  */
-lastSeen: Timestamp | null, 
+lastSeen: Timestamp | null,
 /**
  * Open sessions of the stateful revisions.
  */
@@ -679,7 +679,7 @@ sessions: number, };
 /**
  * Adds a client; its token is in the reply and nowhere else.
  */
-export type ClientsAdd = { 
+export type ClientsAdd = {
 /**
  * Name for it; unique.
  */
@@ -693,7 +693,7 @@ export type ClientsList = Record<symbol, never>;
 /**
  * Ends a client's access.
  */
-export type ClientsRevoke = { 
+export type ClientsRevoke = {
 /**
  * Id or name.
  */
@@ -702,7 +702,7 @@ client: string, };
 /**
  * Gives a client a new token; the old one ends.
  */
-export type ClientsRotate = { 
+export type ClientsRotate = {
 /**
  * Id or name.
  */
@@ -711,11 +711,11 @@ client: string, };
 /**
  * A condition on one argument (PERM-5).
  */
-export type Condition = { 
+export type Condition = {
 /**
  * JSON Pointer (RFC 6901) to the argument.
  */
-pointer: string, 
+pointer: string,
 /**
  * What must hold for it.
  */
@@ -724,27 +724,27 @@ test: ConditionTest, };
 /**
  * What must hold for an argument. Everything but `Equals` and `OneOf` is about text.
  */
-export type ConditionTest = { "test": "equals", 
+export type ConditionTest = { "test": "equals",
 /**
  * JSON text.
  */
-value: string, } | { "test": "one_of", 
+value: string, } | { "test": "one_of",
 /**
  * JSON texts.
  */
-values: Array<string>, } | { "test": "starts_with", 
+values: Array<string>, } | { "test": "starts_with",
 /**
  * The start.
  */
-text: string, } | { "test": "inside", 
+text: string, } | { "test": "inside",
 /**
  * Absolute path of the folder.
  */
-folder: string, } | { "test": "host_is", 
+folder: string, } | { "test": "host_is",
 /**
  * Host in ASCII form.
  */
-host: string, } | { "test": "glob", 
+host: string, } | { "test": "glob",
 /**
  * The pattern; `*` does not cross `/`.
  */
@@ -753,19 +753,19 @@ pattern: string, };
 /**
  * A settings file was changed by hand in a way that matters (PERM-16).
  */
-export type ConfigChangeAsk = { 
+export type ConfigChangeAsk = {
 /**
  * File name, without its folder.
  */
-file: string, 
+file: string,
 /**
  * Name of the server that the change is about.
  */
-server: string, 
+server: string,
 /**
  * What changed, field by field; secrets masked.
  */
-changes: Array<FieldChange>, 
+changes: Array<FieldChange>,
 /**
  * Whether the entry is new, changed or gone.
  */
@@ -779,15 +779,15 @@ export type ConfigChangeKind = "added" | "changed" | "removed";
 /**
  * How many of each a server offers.
  */
-export type Counts = { 
+export type Counts = {
 /**
  * Tools.
  */
-tools: number, 
+tools: number,
 /**
  * Resources.
  */
-resources: number, 
+resources: number,
 /**
  * Prompts.
  */
@@ -806,19 +806,19 @@ export type Effect = "allow" | "deny";
 /**
  * A server wants input.
  */
-export type ElicitationAsk = { 
+export type ElicitationAsk = {
 /**
  * The server.
  */
-server: AskServer, 
+server: AskServer,
 /**
  * What it says.
  */
-message: string, 
+message: string,
 /**
  * JSON Schema of the form (form mode).
  */
-schema: string | null, 
+schema: string | null,
 /**
  * Address to open (URL mode), in full.
  */
@@ -827,20 +827,20 @@ url: string | null, };
 /**
  * An event with its place in the order of things.
  */
-export type Envelope = { 
+export type Envelope = {
 /**
  * [`EVENT_VERSION`]
  */
-version: number, 
+version: number,
 /**
  * Rises by one with each event since Gatehouse started; a gap means that the listener lagged
  * and has to read the snapshot again.
  */
-seq: number, 
+seq: number,
 /**
  * When.
  */
-at: Timestamp, 
+at: Timestamp,
 /**
  * What.
  */
@@ -854,179 +854,179 @@ export type ErrorCode = "bad_request" | "not_found" | "name_taken" | "not_permit
 /**
  * What happened.
  */
-export type Event = { "event": "server_added", 
+export type Event = { "event": "server_added",
 /**
  * Which.
  */
-server: ServerId, 
+server: ServerId,
 /**
  * Its name.
  */
-name: string, } | { "event": "server_removed", 
+name: string, } | { "event": "server_removed",
 /**
  * Which.
  */
-server: ServerId, 
+server: ServerId,
 /**
  * Its name.
  */
-name: string, } | { "event": "server_started", 
+name: string, } | { "event": "server_started",
 /**
  * Which.
  */
-server: ServerId, } | { "event": "server_stopped", 
+server: ServerId, } | { "event": "server_stopped",
 /**
  * Which.
  */
-server: ServerId, } | { "event": "status_changed", 
+server: ServerId, } | { "event": "status_changed",
 /**
  * Which server.
  */
-server: ServerId, 
+server: ServerId,
 /**
  * The new status.
  */
-status: ServerStatus, 
+status: ServerStatus,
 /**
  * Why.
  */
-cause: StatusCause, } | { "event": "running_servers", 
+cause: StatusCause, } | { "event": "running_servers",
 /**
  * All that run now.
  */
-servers: Array<ServerId>, } | { "event": "tools_changed", 
+servers: Array<ServerId>, } | { "event": "tools_changed",
 /**
  * On which server.
  */
-server: ServerId, } | { "event": "prompts_changed", 
+server: ServerId, } | { "event": "prompts_changed",
 /**
  * On which server.
  */
-server: ServerId, } | { "event": "resources_changed", 
+server: ServerId, } | { "event": "resources_changed",
 /**
  * On which server.
  */
-server: ServerId, 
+server: ServerId,
 /**
  * The one resource, where it is one.
  */
-uri: string | null, } | { "event": "config_changed", 
+uri: string | null, } | { "event": "config_changed",
 /**
  * Whether a hand edit waits for confirmation.
  */
-unconfirmed: boolean, 
+unconfirmed: boolean,
 /**
  * What is wrong with the file, if something is.
  */
-problem: string | null, } | { "event": "call_started", 
+problem: string | null, } | { "event": "call_started",
 /**
  * Which.
  */
-call: CallId, 
+call: CallId,
 /**
  * From whom.
  */
-client: ClientId, 
+client: ClientId,
 /**
  * To which server.
  */
-server: ServerId, 
+server: ServerId,
 /**
  * Which tool (name on the server).
  */
-tool: string, 
+tool: string,
 /**
  * Its input on one line, secrets masked (TOOL-11).
  */
-input: string, } | { "event": "call_progress", 
+input: string, } | { "event": "call_progress",
 /**
  * Which.
  */
-call: CallId, 
+call: CallId,
 /**
  * `progress`
  */
-progress: number, 
+progress: number,
 /**
  * `total`
  */
-total: number | null, 
+total: number | null,
 /**
  * `message`
  */
-message: string | null, } | { "event": "call_finished", 
+message: string | null, } | { "event": "call_finished",
 /**
  * Which.
  */
-call: CallId, 
+call: CallId,
 /**
  * What decided.
  */
-verdict: Verdict, 
+verdict: Verdict,
 /**
  * How it ended.
  */
-outcome: CallOutcome, 
+outcome: CallOutcome,
 /**
  * How long it took in all, waiting included, in milliseconds.
  */
-durationMs: number, } | { "event": "approval_requested", 
+durationMs: number, } | { "event": "approval_requested",
 /**
  * The question.
  */
-pending: PendingAsk, } | { "event": "approval_changed", 
+pending: PendingAsk, } | { "event": "approval_changed",
 /**
  * The question as it now stands.
  */
-pending: PendingAsk, } | { "event": "approval_resolved", 
+pending: PendingAsk, } | { "event": "approval_resolved",
 /**
  * Which.
  */
-ask: AskId, 
+ask: AskId,
 /**
  * Whether it was allowed.
  */
-allowed: boolean, } | { "event": "approval_expired", 
+allowed: boolean, } | { "event": "approval_expired",
 /**
  * Which.
  */
-ask: AskId, } | { "event": "sign_in_needed", 
+ask: AskId, } | { "event": "sign_in_needed",
 /**
  * Which.
  */
-server: ServerId, 
+server: ServerId,
 /**
  * Authorization server, where it is known.
  */
-issuer: string | null, } | { "event": "sign_in_done", 
+issuer: string | null, } | { "event": "sign_in_done",
 /**
  * To which server.
  */
-server: ServerId, } | { "event": "client_connected", 
+server: ServerId, } | { "event": "client_connected",
 /**
  * Which.
  */
-client: ClientId, 
+client: ClientId,
 /**
  * What it says of itself.
  */
-says: string | null, } | { "event": "client_gone", 
+says: string | null, } | { "event": "client_gone",
 /**
  * Which.
  */
-client: ClientId, } | { "event": "log_line", 
+client: ClientId, } | { "event": "log_line",
 /**
  * Which server.
  */
-server: ServerId, 
+server: ServerId,
 /**
  * The line.
  */
-line: LogLine, } | { "event": "pause_changed", 
+line: LogLine, } | { "event": "pause_changed",
 /**
  * Whether it is paused now.
  */
-paused: boolean, } | { "event": "rights_changed", 
+paused: boolean, } | { "event": "rights_changed",
 /**
  * Whether they are verified.
  */
@@ -1040,7 +1040,7 @@ export type ExportFormat = "json_lines" | "csv";
 /**
  * An export.
  */
-export type Exported = { 
+export type Exported = {
 /**
  * The text.
  */
@@ -1054,19 +1054,19 @@ export type FailureKind = "temporary_network" | "permanent_network" | "configura
 /**
  * One difference between two definitions of a tool (PERM-8).
  */
-export type FieldChange = { 
+export type FieldChange = {
 /**
  * JSON Pointer within the definition.
  */
-pointer: string, 
+pointer: string,
 /**
  * Which sort of field it is.
  */
-concern: FieldConcern, 
+concern: FieldConcern,
 /**
  * JSON text before; absent when the field is new.
  */
-before: string | null, 
+before: string | null,
 /**
  * JSON text after; absent when the field is gone.
  */
@@ -1080,11 +1080,11 @@ export type FieldConcern = "words" | "shape" | "safety";
 /**
  * A secret for one field of one server, on its way into the store of secrets.
  */
-export type FieldSecret = { 
+export type FieldSecret = {
 /**
  * The field that it may serve and no other: `env/NAME` or `headers/NAME`.
  */
-field: string, 
+field: string,
 /**
  * The secret itself.
  */
@@ -1104,48 +1104,48 @@ export type Generation = number;
 /**
  * One rule: an allow (grant) or a deny.
  */
-export type Grant = { 
+export type Grant = {
 /**
  * Its id.
  */
-id: GrantId, 
+id: GrantId,
 /**
  * Allow or deny.
  */
-effect: Effect, 
+effect: Effect,
 /**
  * The server; `None` means every server and is legal for a deny only.
  */
-server: ServerBinding | null, 
+server: ServerBinding | null,
 /**
  * What it covers.
  */
-width: Width, 
+width: Width,
 /**
  * Whom it is for.
  */
-clients: ClientScope, 
+clients: ClientScope,
 /**
  * How long it lasts.
  */
-lifetime: Lifetime, 
+lifetime: Lifetime,
 /**
  * Conditions on the arguments; all must hold.
  */
-conditions: Array<Condition>, 
+conditions: Array<Condition>,
 /**
  * Tools and definitions that existed when an allow was given; others ask (PERM-8). Keyed by
  * the tool's name on the server.
  */
-pins: { [key in string]: Fingerprint }, 
+pins: { [key in string]: Fingerprint },
 /**
  * The program that the client was seen from when an always-grant was given (PERM-9).
  */
-program: string | null, 
+program: string | null,
 /**
  * When it was given.
  */
-created: Timestamp, 
+created: Timestamp,
 /**
  * For a deny: what the model gets to read.
  */
@@ -1154,19 +1154,19 @@ reason: string | null, };
 /**
  * One choice of the prompt's menu.
  */
-export type GrantChoice = { 
+export type GrantChoice = {
 /**
  * How long.
  */
-lifetime: ChoiceLifetime, 
+lifetime: ChoiceLifetime,
 /**
  * How wide.
  */
-width: ChoiceWidth, 
+width: ChoiceWidth,
 /**
  * For every client instead of this one.
  */
-everyClient: boolean, 
+everyClient: boolean,
 /**
  * Only when these hold.
  */
@@ -1180,11 +1180,11 @@ export type GrantId = string;
 /**
  * How long a rule lasts (PERM-4). Only `Always` is ever written to disk.
  */
-export type Lifetime = { "lifetime": "once" } | { "lifetime": "until", 
+export type Lifetime = { "lifetime": "once" } | { "lifetime": "until",
 /**
  * That moment.
  */
-at: Timestamp, } | { "lifetime": "session", 
+at: Timestamp, } | { "lifetime": "session",
 /**
  * Which session.
  */
@@ -1193,27 +1193,27 @@ session: SessionId, } | { "lifetime": "until_quit" } | { "lifetime": "always" };
 /**
  * How long things may take for one server (SRV-7, SRV-8).
  */
-export type Limits = { 
+export type Limits = {
 /**
  * Connecting, in seconds.
  */
-connectSecs: number, 
+connectSecs: number,
 /**
  * One tool call without progress, in seconds; `None` means no limit. Progress resets it.
  */
-callSecs: number | null, 
+callSecs: number | null,
 /**
  * One tool call in all, in seconds, whatever progress it makes.
  */
-callCapSecs: number, 
+callCapSecs: number,
 /**
  * Time between health checks, in seconds; 0 switches them off.
  */
-healthEverySecs: number, 
+healthEverySecs: number,
 /**
  * How long a health check may take, in seconds.
  */
-healthTimeoutSecs: number, 
+healthTimeoutSecs: number,
 /**
  * Failed checks in a row after which the connection is given up.
  */
@@ -1222,11 +1222,11 @@ healthFailures: number, };
 /**
  * One line of a server's log.
  */
-export type LogLine = { 
+export type LogLine = {
 /**
  * When it was read.
  */
-at: Timestamp, 
+at: Timestamp,
 /**
  * The line, without its end.
  */
@@ -1235,15 +1235,15 @@ text: string, };
 /**
  * What only people see; editing it never reconnects and needs no confirmation.
  */
-export type Look = { 
+export type Look = {
 /**
  * One sentence on what the server is for.
  */
-description: string | null, 
+description: string | null,
 /**
  * Name of a locally kept icon.
  */
-icon: string | null, 
+icon: string | null,
 /**
  * Group that the card is shown in.
  */
@@ -1252,15 +1252,15 @@ group: string | null, };
 /**
  * A client with its token, which is shown this once.
  */
-export type MintedClient = { 
+export type MintedClient = {
 /**
  * The client.
  */
-client: ClientView, 
+client: ClientView,
 /**
  * Its token: 256 random bits in base64url.
  */
-token: CallToken, 
+token: CallToken,
 /**
  * Address of the gateway.
  */
@@ -1279,23 +1279,23 @@ export type Pause = Record<symbol, never>;
 /**
  * A question that waits for its answer.
  */
-export type PendingAsk = { 
+export type PendingAsk = {
 /**
  * Its id.
  */
-id: AskId, 
+id: AskId,
 /**
  * When it was put.
  */
-askedAt: Timestamp, 
+askedAt: Timestamp,
 /**
  * When it turns into a deny.
  */
-expiresAt: Timestamp, 
+expiresAt: Timestamp,
 /**
  * The question.
  */
-ask: Ask, 
+ask: Ask,
 /**
  * Whether somebody still waits. When the client gave up or was told to call again, an answer
  * becomes a ticket for the next identical call (PERM-11).
@@ -1305,11 +1305,11 @@ waiting: boolean, };
 /**
  * Sets what runs without asking on a server, for every client.
  */
-export type PolicyAutoApprove = { 
+export type PolicyAutoApprove = {
 /**
  * Id or name of the server.
  */
-server: string, 
+server: string,
 /**
  * To what.
  */
@@ -1318,23 +1318,23 @@ to: AutoApprove, };
 /**
  * Blocks a tool or more.
  */
-export type PolicyDeny = { 
+export type PolicyDeny = {
 /**
  * Id or name of the server; every server where absent.
  */
-server: string | null, 
+server: string | null,
 /**
  * Tool on the server; needed for the width `tool`.
  */
-tool: string | null, 
+tool: string | null,
 /**
  * For this client (id or name); every client where absent.
  */
-client: string | null, 
+client: string | null,
 /**
  * How long and how wide.
  */
-choice: GrantChoice, 
+choice: GrantChoice,
 /**
  * What the model gets to read.
  */
@@ -1343,19 +1343,19 @@ reason: string | null, };
 /**
  * Allows a tool or more, without a question before it.
  */
-export type PolicyGrant = { 
+export type PolicyGrant = {
 /**
  * Id or name of the server.
  */
-server: string, 
+server: string,
 /**
  * Tool on the server; needed for the width `tool`.
  */
-tool: string | null, 
+tool: string | null,
 /**
  * For this client (id or name); every client where absent.
  */
-client: string | null, 
+client: string | null,
 /**
  * How long and how wide.
  */
@@ -1364,7 +1364,7 @@ choice: GrantChoice, };
 /**
  * Takes back an allow.
  */
-export type PolicyRevoke = { 
+export type PolicyRevoke = {
 /**
  * Which rule.
  */
@@ -1378,7 +1378,7 @@ export type PolicyShow = Record<symbol, never>;
 /**
  * Takes back a deny.
  */
-export type PolicyUnblock = { 
+export type PolicyUnblock = {
 /**
  * Which rule.
  */
@@ -1387,27 +1387,27 @@ rule: GrantId, };
 /**
  * Rights as they are shown.
  */
-export type PolicyView = { 
+export type PolicyView = {
 /**
  * Whether the stored rights could be verified; if not, everything asks.
  */
-verified: boolean, 
+verified: boolean,
 /**
  * Why not, in plain words.
  */
-problem: string | null, 
+problem: string | null,
 /**
  * Whether everything is paused.
  */
-paused: boolean, 
+paused: boolean,
 /**
  * Every rule, also those that last only for a while, each with its sentence.
  */
-rules: Array<RuleView>, 
+rules: Array<RuleView>,
 /**
  * The user's access classes.
  */
-overrides: Array<AccessOverride>, 
+overrides: Array<AccessOverride>,
 /**
  * Servers whose read-only labels the user trusts.
  */
@@ -1416,19 +1416,19 @@ trustedLabels: Array<ServerBinding>, };
 /**
  * One error in words.
  */
-export type Problem = { 
+export type Problem = {
 /**
  * What to switch on.
  */
-code: ErrorCode, 
+code: ErrorCode,
 /**
  * What happened: one sentence.
  */
-what: string, 
+what: string,
 /**
  * Why: one sentence.
  */
-why: string | null, 
+why: string | null,
 /**
  * What to do: one sentence.
  */
@@ -1442,43 +1442,43 @@ export type Resume = Record<symbol, never>;
 /**
  * The rules in the order in which they are tried (PERM-6).
  */
-export type Rule = { "rule": "policy_file", 
+export type Rule = { "rule": "policy_file",
 /**
  * Reason that the file gives.
  */
-reason: string, } | { "rule": "paused" } | { "rule": "explicit_deny", 
+reason: string, } | { "rule": "paused" } | { "rule": "explicit_deny",
 /**
  * Which rule.
  */
-grant: GrantId, 
+grant: GrantId,
 /**
  * What the user said, if anything.
  */
-reason: string | null, } | { "rule": "rights_unverified" } | { "rule": "changed_definition", 
+reason: string | null, } | { "rule": "rights_unverified" } | { "rule": "changed_definition",
 /**
  * Which grant.
  */
-grant: GrantId, } | { "rule": "late_ticket", 
+grant: GrantId, } | { "rule": "late_ticket",
 /**
  * The question that was answered.
  */
-ask: AskId, } | { "rule": "conditioned_grant", 
+ask: AskId, } | { "rule": "conditioned_grant",
 /**
  * Which grant.
  */
-grant: GrantId, } | { "rule": "timed_grant", 
+grant: GrantId, } | { "rule": "timed_grant",
 /**
  * Which grant.
  */
-grant: GrantId, } | { "rule": "always_grant", 
+grant: GrantId, } | { "rule": "always_grant",
 /**
  * Which grant.
  */
-grant: GrantId, } | { "rule": "answered", 
+grant: GrantId, } | { "rule": "answered",
 /**
  * The question.
  */
-ask: AskId, } | { "rule": "unanswered", 
+ask: AskId, } | { "rule": "unanswered",
 /**
  * The question.
  */
@@ -1487,11 +1487,11 @@ ask: AskId, } | { "rule": "default_ask" };
 /**
  * A rule and its sentence in words.
  */
-export type RuleView = { 
+export type RuleView = {
 /**
  * The rule.
  */
-rule: Grant, 
+rule: Grant,
 /**
  * "Always allow files: write_file for Claude Code"
  */
@@ -1500,11 +1500,11 @@ sentence: string, };
 /**
  * A server wants a model's answer.
  */
-export type SamplingAsk = { 
+export type SamplingAsk = {
 /**
  * The server.
  */
-server: AskServer, 
+server: AskServer,
 /**
  * The request's params as JSON text.
  */
@@ -1513,11 +1513,11 @@ request: string, };
 /**
  * The server that a rule is bound to; an edited or replaced server is another one (SRV-16).
  */
-export type ServerBinding = { 
+export type ServerBinding = {
 /**
  * Immutable id.
  */
-server: ServerId, 
+server: ServerId,
 /**
  * Generation at the time of the rule.
  */
@@ -1526,39 +1526,39 @@ generation: Generation, };
 /**
  * One configured upstream server (SRV-1, SRV-3, SRV-16).
  */
-export type ServerConfig = { 
+export type ServerConfig = {
 /**
  * Immutable id.
  */
-id: ServerId, 
+id: ServerId,
 /**
  * Counts identity-bearing edits.
  */
-generation: Generation, 
+generation: Generation,
 /**
  * Unique display name, also the prefix of exposed tool names.
  */
-name: string, 
+name: string,
 /**
  * How it is reached.
  */
-transport: Transport, 
+transport: Transport,
 /**
  * Whether it may run at all.
  */
-enabled: boolean, 
+enabled: boolean,
 /**
  * Whether it starts by itself with Gatehouse.
  */
-autostart: boolean, 
+autostart: boolean,
 /**
  * Everything that does not touch the connection.
  */
-look: Look, 
+look: Look,
 /**
  * How long things may take.
  */
-limits: Limits, 
+limits: Limits,
 /**
  * How the entry came to be; an unconfirmed one is offered no always-grants.
  */
@@ -1567,27 +1567,27 @@ origin: Origin, };
 /**
  * What a person (or a command) supplies to add or edit a server; the rest is Gatehouse's.
  */
-export type ServerDraft = { 
+export type ServerDraft = {
 /**
  * Unique display name.
  */
-name: string, 
+name: string,
 /**
  * How it is reached.
  */
-transport: Transport, 
+transport: Transport,
 /**
  * Whether it may run at all.
  */
-enabled: boolean, 
+enabled: boolean,
 /**
  * Whether it starts by itself with Gatehouse.
  */
-autostart: boolean, 
+autostart: boolean,
 /**
  * What only people see.
  */
-look: Look, 
+look: Look,
 /**
  * How long things may take.
  */
@@ -1602,19 +1602,19 @@ export type ServerId = string;
 /**
  * How a server names itself (`serverInfo`), with its instructions.
  */
-export type ServerInfo = { 
+export type ServerInfo = {
 /**
  * `name`
  */
-name: string, 
+name: string,
 /**
  * `title`
  */
-title: string | null, 
+title: string | null,
 /**
  * `version`
  */
-version: string, 
+version: string,
 /**
  * `instructions` of the handshake.
  */
@@ -1623,43 +1623,43 @@ instructions: string | null, };
 /**
  * State of one server. Derived from the actor's private state; never stored.
  */
-export type ServerStatus = { "state": "disabled" } | { "state": "stopped" } | { "state": "connecting", 
+export type ServerStatus = { "state": "disabled" } | { "state": "stopped" } | { "state": "connecting",
 /**
  * 1 for the first attempt.
  */
-attempt: number, } | { "state": "connected", 
+attempt: number, } | { "state": "connected",
 /**
  * Since when.
  */
-since: Timestamp, 
+since: Timestamp,
 /**
  * Negotiated protocol revision.
  */
-protocol: string, 
+protocol: string,
 /**
  * How the server names itself.
  */
-server: ServerInfo, } | { "state": "needs_auth", 
+server: ServerInfo, } | { "state": "needs_auth",
 /**
  * Authorization server, where it is known.
  */
-issuer: string | null, } | { "state": "needs_client_registration", 
+issuer: string | null, } | { "state": "needs_client_registration",
 /**
  * Why.
  */
-reason: string, } | { "state": "failed", 
+reason: string, } | { "state": "failed",
 /**
  * What kind of error.
  */
-error: FailureKind, 
+error: FailureKind,
 /**
  * What happened, why, and what to do, in plain words.
  */
-message: string, 
+message: string,
 /**
  * Attempts so far in this row.
  */
-attempts: number, 
+attempts: number,
 /**
  * When the next try comes, if one does.
  */
@@ -1668,27 +1668,27 @@ nextRetry: Timestamp | null, };
 /**
  * One server as the UI and the command line see it.
  */
-export type ServerView = { 
+export type ServerView = {
 /**
  * Its configuration; secret references stay references.
  */
-config: ServerConfig, 
+config: ServerConfig,
 /**
  * Its state.
  */
-status: ServerStatus, 
+status: ServerStatus,
 /**
  * What it offers, counted.
  */
-counts: Counts, 
+counts: Counts,
 /**
  * Whether the user trusts its read-only labels (PERM-2).
  */
-trustedLabels: boolean, 
+trustedLabels: boolean,
 /**
  * What may run without asking: the always-grants of this server, in words (PERM-3).
  */
-autoApprove: Array<string>, 
+autoApprove: Array<string>,
 /**
  * Last lines of its standard error or log, oldest first.
  */
@@ -1697,15 +1697,15 @@ logTail: Array<LogLine>, };
 /**
  * Adds a server and starts it if it is to run.
  */
-export type ServersAdd = { 
+export type ServersAdd = {
 /**
  * The server.
  */
-draft: ServerDraft, 
+draft: ServerDraft,
 /**
  * The answer to "Trust this server's read-only labels and allow reads?"
  */
-trustLabels: boolean, 
+trustLabels: boolean,
 /**
  * Secrets that the draft refers to as `${secret:NAME}`.
  */
@@ -1714,11 +1714,11 @@ secrets: Array<FieldSecret>, };
 /**
  * Copies a server under a new name, with an id of its own and no rights.
  */
-export type ServersDuplicate = { 
+export type ServersDuplicate = {
 /**
  * Id or name.
  */
-server: string, 
+server: string,
 /**
  * Name of the copy.
  */
@@ -1727,15 +1727,15 @@ name: string, };
 /**
  * Changes a server; reconnects only when the connection is another one.
  */
-export type ServersEdit = { 
+export type ServersEdit = {
 /**
  * Id or name.
  */
-server: string, 
+server: string,
 /**
  * All of its settings.
  */
-draft: ServerDraft, 
+draft: ServerDraft,
 /**
  * Secrets that are new or have a new value; those not named here stay as they are.
  */
@@ -1749,7 +1749,7 @@ export type ServersList = Record<symbol, never>;
 /**
  * Closes the connection and makes a new one.
  */
-export type ServersReconnect = { 
+export type ServersReconnect = {
 /**
  * Id or name.
  */
@@ -1758,7 +1758,7 @@ server: string, };
 /**
  * Removes a server and every right that it had.
  */
-export type ServersRemove = { 
+export type ServersRemove = {
 /**
  * Id or name.
  */
@@ -1767,7 +1767,7 @@ server: string, };
 /**
  * Starts a server; enables a disabled one.
  */
-export type ServersStart = { 
+export type ServersStart = {
 /**
  * Id or name.
  */
@@ -1776,11 +1776,11 @@ server: string, };
 /**
  * Stops a server.
  */
-export type ServersStop = { 
+export type ServersStop = {
 /**
  * Id or name.
  */
-server: string, 
+server: string,
 /**
  * Also keep it from starting by itself or for a call.
  */
@@ -1789,11 +1789,11 @@ disable: boolean, };
 /**
  * Connects to a draft without keeping it.
  */
-export type ServersTest = { 
+export type ServersTest = {
 /**
  * The server.
  */
-draft: ServerDraft, 
+draft: ServerDraft,
 /**
  * Secrets that the draft refers to; forgotten when the test is over.
  */
@@ -1802,11 +1802,11 @@ secrets: Array<FieldSecret>, };
 /**
  * Trusts a server's read-only labels, or ceases to.
  */
-export type ServersTrustLabels = { 
+export type ServersTrustLabels = {
 /**
  * Id or name.
  */
-server: string, 
+server: string,
 /**
  * Whether they are trusted.
  */
@@ -1820,15 +1820,15 @@ export type SessionId = string;
 /**
  * One argument as the prompt shows it: the whole value, never cut.
  */
-export type ShownArgument = { 
+export type ShownArgument = {
 /**
  * Name of the member.
  */
-name: string, 
+name: string,
 /**
  * Its JSON text with secrets masked and hidden characters made visible as `⟦U+202E⟧`.
  */
-text: string, 
+text: string,
 /**
  * Whether something in it was masked.
  */
@@ -1842,7 +1842,7 @@ export type Status = Record<symbol, never>;
 /**
  * Why a status changed. Goes with every change (SRV-2).
  */
-export type StatusCause = { "cause": "launch" } | { "cause": "user" } | { "cause": "call" } | { "cause": "edited" } | { "cause": "retry" } | { "cause": "handshake" } | { "cause": "attempt_failed" } | { "cause": "unexpected_close", 
+export type StatusCause = { "cause": "launch" } | { "cause": "user" } | { "cause": "call" } | { "cause": "edited" } | { "cause": "retry" } | { "cause": "handshake" } | { "cause": "attempt_failed" } | { "cause": "unexpected_close",
 /**
  * Exit code or signal and the last words, in plain text.
  */
@@ -1851,59 +1851,59 @@ reason: string, } | { "cause": "unresponsive" } | { "cause": "challenge" } | { "
 /**
  * What runs, what waits, what is wrong.
  */
-export type StatusReport = { 
+export type StatusReport = {
 /**
  * Version of Gatehouse.
  */
-version: string, 
+version: string,
 /**
  * Address of the gateway.
  */
-endpoint: string, 
+endpoint: string,
 /**
  * Folder that everything is kept in.
  */
-dataDir: string, 
+dataDir: string,
 /**
  * Process id.
  */
-pid: number, 
+pid: number,
 /**
  * Who answers questions: `window` or `operator`.
  */
-answeredBy: string, 
+answeredBy: string,
 /**
  * Where secrets are kept: `keychain`, `vault` or `memory`.
  */
-secrets: string, 
+secrets: string,
 /**
  * Whether everything is paused.
  */
-paused: boolean, 
+paused: boolean,
 /**
  * Servers that run.
  */
-running: number, 
+running: number,
 /**
  * Servers in all.
  */
-servers: number, 
+servers: number,
 /**
  * Tools in the catalogue.
  */
-tools: number, 
+tools: number,
 /**
  * Clients that have a token.
  */
-clients: number, 
+clients: number,
 /**
  * Questions that wait.
  */
-waiting: number, 
+waiting: number,
 /**
  * Sequence number of the last event.
  */
-lastEvent: number, 
+lastEvent: number,
 /**
  * What is wrong, in words.
  */
@@ -1912,11 +1912,11 @@ problems: Array<Problem>, };
 /**
  * A server wants more OAuth scopes.
  */
-export type StepUpAsk = { 
+export type StepUpAsk = {
 /**
  * The server.
  */
-server: AskServer, 
+server: AskServer,
 /**
  * The scopes that are missing.
  */
@@ -1925,19 +1925,19 @@ scopes: Array<string>, };
 /**
  * What a call is about (PERM-18).
  */
-export type Subject = { "kind": "tool", 
+export type Subject = { "kind": "tool",
 /**
  * Name on the server.
  */
-name: string, } | { "kind": "resource", 
+name: string, } | { "kind": "resource",
 /**
  * The URI.
  */
-uri: string, } | { "kind": "prompt", 
+uri: string, } | { "kind": "prompt",
 /**
  * Name on the server.
  */
-name: string, } | { "kind": "completion", 
+name: string, } | { "kind": "completion",
 /**
  * The prompt's name or the resource template's URI.
  */
@@ -1946,11 +1946,11 @@ reference: string, };
 /**
  * What **Test connection** found.
  */
-export type TestReport = { 
+export type TestReport = {
 /**
  * How the server names itself.
  */
-server: ServerInfo, 
+server: ServerInfo,
 /**
  * Names of its tools, in its order.
  */
@@ -1964,47 +1964,47 @@ export type Timestamp = number;
 /**
  * One tool of the catalogue.
  */
-export type ToolView = { 
+export type ToolView = {
 /**
  * Name that clients use: `^[a-zA-Z0-9_-]{1,64}$`, unique, stable (TOOL-2).
  */
-exposedName: string, 
+exposedName: string,
 /**
  * The server.
  */
-server: ServerId, 
+server: ServerId,
 /**
  * The server's generation.
  */
-generation: Generation, 
+generation: Generation,
 /**
  * The server's name.
  */
-serverName: string, 
+serverName: string,
 /**
  * Name on the server.
  */
-name: string, 
+name: string,
 /**
  * Title, cleaned (TOOL-4).
  */
-title: string | null, 
+title: string | null,
 /**
  * Description, cleaned (TOOL-4).
  */
-description: string | null, 
+description: string | null,
 /**
  * Input schema as JSON text, byte for byte as the server gave it.
  */
-inputSchema: string, 
+inputSchema: string,
 /**
  * Access class with its reason.
  */
-class: Classified, 
+class: Classified,
 /**
  * Fingerprint of the definition.
  */
-fingerprint: Fingerprint, 
+fingerprint: Fingerprint,
 /**
  * Hidden characters in names, keys, enum, const or default values: where.
  */
@@ -2013,15 +2013,15 @@ flags: Array<string>, };
 /**
  * Sets the user's own access class of a tool, or clears it.
  */
-export type ToolsClassify = { 
+export type ToolsClassify = {
 /**
  * Id or name of the server.
  */
-server: string, 
+server: string,
 /**
  * Name of the tool on the server.
  */
-tool: string, 
+tool: string,
 /**
  * The class; absent clears it.
  */
@@ -2030,7 +2030,7 @@ class: AccessClass | null, };
 /**
  * All tools of all connected servers.
  */
-export type ToolsList = { 
+export type ToolsList = {
 /**
  * Only of this server (id or name).
  */
@@ -2042,47 +2042,47 @@ server: string | null, };
  * Values of `env` and `headers` may hold `${secret:NAME}` and `${env:NAME}`; they are resolved
  * only when the connection is made, and a secret only for the server and field it was bound to.
  */
-export type Transport = { "type": "stdio", 
+export type Transport = { "type": "stdio",
 /**
  * Program to run, looked up in the user's login-shell PATH.
  */
-command: string, 
+command: string,
 /**
  * Its arguments.
  */
-args: Array<string>, 
+args: Array<string>,
 /**
  * Environment beyond what every server gets.
  */
-env: { [key in string]: string }, 
+env: { [key in string]: string },
 /**
  * Working folder; the user's home where absent.
  */
-cwd: string | null, } | { "type": "http", 
+cwd: string | null, } | { "type": "http",
 /**
  * Endpoint address.
  */
-url: string, 
+url: string,
 /**
  * Static headers.
  */
-headers: { [key in string]: string }, } | { "type": "sse", 
+headers: { [key in string]: string }, } | { "type": "sse",
 /**
  * Address of the event stream.
  */
-url: string, 
+url: string,
 /**
  * Static headers.
  */
-headers: { [key in string]: string }, } | { "type": "ws", 
+headers: { [key in string]: string }, } | { "type": "ws",
 /**
  * `ws:` or `wss:` address.
  */
-url: string, 
+url: string,
 /**
  * Static headers of the opening request.
  */
-headers: { [key in string]: string }, } | { "type": "builtin", 
+headers: { [key in string]: string }, } | { "type": "builtin",
 /**
  * Which one, with its settings.
  */
@@ -2091,11 +2091,11 @@ builtin: Builtin, };
 /**
  * Decision with the rule that made it (PERM-6).
  */
-export type Verdict = { 
+export type Verdict = {
 /**
  * Allow, ask or deny.
  */
-decision: Decision, 
+decision: Decision,
 /**
  * The rule.
  */
@@ -2104,11 +2104,11 @@ rule: Rule, };
 /**
  * Something that the user should know before answering.
  */
-export type Warning = { "warning": "first_use" } | { "warning": "definition_changed" } | { "warning": "hidden_characters", 
+export type Warning = { "warning": "first_use" } | { "warning": "definition_changed" } | { "warning": "hidden_characters",
 /**
  * Where: `title`, `description`, `name` or an argument's name.
  */
-place: string, } | { "warning": "unconfirmed_server" } | { "warning": "other_program", 
+place: string, } | { "warning": "unconfirmed_server" } | { "warning": "other_program",
 /**
  * Seen before.
  */
@@ -2117,11 +2117,11 @@ before: string, };
 /**
  * What a rule covers (PERM-4).
  */
-export type Width = { "width": "call", 
+export type Width = { "width": "call",
 /**
  * Which one.
  */
-hash: CallHash, } | { "width": "tool", 
+hash: CallHash, } | { "width": "tool",
 /**
  * Name as the server gives it.
  */

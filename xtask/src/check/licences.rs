@@ -17,7 +17,7 @@ pub(crate) fn check(places: &Places) -> Result<()> {
     let deny = cargo_deny(places)?;
     run(on_workspace(&deny, &places.root).args(["check", "licenses", "bans", "sources"]))?;
     if succeeds(on_workspace(&deny, &places.root).args(["fetch", "db"])) {
-        return run(on_workspace(&deny, &places.root).args(["check", "--disable-fetch", "advisories"]));
+        return run(on_workspace(&deny, &places.root).args(["check", "advisories"]));
     }
     println!("The database of known vulnerabilities cannot be fetched here: they are not checked.");
     Ok(())

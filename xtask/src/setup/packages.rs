@@ -17,6 +17,8 @@ struct PackageManager {
     install: &'static [&'static str],
     /// Asks whether one package is there; the name follows.
     query: &'static [&'static str],
+    /// What the answer begins with if it is; where the exit code says it, nothing.
+    there: &'static str,
     packages: &'static [&'static str],
 }
 
@@ -26,7 +28,8 @@ const MANAGERS: [PackageManager; 4] = [
         name: "apt-get",
         refresh: Some(&["apt-get", "update"]),
         install: &["apt-get", "install", "--yes", "--no-install-recommends"],
-        query: &["dpkg-query", "--status"],
+        query: &["dpkg-query", "--show", "--showformat=${db:Status-Status}"],
+        there: "installed",
         packages: &[
             "build-essential",
             "pkg-config",
@@ -44,6 +47,7 @@ const MANAGERS: [PackageManager; 4] = [
         refresh: None,
         install: &["dnf", "install", "--assumeyes"],
         query: &["rpm", "--query"],
+        there: "",
         packages: &[
             "gcc",
             "pkgconf-pkg-config",
@@ -59,6 +63,7 @@ const MANAGERS: [PackageManager; 4] = [
         refresh: None,
         install: &["pacman", "--sync", "--refresh", "--needed", "--noconfirm"],
         query: &["pacman", "--query"],
+        there: "",
         packages: &["base-devel", "pkgconf", "webkit2gtk-4.1", "gtk3", "librsvg", "xorg-server-xvfb", "dbus"],
     },
     PackageManager {
@@ -66,6 +71,7 @@ const MANAGERS: [PackageManager; 4] = [
         refresh: None,
         install: &["brew", "install"],
         query: &["brew", "list", "--versions"],
+        there: "",
         packages: &["pkgconf"],
     },
 ];
@@ -99,7 +105,8 @@ fn exists(name: &str, root: &Path) -> bool {
 
 fn is_installed(manager: &PackageManager, package: &str, root: &Path) -> bool {
     let Some((query, arguments)) = manager.query.split_first() else { return false };
-    succeeds(program(query, root).args(arguments).arg(package))
+    let answer = program(query, root).args(arguments).arg(package).output();
+    answer.is_ok_and(|answer| answer.status.success() && answer.stdout.starts_with(manager.there.as_bytes()))
 }
 
 /// A command that may need another user's rights. Homebrew refuses to run with them.
