@@ -1,12 +1,26 @@
-//! Gatehouse's side toward upstream MCP servers: one actor per server, its connection, its child
-//! process.
+//! The upstream servers: one actor for each, its connection, its child process, its lists.
+//!
+//! [`ServerManager`] keeps them, [`ServerHandle`] is how others see and call one. Params and results
+//! pass as raw JSON. Nothing here knows a window, decides whether a call may run, or keeps a
+//! setting on disk; whoever calls has asked the policy before.
 
+mod actor;
+mod builtin;
 mod child;
 mod connection;
 mod environment;
 mod guard;
-pub mod outgoing;
+mod handle;
+mod health;
+mod json;
+mod lists;
+mod manager;
+mod outgoing;
+mod retry;
+mod transition;
 
-pub use connection::error::{ConnectError, NetworkFault, RequestError};
 pub use guard::run_guard_if_asked;
+pub use handle::{CallError, ServerHandle, UpstreamCall};
+pub use lists::{Lists, ToolDefinition};
+pub use manager::{ServerDeps, ServerManager, ServerSnapshot};
 pub use outgoing::{OutgoingParams, Progress, ProgressSink, Reply};

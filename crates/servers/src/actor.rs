@@ -1,0 +1,579 @@
+//! The actor of one server. It owns the server's state and its connection, feeds everything that
+//! happens into [`transition`] and does what comes out. It decides nothing itself, never waits for
+//! the network in its own loop, and leaves nothing running when it ends.
+
+pub(crate) mod connector;
+pub(crate) mod link;
+pub(crate) mod refresh;
+pub(crate) mod roster;
+pub(crate) mod tenure;
+
+use std::sync::Arc;
+
+use gatehouse_model::server::LogLine;
+use gatehouse_model::{Clock, Event, ServerConfig, ServerStatus, StatusCause};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use self::link::{ConnectOrder, Connector};
+use self::refresh::Refresh;
+use self::roster::Roster;
+use self::tenure::{Opened, Tenure, note, sentence};
+use crate::connection::{Inbound, LifecycleHint};
+use crate::handle::{Live, Shared};
+use crate::health::{self, Finding};
+use crate::lists::{Declared, FetchError, Fetched, ListKind, Lists, fetch};
+use crate::retry::Jitter;
+use crate::transition::{Edit, Effect, Epoch, Input, Moment, Phase, Pulse, State, transition};
+
+/// Messages that wait for an actor.
+pub(crate) const INBOX: usize = 64;
+
+/// Things that a server said and nobody has taken yet.
+const INBOUND: usize = 256;
+
+/// What reaches an actor.
+pub(crate) enum Message {
+    /// Something happened, or is wished for.
+    Input(Input),
+    /// The user wants it to stop; answered when nothing is left running.
+    Stop(oneshot::Sender<()>),
+    /// The settings are others now.
+    Edited,
+    /// A call waits for one attempt to connect.
+    Wanted(oneshot::Sender<()>),
+    /// An attempt succeeded.
+    Ready(Box<Opened>),
+    /// A list was read again.
+    Refreshed {
+        /// On which connection.
+        epoch: Epoch,
+        /// Which list.
+        kind: ListKind,
+        /// What came.
+        fetched: Result<Fetched, FetchError>,
+    },
+    /// A call was asked to authorize itself.
+    Challenged {
+        /// On which connection.
+        epoch: Epoch,
+        /// Authorization server, where known.
+        issuer: Option<String>,
+    },
+    /// A call failed in a way that makes the connection doubtful.
+    Suspect(Epoch),
+}
+
+/// Where an actor gets what it needs from.
+#[derive(Clone)]
+pub(crate) struct ActorDeps {
+    pub(crate) connector: Arc<dyn Connector>,
+    pub(crate) roster: Arc<Roster>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) jitter: fn() -> Jitter,
+}
+
+/// How an actor is ended.
+#[derive(Clone)]
+pub(crate) struct Ending {
+    /// Ends it in good order.
+    pub(crate) stop: CancellationToken,
+    /// Ends it at once, whatever it holds.
+    pub(crate) hard: CancellationToken,
+}
+
+pub(crate) struct ServerActor {
+    shared: Arc<Shared>,
+    deps: ActorDeps,
+    ending: Ending,
+    inbox: mpsc::Receiver<Message>,
+    /// Everything that this actor has running.
+    tasks: TaskTracker,
+    state: State,
+    /// The settings that were last acted on.
+    applied: Arc<ServerConfig>,
+    /// How the handshake went last time.
+    lifecycle: LifecycleHint,
+    /// Ends the newest attempt or connection.
+    tenure: Option<CancellationToken>,
+    /// Cancelled when nothing is left of the newest attempt.
+    gone: Option<CancellationToken>,
+    /// A connection on its way from the tenure to its place.
+    arriving: Option<Box<Opened>>,
+    inbound: Option<mpsc::Receiver<Inbound>>,
+    waiting: Vec<oneshot::Sender<()>>,
+    retry_at: Option<Instant>,
+    refresh: Refresh,
+    pulse: PulseTimer,
+}
+
+/// When the next health check is due.
+#[derive(Debug, Default)]
+struct PulseTimer {
+    at: Option<Instant>,
+    checking: bool,
+}
+
+/// What woke the actor.
+enum Wake {
+    End,
+    Message(Message),
+    Inbound(Inbound),
+    InboundEnded,
+    Timer,
+}
+
+impl ServerActor {
+    pub(crate) fn new(shared: Arc<Shared>, inbox: mpsc::Receiver<Message>, deps: ActorDeps, ending: Ending) -> Self {
+        let applied = shared.config.load_full();
+        Self {
+            state: State::new(applied.enabled),
+            shared,
+            deps,
+            ending,
+            inbox,
+            tasks: TaskTracker::new(),
+            applied,
+            lifecycle: LifecycleHint::default(),
+            tenure: None,
+            gone: None,
+            arriving: None,
+            inbound: None,
+            waiting: Vec::new(),
+            retry_at: None,
+            refresh: Refresh::default(),
+            pulse: PulseTimer::default(),
+        }
+    }
+
+    /// Runs until it is ended and everything that it started is gone.
+    pub(crate) async fn run(mut self) {
+        loop {
+            match self.wake().await {
+                Wake::End => break,
+                Wake::Message(message) => self.take(message),
+                Wake::Inbound(inbound) => self.hear(inbound),
+                Wake::InboundEnded => self.inbound = None,
+                Wake::Timer => self.timers(),
+            }
+        }
+        self.step(Input::Shutdown);
+        self.deps.roster.runs(&self.shared.id, false);
+        let Self { tasks, inbox, waiting, .. } = self;
+        drop((inbox, waiting));
+        tasks.close();
+        tasks.wait().await;
+    }
+
+    async fn wake(&mut self) -> Wake {
+        let next = self.next_timer();
+        let timer = async {
+            match next {
+                Some(at) => tokio::time::sleep_until(at).await,
+                None => std::future::pending().await,
+            }
+        };
+        let inbound = async {
+            match &mut self.inbound {
+                Some(inbound) => inbound.recv().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = self.ending.stop.cancelled() => Wake::End,
+            message = self.inbox.recv() => message.map_or(Wake::End, Wake::Message),
+            () = timer => Wake::Timer,
+            inbound = inbound => inbound.map_or(Wake::InboundEnded, Wake::Inbound),
+        }
+    }
+
+    fn next_timer(&self) -> Option<Instant> {
+        let lists = if self.connected() { self.refresh.next() } else { None };
+        [self.retry_at, self.pulse.at, lists].into_iter().flatten().min()
+    }
+
+    fn timers(&mut self) {
+        let now = Instant::now();
+        if self.retry_at.is_some_and(|at| at <= now) {
+            self.retry_at = None;
+            self.step(Input::RetryDue);
+        }
+        if self.pulse.at.is_some_and(|at| at <= now) {
+            self.check_health();
+        }
+        if self.connected() {
+            for kind in self.refresh.take_due(now) {
+                self.read_again(kind);
+            }
+        }
+    }
+
+    fn take(&mut self, message: Message) {
+        match message {
+            Message::Input(input) => self.input(input),
+            Message::Stop(reply) => {
+                self.step(Input::Stop);
+                self.answer_when_gone(reply);
+            }
+            Message::Edited => self.edited(),
+            Message::Wanted(settled) => {
+                self.waiting.push(settled);
+                self.step(Input::Wanted);
+            }
+            Message::Ready(opened) => {
+                let (epoch, handshake) = (opened.epoch, opened.link.handshake());
+                let (protocol, server) = (handshake.protocol.clone(), handshake.info.clone());
+                self.arriving = Some(opened);
+                self.step(Input::Ready { epoch, protocol, server });
+                self.arriving = None;
+            }
+            Message::Refreshed { epoch, kind, fetched } => self.refreshed(epoch, kind, fetched),
+            Message::Challenged { epoch, issuer } => self.step(Input::Challenged { epoch, issuer }),
+            Message::Suspect(epoch) => {
+                if self.connected() && epoch == self.state.epoch && !self.pulse.checking {
+                    self.check_health();
+                }
+            }
+        }
+    }
+
+    fn input(&mut self, input: Input) {
+        match &input {
+            Input::Pulse { epoch, .. } if *epoch == self.state.epoch => {
+                self.pulse.checking = false;
+                self.plan_check();
+            }
+            Input::AttemptFailed { epoch, .. } if *epoch == self.state.epoch => {
+                self.lifecycle = LifecycleHint::default();
+                self.drain_lines();
+            }
+            Input::Closed { epoch, .. } if *epoch == self.state.epoch => self.drain_lines(),
+            Input::Pulse { .. }
+            | Input::AttemptFailed { .. }
+            | Input::Closed { .. }
+            | Input::Start { .. }
+            | Input::Stop
+            | Input::Reconnect
+            | Input::Edited(_)
+            | Input::Wanted
+            | Input::RetryDue
+            | Input::Ready { .. }
+            | Input::Challenged { .. }
+            | Input::Shutdown => {}
+        }
+        self.step(input);
+    }
+
+    fn step(&mut self, input: Input) {
+        let moment = Moment { now: self.deps.clock.now(), jitter: (self.deps.jitter)() };
+        let state = std::mem::replace(&mut self.state, State::new(false));
+        let (state, effects) = transition(state, input, moment);
+        self.state = state;
+        for effect in effects {
+            self.execute(effect);
+        }
+    }
+
+    fn execute(&mut self, effect: Effect) {
+        match effect {
+            Effect::Enable => self.enable(),
+            Effect::Retire(_) => self.retire(),
+            Effect::ForgetRetry => self.retry_at = None,
+            Effect::Announce(cause) => self.announce(cause),
+            Effect::Open(epoch) => self.open(epoch),
+            Effect::RetryAfter(wait) => self.retry_at = Some(Instant::now() + wait),
+            Effect::Settle => {
+                for settled in self.waiting.drain(..) {
+                    if settled.send(()).is_err() {
+                        tracing::trace!(server = %self.shared.id, "a call no longer waits");
+                    }
+                }
+            }
+        }
+    }
+
+    fn connected(&self) -> bool {
+        matches!(self.state.phase, Phase::Connected { .. })
+    }
+
+    fn enable(&mut self) {
+        self.shared.config.rcu(|config| ServerConfig { enabled: true, ..(**config).clone() });
+        self.applied = self.shared.config.load_full();
+        self.deps.roster.changed();
+    }
+
+    /// Acts on the settings as they are now; what is asked of the transition depends on what differs
+    /// from those that were acted on before.
+    fn edited(&mut self) {
+        let now = self.shared.config.load_full();
+        let edit = edit_between(&self.applied, &now);
+        self.applied = now;
+        if edit == Edit::Another {
+            self.lifecycle = LifecycleHint::default();
+        }
+        self.deps.roster.changed();
+        self.step(Input::Edited(edit));
+    }
+
+    fn open(&mut self, epoch: Epoch) {
+        let (inbound, receiver) = mpsc::channel(INBOUND);
+        let (cancel, gone) = (CancellationToken::new(), CancellationToken::new());
+        let order = ConnectOrder {
+            config: Arc::clone(&self.applied),
+            lifecycle: self.lifecycle,
+            inbound,
+            cancel: cancel.clone(),
+        };
+        let tenure = Tenure {
+            epoch,
+            connector: Arc::clone(&self.deps.connector),
+            order,
+            inbox: self.shared.inbox.clone(),
+            before: self.gone.replace(gone.clone()),
+        };
+        self.tenure = Some(cancel);
+        self.inbound = Some(receiver);
+        let (hard, left) = (self.ending.hard.clone(), gone.drop_guard());
+        self.tasks.spawn(async move {
+            if hard.run_until_cancelled(Box::pin(tenure.run())).await.is_none() {
+                tracing::warn!("a connection was dropped without being closed");
+            }
+            drop(left);
+        });
+    }
+
+    fn retire(&mut self) {
+        self.shared.live.store(None);
+        if let Some(tenure) = self.tenure.take() {
+            tenure.cancel();
+        }
+        self.drain_lines();
+        self.inbound = None;
+        self.refresh = Refresh::default();
+        self.pulse = PulseTimer::default();
+    }
+
+    /// Answers when nothing is left of the last connection.
+    fn answer_when_gone(&self, reply: oneshot::Sender<()>) {
+        let gone = self.gone.clone();
+        let hard = self.ending.hard.clone();
+        self.tasks.spawn(async move {
+            if let Some(gone) = gone
+                && hard.run_until_cancelled(gone.cancelled()).await.is_none()
+            {
+                return;
+            }
+            if reply.send(()).is_err() {
+                tracing::trace!("nobody waits for the stop any more");
+            }
+        });
+    }
+
+    /// Makes the status known: first to those who read it, then to those who listen.
+    fn announce(&mut self, cause: StatusCause) {
+        let changes = if self.connected() { self.adopt() } else { Vec::new() };
+        let status = self.state.status();
+        let server = self.shared.id.clone();
+        self.shared.status.store(Arc::new(status.clone()));
+        self.deps.roster.changed();
+        tracing::info!(server = %server, status = status.word(), "status changed");
+        let sign_in = match &status {
+            ServerStatus::NeedsAuth { issuer } => {
+                Some(Event::SignInNeeded { server: server.clone(), issuer: issuer.clone() })
+            }
+            ServerStatus::Disabled
+            | ServerStatus::Stopped
+            | ServerStatus::Connecting { .. }
+            | ServerStatus::Connected { .. }
+            | ServerStatus::NeedsClientRegistration { .. }
+            | ServerStatus::Failed { .. } => None,
+        };
+        self.deps.roster.emit(Event::StatusChanged { server: server.clone(), status, cause });
+        self.deps.roster.runs(&server, self.connected());
+        for event in changes.into_iter().chain(sign_in) {
+            self.deps.roster.emit(event);
+        }
+    }
+
+    /// Puts an arrived connection in its place and says which lists are others than before.
+    fn adopt(&mut self) -> Vec<Event> {
+        let Some(opened) = self.arriving.take() else { return Vec::new() };
+        let Opened { epoch, config, link, lists, remarks } = *opened;
+        self.lifecycle = link.handshake().lifecycle;
+        let declared = Declared::read(&lists.capabilities);
+        let changes = self.changes(&self.shared.lists.load(), &lists);
+        self.shared.lists.store(Arc::new(lists));
+        let live = Live { epoch, generation: config.generation, declared, link };
+        self.shared.live.store(Some(Arc::new(live)));
+        self.plan_check();
+        for remark in remarks {
+            self.remark(remark);
+        }
+        changes
+    }
+
+    fn changes(&self, before: &Lists, after: &Lists) -> Vec<Event> {
+        let server = || self.shared.id.clone();
+        let another = before.generation != after.generation;
+        let mut events = Vec::new();
+        if another || !same_tools(before, after) {
+            events.push(Event::ToolsChanged { server: server() });
+        }
+        if another
+            || !same(&before.resources, &after.resources)
+            || !same(&before.resource_templates, &after.resource_templates)
+        {
+            events.push(Event::ResourcesChanged { server: server(), uri: None });
+        }
+        if another || !same(&before.prompts, &after.prompts) {
+            events.push(Event::PromptsChanged { server: server() });
+        }
+        events
+    }
+
+    fn hear(&mut self, inbound: Inbound) {
+        let now = Instant::now();
+        match inbound {
+            Inbound::ToolsChanged => self.refresh.mark(ListKind::Tools, now),
+            Inbound::PromptsChanged => self.refresh.mark(ListKind::Prompts, now),
+            Inbound::ResourcesChanged => {
+                self.refresh.mark(ListKind::Resources, now);
+                self.refresh.mark(ListKind::ResourceTemplates, now);
+            }
+            Inbound::ResourceUpdated { uri } => {
+                self.deps.roster.emit(Event::ResourcesChanged { server: self.shared.id.clone(), uri: Some(uri) });
+            }
+            Inbound::Log { line } | Inbound::Stderr(line) => self.log(line),
+        }
+    }
+
+    /// Takes the lines that a connection has already said before it is let go.
+    fn drain_lines(&mut self) {
+        let Some(mut inbound) = self.inbound.take() else { return };
+        while let Ok(said) = inbound.try_recv() {
+            match said {
+                Inbound::Log { line } | Inbound::Stderr(line) => self.log(line),
+                Inbound::ToolsChanged
+                | Inbound::PromptsChanged
+                | Inbound::ResourcesChanged
+                | Inbound::ResourceUpdated { .. } => {}
+            }
+        }
+        self.inbound = Some(inbound);
+    }
+
+    fn log(&self, line: LogLine) {
+        self.shared.keep_line(line.clone());
+        self.deps.roster.emit(Event::LogLine { server: self.shared.id.clone(), line });
+    }
+
+    /// Gatehouse's own word in the server's log.
+    fn remark(&self, text: String) {
+        tracing::warn!(server = %self.shared.id, "{text}");
+        self.log(LogLine { at: self.deps.clock.now(), text });
+    }
+
+    fn plan_check(&mut self) {
+        let every = self.applied.limits.health_every_secs;
+        self.pulse.at = (every > 0).then(|| Instant::now() + Duration::from_secs(u64::from(every)));
+    }
+
+    fn check_health(&mut self) {
+        self.pulse.at = None;
+        let Some((live, inside)) = self.shared.live.load_full().zip(self.tenure.clone()) else { return };
+        self.pulse.checking = true;
+        let limits = &self.applied.limits;
+        let (limit, allowed) = (Duration::from_secs(u64::from(limits.health_timeout_secs.max(1))), limits.health_failures);
+        let (shared, inbox) = (Arc::clone(&self.shared), self.shared.inbox.clone());
+        self.tasks.spawn(async move {
+            let epoch = live.epoch;
+            let Some(finding) = inside.run_until_cancelled(health::check(&*live.link, limit)).await else { return };
+            let input = match finding {
+                Finding::Answered => Input::Pulse { epoch, pulse: Pulse::Answered },
+                Finding::Silent if shared.busy() => Input::Pulse { epoch, pulse: Pulse::Busy },
+                Finding::Silent => Input::Pulse { epoch, pulse: Pulse::Missed { allowed } },
+                Finding::Challenged { issuer } => Input::Challenged { epoch, issuer },
+            };
+            if inbox.send(Message::Input(input)).await.is_err() {
+                tracing::trace!("an actor ended before its health check did");
+            }
+        });
+    }
+
+    fn read_again(&mut self, kind: ListKind) {
+        let Some((live, inside)) = self.shared.live.load_full().zip(self.tenure.clone()) else { return };
+        if !live.declared.cover(kind.method()) {
+            self.refresh.done(kind);
+            return;
+        }
+        let (limit, inbox) = (self.applied.limits.connect(), self.shared.inbox.clone());
+        self.tasks.spawn(async move {
+            let epoch = live.epoch;
+            let Some(fetched) = inside.run_until_cancelled(fetch(&*live.link, kind, limit)).await else { return };
+            if inbox.send(Message::Refreshed { epoch, kind, fetched }).await.is_err() {
+                tracing::trace!("an actor ended before its list was read");
+            }
+        });
+    }
+
+    /// Takes a list that was read again, if it is of the connection that is in use.
+    fn refreshed(&mut self, epoch: Epoch, kind: ListKind, fetched: Result<Fetched, FetchError>) {
+        if !self.connected() || epoch != self.state.epoch {
+            return;
+        }
+        self.refresh.done(kind);
+        let Fetched { items, cut } = match fetched {
+            Ok(fetched) => fetched,
+            Err(error) => {
+                self.remark(sentence(&error));
+                return;
+            }
+        };
+        let before = self.shared.lists.load_full();
+        let mut lists = (*before).clone();
+        let mut remarks = Vec::new();
+        note(kind, cut, &kind.put(&mut lists, items), &mut remarks);
+        let changes = self.changes(&before, &lists);
+        for remark in remarks {
+            self.remark(remark);
+        }
+        if !changes.is_empty() {
+            self.shared.lists.store(Arc::new(lists));
+            self.deps.roster.changed();
+        }
+        for event in changes {
+            self.deps.roster.emit(event);
+        }
+    }
+}
+
+/// How an edit bears on the connection.
+pub(crate) fn edit_between(before: &ServerConfig, after: &ServerConfig) -> Edit {
+    match (before.enabled, after.enabled) {
+        (true, false) => Edit::SwitchedOff,
+        (false, true) => Edit::SwitchedOn { start: after.autostart },
+        (true, true) | (false, false) => {
+            if before.transport != after.transport || before.generation != after.generation {
+                Edit::Another
+            } else {
+                Edit::Cosmetic
+            }
+        }
+    }
+}
+
+fn same(before: &[Box<serde_json::value::RawValue>], after: &[Box<serde_json::value::RawValue>]) -> bool {
+    before.len() == after.len() && before.iter().zip(after).all(|(before, after)| before.get() == after.get())
+}
+
+fn same_tools(before: &Lists, after: &Lists) -> bool {
+    before.tools.len() == after.tools.len()
+        && before.tools.iter().zip(&after.tools).all(|(before, after)| before.raw.get() == after.raw.get())
+}
+
+#[cfg(test)]
+#[path = "actor/tests.rs"]
+mod tests;

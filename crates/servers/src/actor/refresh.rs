@@ -1,0 +1,78 @@
+//! Which lists have to be read again, and when (SRV-12). Changes that come close together are read
+//! once; a change that comes while a list is being read is read after it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::lists::ListKind;
+
+/// Changes within this time are read together.
+pub(crate) const DEBOUNCE: Duration = Duration::from_millis(200);
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Stand {
+    due: Option<Instant>,
+    reading: bool,
+}
+
+/// The lists that are to be read again.
+#[derive(Debug, Default)]
+pub(crate) struct Refresh(BTreeMap<ListKind, Stand>);
+
+impl Refresh {
+    /// A list has changed. The first change sets the time, so that a server which never stops
+    /// changing is still read.
+    pub(crate) fn mark(&mut self, kind: ListKind, now: Instant) {
+        self.0.entry(kind).or_default().due.get_or_insert(now + DEBOUNCE);
+    }
+
+    /// When the next list is to be read.
+    pub(crate) fn next(&self) -> Option<Instant> {
+        self.0.values().filter(|stand| !stand.reading).filter_map(|stand| stand.due).min()
+    }
+
+    /// The lists to read now; they count as being read from here on.
+    pub(crate) fn take_due(&mut self, now: Instant) -> Vec<ListKind> {
+        let mut due = Vec::new();
+        for (kind, stand) in &mut self.0 {
+            if !stand.reading && stand.due.is_some_and(|at| at <= now) {
+                *stand = Stand { due: None, reading: true };
+                due.push(*kind);
+            }
+        }
+        due
+    }
+
+    /// A list was read.
+    pub(crate) fn done(&mut self, kind: ListKind) {
+        self.0.entry(kind).or_default().reading = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_close_together_are_read_once_and_later_ones_after() {
+        let start = Instant::now();
+        let at = |millis| start + Duration::from_millis(millis);
+        let mut refresh = Refresh::default();
+        assert_eq!(refresh.next(), None);
+        refresh.mark(ListKind::Tools, at(0));
+        refresh.mark(ListKind::Tools, at(150));
+        refresh.mark(ListKind::Prompts, at(100));
+        assert_eq!(refresh.next(), Some(at(200)), "a later change does not move it");
+        assert!(refresh.take_due(at(199)).is_empty());
+        assert_eq!(refresh.take_due(at(200)), [ListKind::Tools]);
+        assert_eq!(refresh.next(), Some(at(300)));
+        refresh.mark(ListKind::Tools, at(210));
+        assert_eq!(refresh.take_due(at(500)), [ListKind::Prompts], "never two readings of a list at once");
+        assert_eq!(refresh.next(), None);
+        refresh.done(ListKind::Tools);
+        assert_eq!(refresh.next(), Some(at(410)));
+        assert_eq!(refresh.take_due(at(500)), [ListKind::Tools]);
+    }
+}

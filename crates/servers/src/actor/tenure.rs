@@ -1,0 +1,194 @@
+//! One attempt to connect and the connection that comes of it, from the first byte to the last
+//! process gone. Only one tenure of a server does anything at a time: the next waits until the one
+//! before has left nothing behind.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use gatehouse_model::ServerConfig;
+use gatehouse_model::status::FailureKind;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::Message;
+use super::link::{ConnectOrder, Connector, Link, LinkError, LinkRequest};
+use crate::health;
+use crate::lists::{Declared, FetchError, ListKind, Lists, Shortfall, fetch};
+use crate::outgoing::OutgoingParams;
+use crate::transition::{Epoch, Failure, Input};
+
+/// How long the lists that need not be answered may hold up a connection.
+const OTHER_LISTS: Duration = Duration::from_secs(5);
+
+/// A connection that has answered, with what it offers.
+pub(crate) struct Opened {
+    pub(crate) epoch: Epoch,
+    pub(crate) config: Arc<ServerConfig>,
+    pub(crate) link: Arc<dyn Link>,
+    pub(crate) lists: Lists,
+    /// What is to be said in the server's log.
+    pub(crate) remarks: Vec<String>,
+}
+
+/// All that a tenure needs.
+pub(crate) struct Tenure {
+    pub(crate) epoch: Epoch,
+    pub(crate) connector: Arc<dyn Connector>,
+    pub(crate) order: ConnectOrder,
+    /// Where its news goes.
+    pub(crate) inbox: mpsc::Sender<Message>,
+    /// Cancelled when the tenure before has left nothing behind.
+    pub(crate) before: Option<CancellationToken>,
+}
+
+impl Tenure {
+    /// Runs it. Cancelling the order's token ends it wherever it is; when this returns, nothing is
+    /// left of it.
+    pub(crate) async fn run(self) {
+        let Self { epoch, connector, order, inbox, before } = self;
+        let (stop, limit) = (order.cancel.clone(), order.config.limits.connect());
+        let giving_up = stop.child_token();
+        let attempt = open(&*connector, epoch, ConnectOrder { cancel: giving_up.clone(), ..order });
+        let mut attempt = pin!(async {
+            if let Some(before) = before {
+                before.cancelled().await;
+            }
+            attempt.await
+        });
+        let outcome = tokio::select! {
+            biased;
+            outcome = &mut attempt => outcome,
+            () = tokio::time::sleep(limit) => {
+                tell(&inbox, Message::Input(Input::AttemptFailed { epoch, failure: too_slow(limit) })).await;
+                giving_up.cancel();
+                attempt.await
+            }
+        };
+        let late = giving_up.is_cancelled();
+        match outcome {
+            Ok(opened) if late => opened.link.close().await,
+            Ok(opened) => {
+                let link = Arc::clone(&opened.link);
+                tell(&inbox, Message::Ready(Box::new(opened))).await;
+                tokio::select! {
+                    biased;
+                    () = stop.cancelled() => {}
+                    end = link.closed() => {
+                        tell(&inbox, Message::Input(Input::Closed { epoch, kind: end.kind, reason: end.reason })).await;
+                    }
+                }
+                link.close().await;
+            }
+            Err(_) if late => {}
+            Err(failure) => tell(&inbox, Message::Input(Input::AttemptFailed { epoch, failure })).await,
+        }
+    }
+}
+
+async fn tell(inbox: &mpsc::Sender<Message>, message: Message) {
+    if inbox.send(message).await.is_err() {
+        tracing::debug!("an actor ended before its connection did");
+    }
+}
+
+fn too_slow(limit: Duration) -> Failure {
+    Failure::Error {
+        kind: FailureKind::TemporaryNetwork,
+        message: format!(
+            "The server did not answer within {} s. Give it more time in its settings if it is slow to start.",
+            limit.as_secs()
+        ),
+    }
+}
+
+/// Connects, and takes the first answers.
+async fn open(connector: &dyn Connector, epoch: Epoch, order: ConnectOrder) -> Result<Opened, Failure> {
+    let (config, cancel) = (Arc::clone(&order.config), order.cancel.clone());
+    if cancel.is_cancelled() {
+        return Err(LinkError::Cancelled.into());
+    }
+    let link = connector.connect(order).await?;
+    let first = cancel.run_until_cancelled(first_lists(&*link, &config)).await;
+    match first.unwrap_or(Err(LinkError::Cancelled)) {
+        Ok((lists, remarks)) => Ok(Opened { epoch, config, link, lists, remarks }),
+        Err(error) => {
+            link.close().await;
+            Err(error.into())
+        }
+    }
+}
+
+/// Connects, lists what is there, closes: for a test of settings that are not kept.
+pub(crate) async fn try_out(connector: &dyn Connector, order: ConnectOrder) -> Result<Opened, Failure> {
+    let (limit, giving_up) = (order.config.limits.connect(), order.cancel.clone());
+    let mut attempt = pin!(open(connector, Epoch::default(), order));
+    let (outcome, late) = tokio::select! {
+        biased;
+        outcome = &mut attempt => (outcome, false),
+        () = tokio::time::sleep(limit) => {
+            giving_up.cancel();
+            (attempt.await, true)
+        }
+    };
+    if let Ok(opened) = &outcome {
+        opened.link.close().await;
+    }
+    if late { Err(too_slow(limit)) } else { outcome }
+}
+
+/// The answers without which a server does not count as connected (SRV-2): its first declared list,
+/// or else a sign of life. The other lists are read too, but nothing depends on them.
+async fn first_lists(link: &dyn Link, config: &ServerConfig) -> Result<(Lists, Vec<String>), LinkError> {
+    let handshake = link.handshake();
+    let declared = Declared::read(&handshake.capabilities);
+    let mut lists = Lists {
+        generation: config.generation,
+        capabilities: handshake.capabilities.clone(),
+        instructions: handshake.info.instructions.clone(),
+        ..Lists::default()
+    };
+    let mut remarks = Vec::new();
+    let limit = config.limits.connect();
+    let mut kinds = ListKind::ALL.into_iter().filter(|kind| declared.cover(kind.method()));
+    match kinds.next() {
+        None => sign_of_life(link, limit).await?,
+        Some(first) => match fetch(link, first, limit).await {
+            Ok(fetched) => note(first, fetched.cut, &first.put(&mut lists, fetched.items), &mut remarks),
+            Err(FetchError::Link(error)) => return Err(error),
+            Err(answered) => remarks.push(sentence(&answered)),
+        },
+    }
+    let others = futures::future::join_all(kinds.map(async |kind| {
+        let fetched = tokio::time::timeout(OTHER_LISTS, fetch(link, kind, OTHER_LISTS)).await;
+        (kind, fetched)
+    }));
+    for (kind, fetched) in others.await {
+        match fetched {
+            Ok(Ok(fetched)) => note(kind, fetched.cut, &kind.put(&mut lists, fetched.items), &mut remarks),
+            Ok(Err(error)) => remarks.push(sentence(&error)),
+            Err(_) => remarks.push(format!("Gatehouse: no answer to {} in time.", kind.method())),
+        }
+    }
+    Ok((lists, remarks))
+}
+
+async fn sign_of_life(link: &dyn Link, limit: Duration) -> Result<(), LinkError> {
+    let request = LinkRequest::own(health::method(link), OutgoingParams::none(), limit);
+    link.request(request).await.map(|_| ())
+}
+
+/// Says in the log what a list lacks.
+pub(crate) fn note(kind: ListKind, cut: Option<&str>, shortfall: &Shortfall, remarks: &mut Vec<String>) {
+    if let Some(cut) = cut {
+        remarks.push(format!("Gatehouse: {} is not read to its end: {cut}.", kind.method()));
+    }
+    if let Some(why) = shortfall.why {
+        let (skipped, method) = (shortfall.skipped, kind.method());
+        remarks.push(format!("Gatehouse: left {skipped} of {method} out; the first because {why}."));
+    }
+}
+
+pub(crate) fn sentence(error: &FetchError) -> String {
+    format!("Gatehouse: {error}.")
+}

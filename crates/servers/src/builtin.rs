@@ -1,0 +1,294 @@
+//! The servers inside Gatehouse itself (SRV-17). They answer MCP messages without a process and
+//! without a wire; like every other server they are called only after the policy was asked.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use gatehouse_model::server::Builtin;
+use gatehouse_model::status::{FailureKind, ServerInfo};
+use gatehouse_model::{BoxFuture, Clock};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::actor::link::{Link, LinkEnd, LinkError, LinkRequest};
+use crate::connection::{Era, Handshake, LifecycleHint};
+use crate::json;
+use crate::outgoing::{OutgoingParams, Reply};
+use crate::transition::Failure;
+
+mod files;
+mod folder;
+mod notes;
+mod time;
+
+/// The revision that built-in servers speak.
+const PROTOCOL: &str = "2025-11-25";
+
+/// Where built-in servers keep things, and what time it is.
+pub(crate) struct BuiltinPlace {
+    notes: Arc<notes::Notebook>,
+    clock: Arc<dyn Clock>,
+}
+
+impl BuiltinPlace {
+    pub(crate) fn new(data_dir: &Path, clock: Arc<dyn Clock>) -> Self {
+        let notes = Arc::new(notes::Notebook::new(data_dir.join("notes.json"), Arc::clone(&clock)));
+        Self { notes, clock }
+    }
+}
+
+/// One built-in server.
+#[derive(Clone)]
+enum Kind {
+    Time(Arc<dyn Clock>),
+    Notes(Arc<notes::Notebook>),
+    Files(Arc<files::Files>),
+}
+
+impl Kind {
+    fn tools(&self) -> Vec<Value> {
+        match self {
+            Self::Time(_) => time::tools(),
+            Self::Notes(_) => notes::tools(),
+            Self::Files(_) => files::tools(),
+        }
+    }
+
+    /// Runs a tool. Blocks: files and notes read and write the disk.
+    fn run(&self, tool: &str, arguments: &Map<String, Value>) -> Result<Outcome, ToolFault> {
+        match self {
+            Self::Time(clock) => time::run(tool, arguments, clock.now()),
+            Self::Notes(notebook) => notes::run(tool, arguments, notebook),
+            Self::Files(files) => files::run(tool, arguments, files),
+        }
+    }
+}
+
+/// What a tool found: text for people and models, and the same as data.
+struct Outcome {
+    text: String,
+    structured: Option<Value>,
+}
+
+/// Why a tool did not do it.
+#[derive(Debug, thiserror::Error)]
+enum ToolFault {
+    /// There is no such tool.
+    #[error("there is no such tool")]
+    NoSuchTool,
+    /// Said to the model, which may do better.
+    #[error("{0}")]
+    Said(String),
+}
+
+impl ToolFault {
+    fn said(text: impl Into<String>) -> Self {
+        Self::Said(text.into())
+    }
+}
+
+/// A built-in server as a connection.
+pub(crate) struct BuiltinLink {
+    kind: Kind,
+    handshake: Handshake,
+    closed: CancellationToken,
+}
+
+impl BuiltinLink {
+    /// Opens one. It fails only when what it works on is not there.
+    pub(crate) async fn open(builtin: &Builtin, place: &BuiltinPlace) -> Result<Self, Failure> {
+        let (kind, name, instructions) = match builtin {
+            Builtin::Time => (Kind::Time(Arc::clone(&place.clock)), "Time", "The time in any zone."),
+            Builtin::Notes => (
+                Kind::Notes(Arc::clone(&place.notes)),
+                "Notes",
+                "A small memory that lasts: add notes, find them again, delete them.",
+            ),
+            Builtin::Files { folder } => {
+                let folder = PathBuf::from(folder);
+                let files = blocking(move || files::Files::open(&folder)).await.unwrap_or_else(|gone| Err(gone.to_owned()));
+                let files = files.map_err(|message| Failure::Error { kind: FailureKind::Configuration, message })?;
+                (
+                    Kind::Files(Arc::new(files)),
+                    "Files",
+                    "One folder that the user picked. All paths are relative to it; nothing outside it can be reached.",
+                )
+            }
+        };
+        let handshake = Handshake {
+            protocol: PROTOCOL.to_owned(),
+            era: Era::Stateful,
+            info: ServerInfo {
+                name: format!("gatehouse-{}", name.to_lowercase()),
+                title: Some(name.to_owned()),
+                version: env!("CARGO_PKG_VERSION").to_owned(),
+                instructions: Some(instructions.to_owned()),
+            },
+            capabilities: json::raw(&json!({ "tools": {} })),
+            lifecycle: LifecycleHint::Auto,
+        };
+        Ok(Self { kind, handshake, closed: CancellationToken::new() })
+    }
+
+    async fn answer(&self, method: &str, params: &OutgoingParams) -> Result<Reply, LinkError> {
+        match method {
+            "ping" => Ok(Reply::Result(json::empty_object())),
+            "tools/list" => Ok(Reply::Result(json::raw(&json!({ "tools": self.kind.tools() })))),
+            "tools/call" => self.call(params).await,
+            other => Ok(Reply::Error(rpc_error(-32601, &format!("This server does not offer {other}.")))),
+        }
+    }
+
+    async fn call(&self, params: &OutgoingParams) -> Result<Reply, LinkError> {
+        let Some(tool) = params.text("name") else {
+            return Ok(Reply::Error(rpc_error(-32602, "A tool call needs the name of a tool.")));
+        };
+        let arguments = match params.get("arguments").map(|raw| serde_json::from_str(raw.get())) {
+            None => Map::new(),
+            Some(Ok(Value::Object(arguments))) => arguments,
+            Some(Ok(_) | Err(_)) => {
+                return Ok(Reply::Error(rpc_error(-32602, "The arguments of a tool call are an object.")));
+            }
+        };
+        let (kind, name) = (self.kind.clone(), tool.clone());
+        let ran = blocking(move || kind.run(&name, &arguments)).await;
+        Ok(match ran {
+            Ok(Ok(Outcome { text, structured })) => Reply::Result(json::raw(&json!({
+                "content": [{ "type": "text", "text": text }],
+                "structuredContent": structured,
+                "isError": false,
+            }))),
+            Ok(Err(ToolFault::Said(text))) => Reply::Result(json::raw(&json!({
+                "content": [{ "type": "text", "text": text }],
+                "isError": true,
+            }))),
+            Ok(Err(ToolFault::NoSuchTool)) => {
+                Reply::Error(rpc_error(-32602, &format!("There is no tool named {tool}.")))
+            }
+            Err(why) => Reply::Error(rpc_error(-32603, why)),
+        })
+    }
+}
+
+impl Link for BuiltinLink {
+    fn handshake(&self) -> &Handshake {
+        &self.handshake
+    }
+
+    fn request(&self, request: LinkRequest) -> BoxFuture<'_, Result<Reply, LinkError>> {
+        Box::pin(async move {
+            if self.closed.is_cancelled() {
+                return Err(LinkError::Closed { reason: CLOSED.to_owned() });
+            }
+            let LinkRequest { method, params, progress: _, limit, cancel } = request;
+            let span = limit.silent.map_or(limit.total, |silent| silent.min(limit.total));
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => Err(LinkError::Cancelled),
+                answer = tokio::time::timeout(span, self.answer(method, &params)) => {
+                    answer.unwrap_or(Err(LinkError::TimedOut { after: span }))
+                }
+            }
+        })
+    }
+
+    fn closed(&self) -> BoxFuture<'_, LinkEnd> {
+        Box::pin(async move {
+            self.closed.cancelled().await;
+            LinkEnd { kind: FailureKind::Unknown, reason: CLOSED.to_owned() }
+        })
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        self.closed.cancel();
+        Box::pin(std::future::ready(()))
+    }
+}
+
+const CLOSED: &str = "The built-in server was stopped.";
+
+/// Runs something that waits for the disk where it holds up nobody.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, &'static str> {
+    tokio::task::spawn_blocking(work).await.map_err(|_| "The built-in server failed at this.")
+}
+
+fn rpc_error(code: i32, message: &str) -> Box<RawValue> {
+    json::raw(&json!({ "code": code, "message": message }))
+}
+
+/// A tool's definition.
+fn tool(name: &str, words: (&str, &str), access: Access, schema: Value) -> Value {
+    let (title, description) = words;
+    let (read_only, destructive) = match access {
+        Access::Reads => (true, false),
+        Access::Adds => (false, false),
+        Access::Destroys => (false, true),
+    };
+    json!({
+        "name": name,
+        "title": title,
+        "description": description,
+        "inputSchema": schema,
+        "annotations": {
+            "title": title,
+            "readOnlyHint": read_only,
+            "destructiveHint": destructive,
+            "openWorldHint": false,
+        },
+    })
+}
+
+/// What a tool does to things.
+#[derive(Clone, Copy)]
+enum Access {
+    Reads,
+    Adds,
+    Destroys,
+}
+
+/// The schema of an object with these members.
+fn schema(properties: Value, required: &[&str]) -> Value {
+    json!({
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false,
+    })
+}
+
+/// An argument that has to be there.
+fn text_argument<'a>(arguments: &'a Map<String, Value>, name: &str) -> Result<&'a str, ToolFault> {
+    optional_text(arguments, name)?.ok_or_else(|| ToolFault::said(format!("The argument \"{name}\" is missing.")))
+}
+
+/// An argument that may be left out.
+fn optional_text<'a>(arguments: &'a Map<String, Value>, name: &str) -> Result<Option<&'a str>, ToolFault> {
+    match arguments.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(_) => Err(ToolFault::said(format!("The argument \"{name}\" has to be a text."))),
+    }
+}
+
+/// An argument out of a few words.
+fn word_argument<'a>(
+    arguments: &'a Map<String, Value>,
+    name: &str,
+    words: &[&'a str],
+) -> Result<Option<&'a str>, ToolFault> {
+    match optional_text(arguments, name)? {
+        Some(word) if !words.contains(&word) => {
+            Err(ToolFault::said(format!("The argument \"{name}\" is one of: {}.", words.join(", "))))
+        }
+        word => Ok(word),
+    }
+}
+
+/// No arguments but these: a misspelt one is said, not passed over.
+fn only(arguments: &Map<String, Value>, known: &[&str]) -> Result<(), ToolFault> {
+    match arguments.keys().find(|name| !known.contains(&name.as_str())) {
+        Some(name) => Err(ToolFault::said(format!("There is no argument \"{name}\" here; known are: {}.", known.join(", ")))),
+        None => Ok(()),
+    }
+}

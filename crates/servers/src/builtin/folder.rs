@@ -1,0 +1,189 @@
+//! A folder that cannot be left. Every step of a path is taken from an open directory and never by
+//! name from the root of the disk, so that neither `..`, nor a link, nor a folder that is swapped
+//! while one looks leads outside. Nothing is ever written through a link.
+
+use std::io::{self, Read as _, Write as _};
+use std::path::{Component, Path, PathBuf};
+
+use cap_fs_ext::{DirExt as _, FollowSymlinks, OpenOptionsFollowExt as _};
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, DirEntry, Metadata, OpenOptions};
+
+/// An open folder.
+pub(super) struct Folder {
+    root: Dir,
+    /// As the user entered it; absolute paths below it are understood.
+    place: PathBuf,
+}
+
+/// Why something was not done.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum FolderFault {
+    #[error("\"{0}\" is outside the folder; only what is in it can be reached.")]
+    Outside(String),
+    #[error("\"{0}\" leads through a link, and nothing is written or deleted through links.")]
+    Link(String),
+    #[error("The path \"{0}\" cannot be used: {1}.")]
+    BadPath(String, &'static str),
+    #[error("There is no \"{0}\" in the folder.")]
+    Missing(String),
+    #[error("\"{0}\" is {1}.")]
+    WrongKind(String, &'static str),
+    #[error("\"{path}\" has {size} bytes; at most {limit} are allowed.")]
+    TooLarge { path: String, size: u64, limit: u64 },
+    #[error("\"{0}\" could not be used: {1}.")]
+    Io(String, io::Error),
+}
+
+impl Folder {
+    /// Opens a folder by its absolute path.
+    pub(super) fn open(place: &Path) -> Result<Self, String> {
+        if !place.is_absolute() {
+            return Err(format!("The folder \"{}\" has to be given as an absolute path.", place.display()));
+        }
+        let root = Dir::open_ambient_dir(place, ambient_authority()).map_err(|error| {
+            format!("The folder \"{}\" cannot be opened: {error}. Choose another folder.", place.display())
+        })?;
+        Ok(Self { root, place: place.to_owned() })
+    }
+
+    /// The path below the folder that a text means. `..` stays in it: whether it leads outside is
+    /// seen when the path is walked.
+    fn below(&self, path: &str) -> Result<PathBuf, FolderFault> {
+        if path.contains('\0') {
+            return Err(FolderFault::BadPath(path.replace('\0', "⟦U+0000⟧"), "it holds a NUL character"));
+        }
+        let given = Path::new(path);
+        let relative = if given.is_absolute() {
+            given.strip_prefix(&self.place).map_err(|_| FolderFault::Outside(path.to_owned()))?
+        } else {
+            given
+        };
+        for step in relative.components() {
+            match step {
+                Component::Normal(_) | Component::CurDir | Component::ParentDir => {}
+                Component::RootDir | Component::Prefix(_) => return Err(FolderFault::Outside(path.to_owned())),
+            }
+        }
+        if relative.as_os_str().is_empty() { Ok(PathBuf::from(".")) } else { Ok(relative.to_owned()) }
+    }
+
+    /// The folder that holds the last step of a path, reached without a single link, and that step.
+    fn parent(&self, path: &str, make: bool) -> Result<(Dir, PathBuf), FolderFault> {
+        let below = self.below(path)?;
+        let mut steps = Vec::new();
+        for step in below.components() {
+            match step {
+                Component::Normal(name) => steps.push(name),
+                Component::CurDir => {}
+                Component::ParentDir | Component::RootDir | Component::Prefix(_) => {
+                    return Err(FolderFault::BadPath(path.to_owned(), "a path to change may not hold \"..\""));
+                }
+            }
+        }
+        let Some(name) = steps.pop() else {
+            return Err(FolderFault::WrongKind(path.to_owned(), "the folder itself"));
+        };
+        let mut dir = self.root.try_clone().map_err(|error| fault(path, error))?;
+        for step in steps {
+            if dir.symlink_metadata(step).is_ok_and(|found| found.is_symlink()) {
+                return Err(FolderFault::Link(path.to_owned()));
+            }
+            dir = match dir.open_dir_nofollow(step) {
+                Err(error) if make && error.kind() == io::ErrorKind::NotFound => {
+                    dir.create_dir(step).map_err(|error| fault(path, error))?;
+                    dir.open_dir_nofollow(step)
+                }
+                opened => opened,
+            }
+            .map_err(|error| fault(path, error))?;
+        }
+        Ok((dir, PathBuf::from(name)))
+    }
+
+    /// What is in a folder.
+    pub(super) fn entries(&self, path: &str) -> Result<Vec<DirEntry>, FolderFault> {
+        let dir = self.root.open_dir(self.below(path)?).map_err(|error| fault(path, error))?;
+        let entries = dir.entries().map_err(|error| fault(path, error))?;
+        entries.collect::<io::Result<Vec<_>>>().map_err(|error| fault(path, error))
+    }
+
+    /// An open folder below this one, for walking.
+    pub(super) fn dir(&self, path: &str) -> Result<Dir, FolderFault> {
+        self.root.open_dir(self.below(path)?).map_err(|error| fault(path, error))
+    }
+
+    /// A file's bytes.
+    pub(super) fn read(&self, path: &str, limit: u64) -> Result<Vec<u8>, FolderFault> {
+        let below = self.below(path)?;
+        // Before it is opened: opening a pipe would wait for a writer.
+        is_file(path, &self.root.metadata(&below).map_err(|error| fault(path, error))?)?;
+        let file = self.root.open(&below).map_err(|error| fault(path, error))?;
+        let metadata = file.metadata().map_err(|error| fault(path, error))?;
+        is_file(path, &metadata)?;
+        fits(path, metadata.len(), limit)?;
+        let mut bytes = Vec::new();
+        file.take(limit + 1).read_to_end(&mut bytes).map_err(|error| fault(path, error))?;
+        fits(path, u64::try_from(bytes.len()).unwrap_or(u64::MAX), limit)?;
+        Ok(bytes)
+    }
+
+    /// Makes a file hold these bytes. Answers whether it is new.
+    pub(super) fn write(&self, path: &str, bytes: &[u8]) -> Result<bool, FolderFault> {
+        let (dir, name) = self.parent(path, true)?;
+        let new = match dir.symlink_metadata(&name) {
+            Ok(metadata) if metadata.is_symlink() => return Err(FolderFault::Link(path.to_owned())),
+            Ok(metadata) => {
+                is_file(path, &metadata)?;
+                false
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => true,
+            Err(error) => return Err(fault(path, error)),
+        };
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).follow(FollowSymlinks::No);
+        let mut file = dir.open_with(&name, &options).map_err(|error| fault(path, error))?;
+        is_file(path, &file.metadata().map_err(|error| fault(path, error))?)?;
+        file.set_len(0).and_then(|()| file.write_all(bytes)).map_err(|error| fault(path, error))?;
+        Ok(new)
+    }
+
+    /// Deletes a file; of a link the link itself.
+    pub(super) fn delete(&self, path: &str) -> Result<(), FolderFault> {
+        let (dir, name) = self.parent(path, false)?;
+        let metadata = dir.symlink_metadata(&name).map_err(|error| fault(path, error))?;
+        if metadata.is_dir() {
+            return Err(FolderFault::WrongKind(path.to_owned(), "a folder, and only files can be deleted"));
+        }
+        dir.remove_file(&name).map_err(|error| fault(path, error))
+    }
+}
+
+fn is_file(path: &str, metadata: &Metadata) -> Result<(), FolderFault> {
+    if metadata.is_file() {
+        Ok(())
+    } else if metadata.is_dir() {
+        Err(FolderFault::WrongKind(path.to_owned(), "a folder, not a file"))
+    } else {
+        Err(FolderFault::WrongKind(path.to_owned(), "no ordinary file"))
+    }
+}
+
+fn fits(path: &str, size: u64, limit: u64) -> Result<(), FolderFault> {
+    if size <= limit { Ok(()) } else { Err(FolderFault::TooLarge { path: path.to_owned(), size, limit }) }
+}
+
+/// Says what an error of the system means here. A step that would leave the folder comes as "cross
+/// device" or "permission denied" without a number of the system's, or as a link too many.
+fn fault(path: &str, error: io::Error) -> FolderFault {
+    match error.kind() {
+        io::ErrorKind::NotFound => FolderFault::Missing(path.to_owned()),
+        io::ErrorKind::CrossesDevices => FolderFault::Outside(path.to_owned()),
+        io::ErrorKind::PermissionDenied if error.raw_os_error().is_none() => FolderFault::Outside(path.to_owned()),
+        _ => FolderFault::Io(path.to_owned(), error),
+    }
+}
+
+#[cfg(test)]
+#[path = "folder_tests.rs"]
+mod tests;

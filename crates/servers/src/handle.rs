@@ -1,0 +1,280 @@
+//! One server as others see it: its settings, its state, its lists, and the way to call it. A call
+//! goes straight to the connection and does not pass the actor; the handle itself never connects,
+//! never retries and never decides whether a call may run.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use arc_swap::{ArcSwap, ArcSwapOption};
+use gatehouse_model::server::LogLine;
+use gatehouse_model::{Generation, ServerConfig, ServerId, ServerStatus};
+use parking_lot::Mutex;
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use crate::actor::Message;
+use crate::actor::link::{Limit, Link, LinkError, LinkRequest};
+use crate::json;
+use crate::lists::{Declared, Lists};
+use crate::outgoing::{OutgoingParams, ProgressSink, Reply};
+use crate::transition::Epoch;
+
+/// Lines of a server's log that are kept in memory.
+const LOG_LINES: usize = 200;
+
+/// A request to a server. How long it may take is the server's own setting.
+pub struct UpstreamCall {
+    /// Method.
+    pub method: &'static str,
+    /// Params.
+    pub params: OutgoingParams,
+    /// Takes its progress.
+    pub progress: Option<ProgressSink>,
+    /// Cancels it upstream.
+    pub cancel: CancellationToken,
+}
+
+impl fmt::Debug for UpstreamCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UpstreamCall").field("method", &self.method).finish_non_exhaustive()
+    }
+}
+
+/// Why a call has no answer of the server.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum CallError {
+    /// The server is not connected, and one attempt did not change that.
+    #[error("the server is not connected ({})", status.word())]
+    Unavailable {
+        /// Its state.
+        status: ServerStatus,
+    },
+    /// The server took too long.
+    #[error("the server did not answer within {} s", after.as_secs())]
+    TimedOut {
+        /// The limit that it ran into.
+        after: Duration,
+    },
+    /// The caller, or a pause of everything, cancelled it.
+    #[error("the call was cancelled")]
+    Cancelled,
+    /// The connection ended while the call ran, or is no longer the one that the call was meant for.
+    #[error("the connection ended: {reason}")]
+    Closed {
+        /// How.
+        reason: String,
+    },
+    /// The server wants the user to sign in.
+    #[error("the server wants you to sign in")]
+    NeedsAuth,
+    /// Anything else on the way.
+    #[error("{0}")]
+    Transport(String),
+}
+
+/// One server. Cheap to clone; keeps nothing running.
+#[derive(Clone)]
+pub struct ServerHandle {
+    pub(crate) shared: Arc<Shared>,
+}
+
+impl fmt::Debug for ServerHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ServerHandle").field(&self.shared.id).finish()
+    }
+}
+
+impl ServerHandle {
+    /// Its settings.
+    #[must_use]
+    pub fn config(&self) -> Arc<ServerConfig> {
+        self.shared.config.load_full()
+    }
+
+    /// Its state.
+    #[must_use]
+    pub fn status(&self) -> ServerStatus {
+        (**self.shared.status.load()).clone()
+    }
+
+    /// What it offers, as far as it is known; kept while it is not connected.
+    #[must_use]
+    pub fn lists(&self) -> Arc<Lists> {
+        self.shared.lists.load_full()
+    }
+
+    /// The last lines of its log, oldest first.
+    #[must_use]
+    pub fn log_tail(&self) -> Vec<LogLine> {
+        self.shared.log.lock().iter().cloned().collect()
+    }
+
+    /// Sends a request. When the server is enabled but not connected, waits for one attempt.
+    ///
+    /// # Errors
+    /// When the server did not answer; a JSON-RPC error of the server is a [`Reply::Error`].
+    pub async fn call(&self, call: UpstreamCall) -> Result<Reply, CallError> {
+        self.send(None, call).await
+    }
+
+    /// As [`ServerHandle::call`], but only to this generation of the server: a call that was allowed
+    /// for one is never sent to another, also when the entry is edited while the call waits.
+    ///
+    /// # Errors
+    /// [`CallError::Closed`] when the server is another one by now, else as for `call`.
+    pub async fn call_generation(&self, generation: Generation, call: UpstreamCall) -> Result<Reply, CallError> {
+        self.send(Some(generation), call).await
+    }
+
+    async fn send(&self, meant: Option<Generation>, call: UpstreamCall) -> Result<Reply, CallError> {
+        let shared = &*self.shared;
+        let pause = shared.calls.lock().clone();
+        let live = match shared.live.load_full() {
+            Some(live) => live,
+            None => tokio::select! {
+                biased;
+                () = pause.cancelled() => return Err(CallError::Cancelled),
+                () = call.cancel.cancelled() => return Err(CallError::Cancelled),
+                live = self.connected() => live?,
+            },
+        };
+        if meant.is_some_and(|meant| meant != live.generation) {
+            return Err(CallError::Closed { reason: "The server's settings were changed.".to_owned() });
+        }
+        if !live.declared.cover(call.method) {
+            return Ok(Reply::Error(not_offered(call.method)));
+        }
+        let config = shared.config.load();
+        let limit = Limit { silent: config.limits.call(), total: config.limits.call_cap() };
+        drop(config);
+        let UpstreamCall { method, params, progress, cancel } = call;
+        let running = InFlight::begin(&shared.in_flight);
+        let answer = tokio::select! {
+            biased;
+            () = pause.cancelled() => Err(LinkError::Cancelled),
+            answer = live.link.request(LinkRequest { method, params, progress, limit, cancel }) => answer,
+        };
+        drop(running);
+        answer.map_err(|error| shared.call_failed(live.epoch, error))
+    }
+
+    /// Waits for one attempt to connect.
+    async fn connected(&self) -> Result<Arc<Live>, CallError> {
+        let shared = &*self.shared;
+        let (settled, wait) = oneshot::channel();
+        if shared.inbox.send(Message::Wanted(settled)).await.is_ok() && wait.await.is_err() {
+            tracing::debug!(server = %shared.id, "the server went away while a call waited for it");
+        }
+        if let Some(live) = shared.live.load_full() {
+            return Ok(live);
+        }
+        match self.status() {
+            ServerStatus::NeedsAuth { .. } => Err(CallError::NeedsAuth),
+            status => Err(CallError::Unavailable { status }),
+        }
+    }
+}
+
+/// What an actor and its handles share. Written by the actor alone, but for the settings, which the
+/// manager writes, and the counters of calls.
+pub(crate) struct Shared {
+    pub(crate) id: ServerId,
+    pub(crate) config: ArcSwap<ServerConfig>,
+    pub(crate) status: ArcSwap<ServerStatus>,
+    pub(crate) lists: ArcSwap<Lists>,
+    pub(crate) live: ArcSwapOption<Live>,
+    pub(crate) log: Mutex<VecDeque<LogLine>>,
+    pub(crate) in_flight: AtomicUsize,
+    /// Cancelled, and replaced, by a pause.
+    pub(crate) calls: Mutex<CancellationToken>,
+    pub(crate) inbox: mpsc::Sender<Message>,
+}
+
+/// The connection that calls go to.
+pub(crate) struct Live {
+    pub(crate) epoch: Epoch,
+    pub(crate) generation: Generation,
+    pub(crate) declared: Declared,
+    pub(crate) link: Arc<dyn Link>,
+}
+
+impl Shared {
+    pub(crate) fn new(config: Arc<ServerConfig>, status: ServerStatus, inbox: mpsc::Sender<Message>) -> Self {
+        let lists = Lists { generation: config.generation, ..Lists::default() };
+        Self {
+            id: config.id.clone(),
+            config: ArcSwap::new(config),
+            status: ArcSwap::from_pointee(status),
+            lists: ArcSwap::from_pointee(lists),
+            live: ArcSwapOption::empty(),
+            log: Mutex::new(VecDeque::with_capacity(LOG_LINES)),
+            in_flight: AtomicUsize::new(0),
+            calls: Mutex::new(CancellationToken::new()),
+            inbox,
+        }
+    }
+
+    /// Keeps a line of the server's log; the oldest makes room.
+    pub(crate) fn keep_line(&self, line: LogLine) {
+        let mut log = self.log.lock();
+        if log.len() == LOG_LINES {
+            log.pop_front();
+        }
+        log.push_back(line);
+    }
+
+    /// Cancels every call in flight.
+    pub(crate) fn cancel_calls(&self) {
+        std::mem::take(&mut *self.calls.lock()).cancel();
+    }
+
+    pub(crate) fn busy(&self) -> bool {
+        self.in_flight.load(Ordering::Relaxed) > 0
+    }
+
+    /// Turns an error into the caller's, and lets the actor look at the connection where the error
+    /// says something about it. A full inbox loses only the hint: health checks come anyway.
+    fn call_failed(&self, epoch: Epoch, error: LinkError) -> CallError {
+        let (hint, error) = match error {
+            LinkError::TimedOut { after } => (None, CallError::TimedOut { after }),
+            LinkError::Cancelled => (None, CallError::Cancelled),
+            LinkError::Closed { reason } => (None, CallError::Closed { reason }),
+            LinkError::NeedsAuth { issuer } => (Some(Message::Challenged { epoch, issuer }), CallError::NeedsAuth),
+            LinkError::Failed { kind: _, message } => {
+                (Some(Message::Suspect(epoch)), CallError::Transport(message))
+            }
+        };
+        if let Some(hint) = hint
+            && self.inbox.try_send(hint).is_err()
+        {
+            tracing::debug!(server = %self.id, "no room for a hint about the connection");
+        }
+        error
+    }
+}
+
+/// Counts a call for as long as it lives.
+struct InFlight<'a>(&'a AtomicUsize);
+
+impl<'a> InFlight<'a> {
+    fn begin(counter: &'a AtomicUsize) -> Self {
+        counter.fetch_add(1, Ordering::Relaxed);
+        Self(counter)
+    }
+}
+
+impl Drop for InFlight<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+fn not_offered(method: &str) -> Box<serde_json::value::RawValue> {
+    json::raw(&serde_json::json!({
+        "code": -32601,
+        "message": format!("The server does not offer {method}: it did not declare the capability."),
+    }))
+}

@@ -1,0 +1,13 @@
+//! The few pieces of JSON that Gatehouse writes itself.
+
+use serde_json::value::{RawValue, to_raw_value};
+
+/// `{}`
+pub(crate) fn empty_object() -> Box<RawValue> {
+    raw(&serde_json::Map::new())
+}
+
+/// A value as JSON; `null` for one that JSON cannot say.
+pub(crate) fn raw<T: serde::Serialize + ?Sized>(value: &T) -> Box<RawValue> {
+    to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned())
+}

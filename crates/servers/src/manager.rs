@@ -1,0 +1,432 @@
+//! All servers: adding, editing, starting, stopping, and the end of everything. It hands work to the
+//! actors and waits for none of them longer than it must; it keeps nothing on disk.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use gatehouse_auth::TokenSource;
+use gatehouse_model::server::{Counts, LogLine, TestReport};
+use gatehouse_model::{
+    Clock, ErrorCode, Event, EventSink, Problem, ServerConfig, ServerId, ServerStatus, StatusCause,
+};
+use gatehouse_store::SecretStore;
+use parking_lot::RwLock;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::task::TaskTracker;
+
+use crate::actor::connector::Transports;
+use crate::actor::link::{ConnectOrder, Connector};
+use crate::actor::roster::Roster;
+use crate::actor::tenure::try_out;
+use crate::actor::{ActorDeps, Ending, INBOX, Message, ServerActor};
+use crate::builtin::BuiltinPlace;
+use crate::connection::{ConnectDeps, LifecycleHint};
+use crate::handle::{ServerHandle, Shared};
+use crate::retry::Jitter;
+use crate::transition::{Failure, Input, State};
+
+/// How long all servers together may take to stop.
+const STOPPING: Duration = Duration::from_secs(10);
+
+/// How long what is left after that may take to be dropped.
+const DROPPING: Duration = Duration::from_secs(2);
+
+/// What servers need from outside.
+#[derive(Clone)]
+pub struct ServerDeps {
+    /// Where `${secret:NAME}` is looked up.
+    pub secrets: Arc<dyn SecretStore>,
+    /// Where bearer tokens come from.
+    pub tokens: Arc<dyn TokenSource>,
+    /// Where events go.
+    pub events: Arc<dyn EventSink>,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Folder that the notes and the servers' logs are kept in.
+    pub data_dir: PathBuf,
+    /// The program that cleans up child processes when Gatehouse is killed.
+    pub guard_program: Option<PathBuf>,
+}
+
+/// One server, read at one moment.
+#[derive(Clone, Debug)]
+pub struct ServerSnapshot {
+    /// Its settings.
+    pub config: Arc<ServerConfig>,
+    /// Its state.
+    pub status: ServerStatus,
+    /// What it offers, counted.
+    pub counts: Counts,
+    /// The last lines of its log, oldest first.
+    pub log_tail: Vec<LogLine>,
+}
+
+/// All servers. Cheap to clone; when the last clone goes, the servers stop.
+#[derive(Clone)]
+pub struct ServerManager {
+    inner: Arc<Inner>,
+}
+
+impl std::fmt::Debug for ServerManager {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ServerManager").field("servers", &self.inner.entries.read().order).finish_non_exhaustive()
+    }
+}
+
+struct Inner {
+    deps: ActorDeps,
+    /// `None` in tests that bring a connector of their own.
+    connections: Option<Arc<ConnectDeps>>,
+    entries: RwLock<Entries>,
+    tracker: TaskTracker,
+    /// Cancelled by a shutdown: nothing new begins.
+    closing: CancellationToken,
+    /// Cancelled when a shutdown has taken too long.
+    hard: CancellationToken,
+}
+
+#[derive(Default)]
+struct Entries {
+    by_id: HashMap<ServerId, Entry>,
+    order: Vec<ServerId>,
+}
+
+struct Entry {
+    handle: ServerHandle,
+    /// Ends the actor when the entry goes.
+    stop: DropGuard,
+    /// Cancelled when nothing of the actor is left.
+    done: CancellationToken,
+}
+
+/// What a [`ServerManager::put`] came to.
+enum Put {
+    Added,
+    Edited,
+}
+
+impl ServerManager {
+    /// No servers yet.
+    #[must_use]
+    pub fn new(deps: ServerDeps) -> Self {
+        let ServerDeps { secrets, tokens, events, clock, data_dir, guard_program } = deps;
+        let place = Arc::new(BuiltinPlace::new(&data_dir, Arc::clone(&clock)));
+        let connections = Arc::new(ConnectDeps::new(secrets, tokens, Arc::clone(&clock), data_dir, guard_program));
+        let connector = Arc::new(Transports { deps: Arc::clone(&connections), place });
+        let roster = Arc::new(Roster::new(events));
+        Self::assemble(ActorDeps { connector, roster, clock, jitter: Jitter::roll }, Some(connections))
+    }
+
+    pub(crate) fn assemble(deps: ActorDeps, connections: Option<Arc<ConnectDeps>>) -> Self {
+        Self {
+            inner: Arc::new(Inner {
+                deps,
+                connections,
+                entries: RwLock::default(),
+                tracker: TaskTracker::new(),
+                closing: CancellationToken::new(),
+                hard: CancellationToken::new(),
+            }),
+        }
+    }
+
+    /// Makes these the servers: adds, edits and removes what differs, and starts in parallel those
+    /// that start by themselves. Returns at once. An entry that cannot be taken (its name is that
+    /// of another) is left out and named in the answer.
+    pub async fn load(&self, configs: Vec<ServerConfig>) -> Vec<Problem> {
+        let gone: Vec<ServerId> = {
+            let entries = self.inner.entries.read();
+            entries.order.iter().filter(|id| !configs.iter().any(|config| config.id == **id)).cloned().collect()
+        };
+        for id in gone {
+            if let Some(entry) = self.take_out(&id) {
+                let manager = self.clone();
+                self.inner.tracker.spawn(async move { manager.see_off(entry).await });
+            }
+        }
+        let mut problems = Vec::new();
+        for config in configs {
+            if let Err(problem) = self.put_as(config, StatusCause::Launch).await {
+                tracing::warn!(%problem, "a server was left out");
+                problems.push(problem);
+            }
+        }
+        problems
+    }
+
+    /// Adds a server, or edits the one with this id. A new one is started if it is enabled and starts
+    /// by itself; an edited one reconnects only when the connection is another one. Answers with the
+    /// settings as they now hold: an edit of the transport always raises the generation.
+    ///
+    /// # Errors
+    /// [`ErrorCode::NameTaken`] when another server has the name.
+    pub async fn put(&self, config: ServerConfig) -> Result<Arc<ServerConfig>, Problem> {
+        self.put_as(config, StatusCause::User).await
+    }
+
+    async fn put_as(&self, config: ServerConfig, cause: StatusCause) -> Result<Arc<ServerConfig>, Problem> {
+        self.open_for_business()?;
+        let (handle, put) = self.place(config)?;
+        let config = handle.config();
+        match put {
+            Put::Added => {
+                let (server, name) = (config.id.clone(), config.name.clone());
+                self.inner.deps.roster.changed();
+                self.inner.deps.roster.emit(Event::ServerAdded { server, name });
+                if config.enabled && config.autostart {
+                    send(&handle, Message::Input(Input::Start { cause })).await?;
+                }
+            }
+            Put::Edited => send(&handle, Message::Edited).await?,
+        }
+        Ok(config)
+    }
+
+    /// Puts the entry in its place under the lock; nothing is started here.
+    fn place(&self, mut config: ServerConfig) -> Result<(ServerHandle, Put), Problem> {
+        let mut entries = self.inner.entries.write();
+        let taken = entries
+            .by_id
+            .values()
+            .any(|entry| entry.handle.shared.id != config.id && entry.handle.shared.config.load().name == config.name);
+        if taken {
+            return Err(Problem::new(ErrorCode::NameTaken, format!("There is already a server named {}.", config.name))
+                .todo("Choose another name."));
+        }
+        if let Some(entry) = entries.by_id.get(&config.id) {
+            let before = entry.handle.config();
+            let floor = if before.transport == config.transport { before.generation } else { before.generation.next() };
+            config.generation = config.generation.max(floor);
+            entry.handle.shared.config.store(Arc::new(config));
+            return Ok((entry.handle.clone(), Put::Edited));
+        }
+        let config = Arc::new(config);
+        let (inbox, messages) = mpsc::channel(INBOX);
+        let status = State::new(config.enabled).status();
+        let shared = Arc::new(Shared::new(Arc::clone(&config), status, inbox));
+        let (stop, done) = (CancellationToken::new(), CancellationToken::new());
+        let ending = Ending { stop: stop.clone(), hard: self.inner.hard.clone() };
+        let actor = ServerActor::new(Arc::clone(&shared), messages, self.inner.deps.clone(), ending);
+        let left = done.clone().drop_guard();
+        self.inner.tracker.spawn(async move {
+            actor.run().await;
+            drop(left);
+        });
+        let handle = ServerHandle { shared };
+        let entry = Entry { handle: handle.clone(), stop: stop.drop_guard(), done };
+        entries.order.push(config.id.clone());
+        entries.by_id.insert(config.id.clone(), entry);
+        Ok((handle, Put::Added))
+    }
+
+    /// Removes a server and waits until nothing of it runs.
+    pub async fn remove(&self, id: &ServerId) {
+        if let Some(entry) = self.take_out(id) {
+            self.see_off(entry).await;
+        }
+    }
+
+    fn take_out(&self, id: &ServerId) -> Option<Entry> {
+        let mut entries = self.inner.entries.write();
+        entries.order.retain(|other| other != id);
+        entries.by_id.remove(id)
+    }
+
+    async fn see_off(&self, entry: Entry) {
+        let Entry { handle, stop, done } = entry;
+        drop(stop);
+        self.inner.deps.roster.changed();
+        if tokio::time::timeout(STOPPING, done.cancelled()).await.is_err() {
+            tracing::warn!(server = %handle.shared.id, "a removed server takes long to stop");
+        }
+        let name = handle.config().name.clone();
+        self.inner.deps.roster.emit(Event::ServerRemoved { server: handle.shared.id.clone(), name });
+    }
+
+    /// Starts a server; enables a disabled one. One that runs or connects is left alone.
+    ///
+    /// # Errors
+    /// [`ErrorCode::NotFound`] when there is no such server.
+    pub async fn start(&self, id: &ServerId) -> Result<(), Problem> {
+        self.open_for_business()?;
+        send(&self.find(id)?, Message::Input(Input::Start { cause: StatusCause::User })).await
+    }
+
+    /// Stops a server and waits until nothing of it runs.
+    ///
+    /// # Errors
+    /// [`ErrorCode::NotFound`] when there is no such server, [`ErrorCode::TimedOut`] when it takes
+    /// too long; it is stopped nevertheless, later.
+    pub async fn stop(&self, id: &ServerId) -> Result<(), Problem> {
+        let handle = self.find(id)?;
+        let (reply, stopped) = oneshot::channel();
+        send(&handle, Message::Stop(reply)).await?;
+        match tokio::time::timeout(STOPPING, stopped).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) => Err(gone(&handle.config().name)),
+            Err(_) => {
+                let name = handle.config().name.clone();
+                Err(Problem::new(ErrorCode::TimedOut, format!("The server {name} takes long to stop.")))
+            }
+        }
+    }
+
+    /// Closes the connection and makes a new one.
+    ///
+    /// # Errors
+    /// [`ErrorCode::NotFound`] when there is no such server, [`ErrorCode::ServerUnavailable`] when it
+    /// is switched off.
+    pub async fn reconnect(&self, id: &ServerId) -> Result<(), Problem> {
+        self.open_for_business()?;
+        let handle = self.find(id)?;
+        let config = handle.config();
+        if !config.enabled {
+            return Err(Problem::new(
+                ErrorCode::ServerUnavailable,
+                format!("The server {} is switched off.", config.name),
+            )
+            .todo("Start it instead."));
+        }
+        send(&handle, Message::Input(Input::Reconnect)).await
+    }
+
+    /// Connects with settings that are not kept, lists the tools, and closes. Nothing is left behind,
+    /// also when nobody waits for the answer any more.
+    ///
+    /// # Errors
+    /// Says why there is no connection.
+    pub async fn test(&self, config: ServerConfig) -> Result<TestReport, Problem> {
+        self.open_for_business()?;
+        let cancel = self.inner.closing.child_token();
+        let abandoned = cancel.clone().drop_guard();
+        let (inbound, said) = mpsc::channel(16);
+        let name = config.name.clone();
+        let order = ConnectOrder { config: Arc::new(config), lifecycle: LifecycleHint::default(), inbound, cancel };
+        let connector = Arc::clone(&self.inner.deps.connector);
+        let hard = self.inner.hard.clone();
+        let (reply, answer) = oneshot::channel();
+        self.inner.tracker.spawn(async move {
+            let tried = hard.run_until_cancelled(Box::pin(try_out(&*connector, order))).await;
+            drop(said);
+            if let Some(tried) = tried
+                && reply.send(tried).is_err()
+            {
+                tracing::debug!("nobody waits for the test any more");
+            }
+        });
+        let tried = answer.await.map_err(|_| gone(&name))?;
+        drop(abandoned);
+        match tried {
+            Ok(opened) => Ok(TestReport {
+                server: opened.link.handshake().info.clone(),
+                tools: opened.lists.tools.into_iter().map(|tool| tool.name).collect(),
+            }),
+            Err(failure) => Err(refused(&name, &failure)),
+        }
+    }
+
+    /// All servers, in the order in which they were added.
+    #[must_use]
+    pub fn list(&self) -> Vec<ServerSnapshot> {
+        let handles = self.handles();
+        handles
+            .into_iter()
+            .map(|handle| ServerSnapshot {
+                config: handle.config(),
+                status: handle.status(),
+                counts: handle.lists().counts(),
+                log_tail: handle.log_tail(),
+            })
+            .collect()
+    }
+
+    /// One server.
+    #[must_use]
+    pub fn get(&self, id: &ServerId) -> Option<ServerHandle> {
+        self.inner.entries.read().by_id.get(id).map(|entry| entry.handle.clone())
+    }
+
+    /// All servers, in the order in which they were added.
+    #[must_use]
+    pub fn handles(&self) -> Vec<ServerHandle> {
+        let entries = self.inner.entries.read();
+        entries.order.iter().filter_map(|id| entries.by_id.get(id)).map(|entry| entry.handle.clone()).collect()
+    }
+
+    /// A number that changes with every change of settings, states or lists.
+    #[must_use]
+    pub fn revision(&self) -> watch::Receiver<u64> {
+        self.inner.deps.roster.revision()
+    }
+
+    /// Cancels every call in flight, upstream too. Connections stay.
+    pub async fn cancel_all(&self) {
+        for handle in self.handles() {
+            handle.shared.cancel_calls();
+        }
+    }
+
+    /// Stops all servers in parallel and returns when nothing is left running: after 10 s at the
+    /// latest whatever still runs is dropped.
+    pub async fn shutdown(&self) {
+        let inner = &*self.inner;
+        inner.closing.cancel();
+        let entries = std::mem::take(&mut *inner.entries.write());
+        for entry in entries.by_id.values() {
+            entry.handle.shared.cancel_calls();
+        }
+        drop(entries);
+        inner.tracker.close();
+        let everything = async {
+            inner.tracker.wait().await;
+            if let Some(connections) = &inner.connections {
+                connections.shutdown().await;
+            }
+        };
+        if tokio::time::timeout(STOPPING, everything).await.is_ok() {
+            return;
+        }
+        tracing::warn!("some servers did not stop in time and are dropped");
+        inner.hard.cancel();
+        if tokio::time::timeout(DROPPING, inner.tracker.wait()).await.is_err() {
+            tracing::error!("some servers could not be dropped");
+        }
+    }
+
+    fn open_for_business(&self) -> Result<(), Problem> {
+        if self.inner.closing.is_cancelled() {
+            return Err(Problem::new(ErrorCode::NotRunning, "Gatehouse is shutting down."));
+        }
+        Ok(())
+    }
+
+    fn find(&self, id: &ServerId) -> Result<ServerHandle, Problem> {
+        self.get(id).ok_or_else(|| Problem::new(ErrorCode::NotFound, format!("There is no server {id}.")))
+    }
+}
+
+async fn send(handle: &ServerHandle, message: Message) -> Result<(), Problem> {
+    handle.shared.inbox.send(message).await.map_err(|_| gone(&handle.config().name))
+}
+
+fn gone(name: &str) -> Problem {
+    Problem::new(ErrorCode::ServerUnavailable, format!("The server {name} is being removed."))
+}
+
+fn refused(name: &str, failure: &Failure) -> Problem {
+    let what = format!("The server {name} could not be connected to.");
+    match failure {
+        Failure::NeedsAuth { issuer: _ } => Problem::new(ErrorCode::ServerUnavailable, what)
+            .why("It wants you to sign in.")
+            .todo("Add the server, then sign in to it."),
+        Failure::NeedsClientRegistration { reason } => Problem::new(ErrorCode::ServerUnavailable, what)
+            .why(reason.clone())
+            .todo("Enter a client id in the server's settings."),
+        Failure::Error { kind: _, message } => {
+            Problem::new(ErrorCode::ServerUnavailable, what).why(message.clone())
+        }
+    }
+}

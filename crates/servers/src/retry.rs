@@ -1,0 +1,94 @@
+//! How long to wait before the next attempt, and when to give up (SRV-4). Arithmetic only: it never
+//! reads a clock and never rolls dice of its own.
+
+use std::time::Duration;
+
+use gatehouse_model::status::FailureKind;
+
+/// Retries after the first attempt of a row.
+pub(crate) const RETRIES: u32 = 5;
+
+/// No wait is longer than this.
+pub(crate) const CAP: Duration = Duration::from_secs(30);
+
+/// How far a wait may be from its round value, as a part of it.
+const SPREAD: f64 = 0.2;
+
+/// A number from 0 to 1 that spreads waits, so that servers that fell together do not come back
+/// together. Half is the round value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Jitter(f64);
+
+impl Jitter {
+    /// No spread.
+    pub(crate) const NONE: Self = Self(0.5);
+
+    /// From 64 random bits.
+    pub(crate) fn from_random(bits: u64) -> Self {
+        Self(f64::from(u32::try_from(bits >> 32).unwrap_or(u32::MAX)) / f64::from(u32::MAX))
+    }
+
+    /// From the system's randomness; no spread where it has none.
+    pub(crate) fn roll() -> Self {
+        let mut bytes = [0_u8; 8];
+        match getrandom::fill(&mut bytes) {
+            Ok(()) => Self::from_random(u64::from_le_bytes(bytes)),
+            Err(_) => Self::NONE,
+        }
+    }
+}
+
+/// Whether another attempt may help.
+pub(crate) fn worth_retrying(kind: FailureKind) -> bool {
+    match kind {
+        FailureKind::TemporaryNetwork | FailureKind::Unknown => true,
+        FailureKind::PermanentNetwork
+        | FailureKind::Configuration
+        | FailureKind::Authorization
+        | FailureKind::Protocol => false,
+    }
+}
+
+/// The wait after `failed` attempts in a row (1 for the first): 1, 2, 4, 8, 16 s, then the cap.
+pub(crate) fn wait_after(failed: u32, jitter: Jitter) -> Duration {
+    let round = Duration::from_secs(1_u64 << failed.saturating_sub(1).min(5)).min(CAP);
+    round.mul_f64(1.0 - SPREAD + 2.0 * SPREAD * jitter.0).min(CAP)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_double_up_to_the_cap() {
+        let waits: Vec<u64> = (1..=8).map(|failed| wait_after(failed, Jitter::NONE).as_secs()).collect();
+        assert_eq!(waits, [1, 2, 4, 8, 16, 30, 30, 30]);
+    }
+
+    #[test]
+    fn spread_stays_within_a_fifth_and_under_the_cap() {
+        for failed in 1..=10 {
+            let round = wait_after(failed, Jitter::NONE).as_secs_f64();
+            for bits in [0, 1 << 40, u64::MAX / 2, u64::MAX] {
+                let wait = wait_after(failed, Jitter::from_random(bits));
+                assert!(wait <= CAP);
+                assert!((wait.as_secs_f64() - round).abs() <= round * SPREAD + 1e-6, "{failed} {bits}: {wait:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn only_temporary_and_unknown_failures_are_retried() {
+        let kinds = [
+            (FailureKind::TemporaryNetwork, true),
+            (FailureKind::Unknown, true),
+            (FailureKind::PermanentNetwork, false),
+            (FailureKind::Configuration, false),
+            (FailureKind::Authorization, false),
+            (FailureKind::Protocol, false),
+        ];
+        for (kind, retried) in kinds {
+            assert_eq!(worth_retrying(kind), retried, "{kind:?}");
+        }
+    }
+}
