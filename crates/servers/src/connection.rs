@@ -5,12 +5,12 @@
 //! ids of their own. Nothing here retries a request, decides on a permission, or renders params
 //! and results again.
 
-pub(crate) mod close;
 mod calls;
+pub(crate) mod close;
 mod envelope;
 pub(crate) mod error;
 mod foreign;
-mod http;
+pub(crate) mod http;
 mod lifecycle;
 mod limit;
 mod listen;
@@ -27,6 +27,7 @@ use gatehouse_model::server::LogLine;
 use gatehouse_model::status::ServerInfo;
 use gatehouse_model::{Clock, ServerConfig, Transport};
 use gatehouse_store::SecretStore;
+use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -185,8 +186,8 @@ pub(crate) struct Connection(Arc<Live>);
 struct Live {
     handshake: Handshake,
     link: Link,
-    /// Keeps rmcp's side running: it ends with this.
-    _service: lifecycle::Service,
+    /// rmcp's side, which runs as long as this is held.
+    service: Mutex<Option<lifecycle::Service>>,
 }
 
 enum Link {
@@ -229,6 +230,10 @@ pub(crate) async fn connect(
 }
 
 impl Connection {
+    fn new(handshake: Handshake, link: Link, service: lifecycle::Service) -> Self {
+        Self(Arc::new(Live { handshake, link, service: Mutex::new(Some(service)) }))
+    }
+
     /// What the handshake found out.
     pub(crate) fn handshake(&self) -> &Handshake {
         &self.0.handshake
@@ -265,6 +270,11 @@ impl Connection {
     pub(crate) async fn close(&self) {
         let closing = self.closing();
         closing.ask();
+        let service = self.0.service.lock().take();
+        if let (Some(service), Link::Http(_)) = (service, &self.0.link) {
+            // rmcp's side says goodbye to the session.
+            lifecycle::end(service).await;
+        }
         closing.gone().await;
     }
 

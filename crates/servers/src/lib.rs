@@ -19,6 +19,8 @@ mod outgoing;
 mod retry;
 mod transition;
 
+pub use connection::error::{ConnectError, NetworkFault, RequestError};
+pub use connection::http::headers::param_header_fault;
 pub use guard::run_guard_if_asked;
 pub use handle::{CallError, ServerHandle, UpstreamCall};
 pub use lists::{Lists, ToolDefinition};

@@ -104,7 +104,11 @@ pub(crate) struct Closing {
 
 impl Default for Closing {
     fn default() -> Self {
-        Self { asked: CancellationToken::new(), known: watch::Sender::new(None), gone: CancellationToken::new() }
+        Self {
+            asked: CancellationToken::new(),
+            known: watch::Sender::new(None),
+            gone: CancellationToken::new(),
+        }
     }
 }
 

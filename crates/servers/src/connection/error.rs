@@ -18,7 +18,9 @@ pub enum ConnectError {
         advice: String,
     },
     /// The command is there but cannot be started.
-    #[error("The command \"{command}\" could not be started: {why}. Check that it may be run and that the working folder exists.")]
+    #[error(
+        "The command \"{command}\" could not be started: {why}. Check that it may be run and that the working folder exists."
+    )]
     CannotStart {
         /// As it was entered.
         command: String,
@@ -81,7 +83,9 @@ pub enum ConnectError {
     #[error("The server could not be reached: {}", .0)]
     Network(NetworkFault),
     /// The server speaks no revision that we speak.
-    #[error("The server speaks the protocol revision {offered}, which Gatehouse does not. Update the server or Gatehouse.")]
+    #[error(
+        "The server speaks the protocol revision {offered}, which Gatehouse does not. Update the server or Gatehouse."
+    )]
     Version {
         /// What it offered.
         offered: String,
@@ -120,9 +124,10 @@ impl ConnectError {
     #[must_use]
     pub fn failure(&self) -> FailureKind {
         match self {
-            Self::CommandNotFound { .. } | Self::CannotStart { .. } | Self::BadConfig { .. } | Self::Unsupported { .. } => {
-                FailureKind::Configuration
-            }
+            Self::CommandNotFound { .. }
+            | Self::CannotStart { .. }
+            | Self::BadConfig { .. }
+            | Self::Unsupported { .. } => FailureKind::Configuration,
             Self::Secrets { .. } | Self::Cancelled => FailureKind::Unknown,
             Self::Ended { kind, .. } => *kind,
             Self::TimedOut { .. } => FailureKind::TemporaryNetwork,

@@ -1,0 +1,100 @@
+//! Finding and ending processes that Gatehouse's children left behind. Only processes of a group
+//! that Gatehouse made, or that carry its marker, are ever touched.
+
+/// What is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Nothing: only look.
+    Nothing,
+    /// The request to end.
+    Terminate,
+    /// The order to end.
+    Kill,
+}
+
+#[cfg(unix)]
+impl Kind {
+    fn signal(self) -> Option<nix::sys::signal::Signal> {
+        match self {
+            Self::Nothing => None,
+            Self::Terminate => Some(nix::sys::signal::Signal::SIGTERM),
+            Self::Kill => Some(nix::sys::signal::Signal::SIGKILL),
+        }
+    }
+}
+
+/// Signals a group. `true` when there was somebody in it.
+#[cfg(unix)]
+pub(crate) fn signal_group(group: Option<i32>, kind: Kind) -> bool {
+    // 0 and 1 would mean our own group and everybody.
+    match group.filter(|group| *group > 1) {
+        Some(group) => nix::sys::signal::killpg(nix::unistd::Pid::from_raw(group), kind.signal()).is_ok(),
+        None => false,
+    }
+}
+
+/// On Windows a job object holds the whole family, and ending the process ends it.
+#[cfg(not(unix))]
+pub(crate) fn signal_group(_: Option<i32>, _: Kind) -> bool {
+    false
+}
+
+/// Whether there is anybody in a group.
+pub(crate) fn group_lives(group: Option<i32>) -> bool {
+    signal_group(group, Kind::Nothing)
+}
+
+/// Signals every process whose marker is wanted, but not this one. `true` when there was one.
+#[cfg(target_os = "linux")]
+pub(crate) fn signal_marked(wanted: &dyn Fn(&str) -> bool, kind: Kind) -> bool {
+    let own = nix::unistd::getpid();
+    let mut found = false;
+    let Ok(entries) = std::fs::read_dir("/proc") else { return false };
+    for entry in entries.flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else {
+            continue;
+        };
+        let pid = nix::unistd::Pid::from_raw(pid);
+        // Another user's environment cannot be read, and one that ended has none.
+        let Ok(environ) = std::fs::read(entry.path().join("environ")) else { continue };
+        if pid == own || !marker_of(&environ).is_some_and(wanted) {
+            continue;
+        }
+        found |= nix::sys::signal::kill(pid, kind.signal()).is_ok();
+    }
+    found
+}
+
+/// Only Linux shows the environment of a process.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn signal_marked(_: &dyn Fn(&str) -> bool, _: Kind) -> bool {
+    false
+}
+
+#[cfg(any(target_os = "linux", test))]
+fn marker_of(environ: &[u8]) -> Option<&str> {
+    let name = super::MARKER.as_bytes();
+    environ
+        .split(|byte| *byte == 0)
+        .find_map(|variable| variable.strip_prefix(name)?.strip_prefix(b"="))
+        .and_then(|marker| std::str::from_utf8(marker).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_marker_is_found_by_its_whole_name() {
+        assert_eq!(marker_of(b"PATH=/bin\0GATEHOUSE_CHILD=r/s/1\0X=Y\0"), Some("r/s/1"));
+        assert_eq!(marker_of(b"NOT_GATEHOUSE_CHILD=r\0GATEHOUSE_CHILDREN=r\0"), None);
+        assert_eq!(marker_of(b""), None);
+    }
+
+    #[test]
+    fn groups_that_would_mean_ourselves_or_everybody_are_never_signalled() {
+        for group in [None, Some(0), Some(1), Some(-1)] {
+            assert!(!signal_group(group, Kind::Kill));
+        }
+    }
+}

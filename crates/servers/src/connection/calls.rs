@@ -1,0 +1,106 @@
+//! The requests that wait for their answer, by the number in their id. Progress reaches a call's
+//! sink in the order of the wire and never after its answer was given out.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tokio::sync::oneshot;
+
+use super::envelope;
+use super::limit::Heard;
+use crate::outgoing::{Progress, ProgressSink, Reply};
+
+/// The requests that wait.
+pub(super) struct Calls {
+    next: AtomicU64,
+    /// `None` once the connection has ended.
+    open: Mutex<Option<HashMap<u64, Open>>>,
+}
+
+struct Open {
+    answer: oneshot::Sender<Reply>,
+    progress: Option<ProgressSink>,
+    heard: Arc<Heard>,
+}
+
+/// One request that waits. Dropping it forgets the request.
+pub(super) struct Ticket {
+    /// The number in its id.
+    pub(super) number: u64,
+    /// When it last made progress.
+    pub(super) heard: Arc<Heard>,
+    /// Where its answer comes.
+    pub(super) answer: oneshot::Receiver<Reply>,
+}
+
+impl Default for Calls {
+    fn default() -> Self {
+        Self { next: AtomicU64::new(1), open: Mutex::new(Some(HashMap::new())) }
+    }
+}
+
+impl Calls {
+    /// Begins a request; `None` when the connection has ended.
+    pub(super) fn begin(&self, progress: Option<ProgressSink>) -> Option<Ticket> {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let (sender, answer) = oneshot::channel();
+        let heard = Arc::new(Heard::now());
+        let open = Open { answer: sender, progress, heard: Arc::clone(&heard) };
+        self.open.lock().as_mut()?.insert(number, open);
+        Some(Ticket { number, heard, answer })
+    }
+
+    /// Gives a request its answer. An answer that nobody waits for any more is dropped.
+    pub(super) fn answer(&self, number: u64, outcome: Result<&RawValue, &RawValue>) {
+        let open = self.open.lock().as_mut().and_then(|open| open.remove(&number));
+        let Some(open) = open else {
+            tracing::trace!(number, "an answer came that nobody waits for");
+            return;
+        };
+        let reply = match outcome {
+            Ok(result) => Reply::Result(result.to_owned()),
+            Err(error) => Reply::Error(error.to_owned()),
+        };
+        if open.answer.send(reply).is_err() {
+            tracing::trace!(number, "the caller left while its answer came");
+        }
+    }
+
+    /// Gives a call its progress. `false` when the token is not that of a call that waits.
+    pub(super) fn progress(&self, params: &RawValue) -> bool {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Token<'a> {
+            #[serde(borrow)]
+            progress_token: &'a RawValue,
+        }
+        let Ok(Token { progress_token }) = serde_json::from_str::<Token<'_>>(params.get()) else {
+            return false;
+        };
+        let Some(number) = envelope::own_number(progress_token) else { return false };
+        let sink = {
+            let open = self.open.lock();
+            let Some(call) = open.as_ref().and_then(|open| open.get(&number)) else { return false };
+            call.heard.progress();
+            call.progress.clone()
+        };
+        if let (Some(sink), Some(progress)) = (sink, Progress::read(params)) {
+            sink(progress);
+        }
+        true
+    }
+
+    /// Forgets a request. `true` when it still waited.
+    pub(super) fn forget(&self, number: u64) -> bool {
+        self.open.lock().as_mut().is_some_and(|open| open.remove(&number).is_some())
+    }
+
+    /// Ends all requests: their tickets' answers fail, and none can begin.
+    pub(super) fn end(&self) {
+        drop(self.open.lock().take());
+    }
+}

@@ -1,0 +1,424 @@
+//! The envelope of a message: the only part that Gatehouse parses or writes. Bodies are borrowed
+//! when they are read and copied byte for byte when they are written.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use crate::outgoing::OutgoingParams;
+
+/// One message, read.
+#[derive(Debug)]
+pub(super) enum Incoming<'a> {
+    /// An answer.
+    Response {
+        /// Its id; `None` where it has none or `null`.
+        id: Option<&'a RawValue>,
+        /// The result, or the error object.
+        outcome: Result<&'a RawValue, &'a RawValue>,
+    },
+    /// A request of the server's.
+    Request {
+        /// Its id.
+        id: &'a RawValue,
+        /// Its method.
+        method: Cow<'a, str>,
+    },
+    /// A notification.
+    Notification {
+        /// Its method.
+        method: Cow<'a, str>,
+        /// Its params.
+        params: Option<&'a RawValue>,
+    },
+}
+
+/// It is not a message of the protocol.
+#[derive(Debug, thiserror::Error)]
+#[error("not a JSON-RPC message")]
+pub(super) struct NotAMessage;
+
+#[derive(Default)]
+struct Members<'a> {
+    id: Option<&'a RawValue>,
+    method: Option<Cow<'a, str>>,
+    params: Option<&'a RawValue>,
+    result: Option<&'a RawValue>,
+    error: Option<&'a RawValue>,
+}
+
+impl<'de> Deserialize<'de> for Members<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reader;
+        impl<'de> Visitor<'de> for Reader {
+            type Value = Members<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a message object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members<'de>, A::Error> {
+                let mut members = Members::default();
+                while let Some(Name(name)) = map.next_key::<Name<'de>>()? {
+                    match &*name {
+                        "id" => members.id = Some(map.next_value()?),
+                        "method" => members.method = Some(map.next_value::<Name<'de>>()?.0),
+                        "params" => members.params = Some(map.next_value()?),
+                        "result" => members.result = Some(map.next_value()?),
+                        "error" => members.error = Some(map.next_value()?),
+                        _ => {
+                            map.next_value::<serde::de::IgnoredAny>()?;
+                        }
+                    }
+                }
+                Ok(members)
+            }
+        }
+        deserializer.deserialize_map(Reader)
+    }
+}
+
+/// A text, borrowed where it can be.
+struct Name<'a>(Cow<'a, str>);
+
+impl<'de> Deserialize<'de> for Name<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reader;
+        impl<'de> Visitor<'de> for Reader {
+            type Value = Name<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text")
+            }
+
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Name<'de>, E> {
+                Ok(Name(Cow::Borrowed(text)))
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Name<'de>, E> {
+                Ok(Name(Cow::Owned(text.to_owned())))
+            }
+        }
+        deserializer.deserialize_str(Reader)
+    }
+}
+
+fn is_null(raw: &RawValue) -> bool {
+    raw.get() == "null"
+}
+
+/// Reads one message.
+pub(super) fn read(bytes: &[u8]) -> Result<Incoming<'_>, NotAMessage> {
+    let members: Members<'_> = serde_json::from_slice(bytes).map_err(|_| NotAMessage)?;
+    let id = members.id.filter(|id| !is_null(id));
+    // A message with a method is never an answer, whatever else is in it; an `error: null` beside
+    // a result is a habit of old JSON-RPC libraries.
+    match (members.method, id, members.result, members.error.filter(|error| !is_null(error))) {
+        (Some(method), Some(id), _, _) => Ok(Incoming::Request { id, method }),
+        (Some(method), None, _, _) => Ok(Incoming::Notification { method, params: members.params }),
+        (None, id, _, Some(error)) => Ok(Incoming::Response { id, outcome: Err(error) }),
+        (None, id, Some(result), None) => Ok(Incoming::Response { id, outcome: Ok(result) }),
+        (None, _, None, None) => Err(NotAMessage),
+    }
+}
+
+/// Reads the messages of a batch (revision 2025-03-26), or the one message that it is.
+pub(super) fn split(bytes: &[u8]) -> Result<Vec<&[u8]>, NotAMessage> {
+    match bytes.iter().find(|byte| !byte.is_ascii_whitespace()) {
+        Some(b'[') => {
+            let items: Vec<&RawValue> = serde_json::from_slice(bytes).map_err(|_| NotAMessage)?;
+            Ok(items.into_iter().map(|item| item.get().as_bytes()).collect())
+        }
+        _ => Ok(vec![bytes]),
+    }
+}
+
+/// The number in an id (or progress token) that Gatehouse gave out: `"g12"`.
+pub(super) fn own_number(id: &RawValue) -> Option<u64> {
+    id.get().strip_prefix("\"g")?.strip_suffix('"')?.parse().ok()
+}
+
+/// The id with this number, as JSON.
+fn push_id(out: &mut Vec<u8>, number: u64) {
+    out.extend_from_slice(b"\"g");
+    out.extend_from_slice(number.to_string().as_bytes());
+    out.push(b'"');
+}
+
+fn push_text(out: &mut Vec<u8>, text: &str) {
+    out.push(b'"');
+    if text.bytes().all(|byte| byte >= 0x20 && byte != b'"' && byte != b'\\') {
+        out.extend_from_slice(text.as_bytes());
+    } else {
+        for piece in text.chars() {
+            match piece {
+                '"' => out.extend_from_slice(b"\\\""),
+                '\\' => out.extend_from_slice(b"\\\\"),
+                control if u32::from(control) < 0x20 => {
+                    out.extend_from_slice(format!("\\u{:04x}", u32::from(control)).as_bytes());
+                }
+                other => out.extend_from_slice(other.encode_utf8(&mut [0; 4]).as_bytes()),
+            }
+        }
+    }
+    out.push(b'"');
+}
+
+/// `_meta` members that every request carries on the stateless revision.
+#[derive(Clone, Debug, Default)]
+pub(super) struct OwnMeta {
+    members: Vec<(&'static str, Box<str>)>,
+}
+
+impl OwnMeta {
+    /// Takes members as JSON text.
+    pub(super) fn new(members: Vec<(&'static str, Box<str>)>) -> Self {
+        Self { members }
+    }
+
+    fn names(&self, name: &str) -> bool {
+        self.members.iter().any(|(own, _)| *own == name)
+    }
+}
+
+/// Writes a request.
+pub(super) fn request(number: u64, method: &str, params: &OutgoingParams, meta: Meta<'_>) -> Vec<u8> {
+    let mut out = start(params);
+    out.extend_from_slice(b"\"id\":");
+    push_id(&mut out, number);
+    out.push(b',');
+    finish(&mut out, method, params, Meta { token: meta.token.map(|()| number), own: meta.own });
+    out
+}
+
+/// What of `_meta` is Gatehouse's.
+#[derive(Clone, Copy)]
+pub(super) struct Meta<'a, T = ()> {
+    /// Whether progress is wanted.
+    pub(super) token: Option<T>,
+    /// What the revision asks for.
+    pub(super) own: &'a OwnMeta,
+}
+
+/// Writes a notification.
+pub(super) fn notification(method: &str, params: &OutgoingParams) -> Vec<u8> {
+    let mut out = start(params);
+    finish(&mut out, method, params, Meta { token: None, own: &OwnMeta::default() });
+    out
+}
+
+/// Writes the notification that cancels a request of Gatehouse's.
+pub(super) fn cancelled(number: u64, reason: &str) -> Vec<u8> {
+    let mut out = Vec::with_capacity(128);
+    out.extend_from_slice(
+        b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":",
+    );
+    push_id(&mut out, number);
+    out.extend_from_slice(b",\"reason\":");
+    push_text(&mut out, reason);
+    out.extend_from_slice(b"}}");
+    out
+}
+
+fn start(params: &OutgoingParams) -> Vec<u8> {
+    let body: usize = params.members.iter().map(|(name, raw)| name.len() + raw.get().len() + 4).sum();
+    let meta = params.meta.as_ref().map_or(0, |meta| meta.get().len());
+    let mut out = Vec::with_capacity(body + meta + 512);
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",");
+    out
+}
+
+fn finish(out: &mut Vec<u8>, method: &str, params: &OutgoingParams, meta: Meta<'_, u64>) {
+    out.extend_from_slice(b"\"method\":");
+    push_text(out, method);
+    let with_meta = params.meta.is_some() || meta.token.is_some() || !meta.own.members.is_empty();
+    if !params.members.is_empty() || with_meta {
+        out.extend_from_slice(b",\"params\":{");
+        let mut first = true;
+        for (name, raw) in &params.members {
+            member(out, &mut first, name, raw.get());
+        }
+        if with_meta {
+            if !first {
+                out.push(b',');
+            }
+            out.extend_from_slice(b"\"_meta\":{");
+            push_meta(out, params.meta.as_deref(), meta);
+            out.push(b'}');
+        }
+        out.push(b'}');
+    }
+    out.push(b'}');
+}
+
+fn member(out: &mut Vec<u8>, first: &mut bool, name: &str, raw: &str) {
+    if !std::mem::take(first) {
+        out.push(b',');
+    }
+    push_text(out, name);
+    out.push(b':');
+    out.extend_from_slice(raw.as_bytes());
+}
+
+fn push_meta(out: &mut Vec<u8>, theirs: Option<&RawValue>, meta: Meta<'_, u64>) {
+    let mut first = true;
+    if let Some(theirs) = theirs {
+        match serde_json::from_str::<Ordered<'_>>(theirs.get()) {
+            Ok(Ordered(members)) => {
+                for (name, raw) in members {
+                    // A foreign progress token would bring notifications that nobody waits for.
+                    if name != "progressToken" && !meta.own.names(&name) {
+                        member(out, &mut first, &name, raw.get());
+                    }
+                }
+            }
+            Err(_) => tracing::debug!("a request's _meta is no object and is left out"),
+        }
+    }
+    for (name, raw) in &meta.own.members {
+        member(out, &mut first, name, raw);
+    }
+    if let Some(number) = meta.token {
+        if !first {
+            out.push(b',');
+        }
+        out.extend_from_slice(b"\"progressToken\":");
+        push_id(out, number);
+    }
+}
+
+/// The members of an object in their order, raw.
+struct Ordered<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for Ordered<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reader;
+        impl<'de> Visitor<'de> for Reader {
+            type Value = Ordered<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Ordered<'de>, A::Error> {
+                let mut members = Vec::new();
+                while let Some(Name(name)) = map.next_key::<Name<'de>>()? {
+                    members.push((name, map.next_value()?));
+                }
+                Ok(Ordered(members))
+            }
+        }
+        deserializer.deserialize_map(Reader)
+    }
+}
+
+/// Makes a message fit on one line. Line ends can only be white space between tokens (inside a
+/// text they are escaped), so a blank in their place changes nothing.
+pub(super) fn to_line(message: &mut Vec<u8>) {
+    if memchr::memchr2(b'\n', b'\r', message).is_some() {
+        for byte in message.iter_mut() {
+            if matches!(byte, b'\n' | b'\r') {
+                *byte = b' ';
+            }
+        }
+    }
+    message.push(b'\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raw(text: &str) -> Box<RawValue> {
+        RawValue::from_string(text.to_owned()).unwrap()
+    }
+
+    fn text(bytes: Vec<u8>) -> String {
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn messages_are_told_apart() {
+        let table = [
+            (r#"{"jsonrpc":"2.0","id":"g1","result":null}"#, "response"),
+            (r#"{"jsonrpc":"2.0","id":1,"result":{},"error":null}"#, "response"),
+            (r#"{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"x"}}"#, "response"),
+            (r#"{"id":7,"method":"ping"}"#, "request"),
+            (r#"{"id":null,"method":"notifications/message"}"#, "notification"),
+            (r#"{"method":"x","params":[1]}"#, "notification"),
+            (r#"{"level":"info"}"#, "none"),
+            ("42", "none"),
+            ("Server listening on port 3000", "none"),
+            (r#"{"id":1,"result":{}"#, "none"),
+        ];
+        for (line, expected) in table {
+            let found = match read(line.as_bytes()) {
+                Ok(Incoming::Response { .. }) => "response",
+                Ok(Incoming::Request { .. }) => "request",
+                Ok(Incoming::Notification { .. }) => "notification",
+                Err(NotAMessage) => "none",
+            };
+            assert_eq!(found, expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_result_keeps_its_bytes() {
+        let line = r#"{"id":"g9","result":{ "n":12345678901234567890,"z":null, "a" : [1.0, 1e2] } }"#;
+        let Ok(Incoming::Response { id, outcome: Ok(result) }) = read(line.as_bytes()) else {
+            panic!("{line}")
+        };
+        assert_eq!(own_number(id.unwrap()), Some(9));
+        assert_eq!(result.get(), r#"{ "n":12345678901234567890,"z":null, "a" : [1.0, 1e2] }"#);
+    }
+
+    #[test]
+    fn params_go_out_as_they_came() {
+        let params = OutgoingParams::none()
+            .with_text("name", "do \"it\"")
+            .with("arguments", raw(r#"{"z":1, "a":18446744073709551616,"n":null}"#));
+        assert_eq!(
+            text(request(3, "tools/call", &params, Meta { token: None, own: &OwnMeta::default() })),
+            r#"{"jsonrpc":"2.0","id":"g3","method":"tools/call","params":{"name":"do \"it\"","arguments":{"z":1, "a":18446744073709551616,"n":null}}}"#
+        );
+        assert_eq!(
+            text(request(4, "ping", &OutgoingParams::none(), Meta { token: None, own: &OwnMeta::default() })),
+            r#"{"jsonrpc":"2.0","id":"g4","method":"ping"}"#
+        );
+    }
+
+    #[test]
+    fn only_our_members_of_meta_are_replaced() {
+        let own = OwnMeta::new(vec![("io.modelcontextprotocol/protocolVersion", "\"2026-07-28\"".into())]);
+        let params = OutgoingParams {
+            members: vec![],
+            meta: Some(raw(
+                r#"{"b":1e3,"progressToken":5,"io.modelcontextprotocol/protocolVersion":"x","a":{"k" :1}}"#,
+            )),
+        };
+        assert_eq!(
+            text(request(5, "m", &params, Meta { token: Some(()), own: &own })),
+            concat!(
+                r#"{"jsonrpc":"2.0","id":"g5","method":"m","params":{"_meta":{"b":1e3,"a":{"k" :1},"#,
+                r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","progressToken":"g5"}}}"#
+            )
+        );
+    }
+
+    #[test]
+    fn a_message_fits_on_one_line() {
+        let mut message = b"{\"a\":\r\n[1,\n2],\"t\":\"x\\ny\"}".to_vec();
+        to_line(&mut message);
+        assert_eq!(message, b"{\"a\":  [1, 2],\"t\":\"x\\ny\"}\n");
+    }
+
+    #[test]
+    fn a_batch_is_taken_apart() {
+        let parts = split(br#" [{"id":1,"result":{}}, {"method":"x"}]"#).unwrap();
+        assert_eq!(parts, [&br#"{"id":1,"result":{}}"#[..], &br#"{"method":"x"}"#[..]]);
+        assert_eq!(split(b"{}").unwrap(), [b"{}"]);
+        assert!(split(b"[nonsense").is_err());
+    }
+}

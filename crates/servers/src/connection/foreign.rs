@@ -1,0 +1,82 @@
+//! What other programs and libraries say only in words. This is the one place that looks at such
+//! text, and it never decides on a right: at worst a retry is made or not made.
+
+use std::error::Error;
+
+use super::error::NetworkFault;
+
+/// Whether the body of an HTTP 400 says that the session is not known (SRV-6).
+pub(super) fn names_invalid_session(body: &str) -> bool {
+    let body = body.to_ascii_lowercase();
+    body.contains("session")
+        && ["invalid", "not found", "unknown", "expired", "no valid", "not exist", "-32001"]
+            .iter()
+            .any(|word| body.contains(word))
+}
+
+/// What a fault of the HTTP client means.
+pub(super) fn network_fault(error: &reqwest::Error) -> NetworkFault {
+    let mut chain = Vec::new();
+    let mut source: Option<&(dyn Error + 'static)> = error.source();
+    while let Some(current) = source {
+        if let Some(io) = current.downcast_ref::<std::io::Error>()
+            && let Some(text) = of_io(io.kind())
+        {
+            return NetworkFault { text: text.to_owned(), lasting: false };
+        }
+        chain.push(current.to_string());
+        source = current.source();
+    }
+    let last = chain.last().cloned().unwrap_or_else(|| "the request could not be made".to_owned());
+    let words = chain.join(" ").to_ascii_lowercase();
+    let says = |any: &[&str]| any.iter().any(|word| words.contains(word));
+    if error.is_timeout() {
+        return NetworkFault { text: "it did not answer in time".to_owned(), lasting: false };
+    }
+    if says(&["certificate"]) {
+        return NetworkFault { text: format!("its certificate is not trusted ({last})"), lasting: true };
+    }
+    if says(&["temporary failure in name resolution", "try again"]) {
+        return NetworkFault { text: "its name could not be looked up just now".to_owned(), lasting: false };
+    }
+    if says(&["dns error", "failed to lookup", "name or service not known", "nodename nor servname"]) {
+        return NetworkFault { text: "there is no machine of this name".to_owned(), lasting: true };
+    }
+    NetworkFault { text: last, lasting: false }
+}
+
+fn of_io(kind: std::io::ErrorKind) -> Option<&'static str> {
+    use std::io::ErrorKind;
+    match kind {
+        ErrorKind::ConnectionRefused => Some("nothing listens at this address (connection refused)"),
+        ErrorKind::ConnectionReset
+        | ErrorKind::ConnectionAborted
+        | ErrorKind::BrokenPipe
+        | ErrorKind::UnexpectedEof => Some("it broke off the connection"),
+        ErrorKind::TimedOut => Some("it did not answer in time"),
+        ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable | ErrorKind::NetworkDown => {
+            Some("there is no way to it from this machine's network")
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lost_sessions_are_told_from_other_bad_requests() {
+        let table = [
+            (r#"{"error":{"code":-32000,"message":"Bad Request: No valid session ID provided"}}"#, true),
+            (r#"{"error":{"code":-32001,"message":"Session not found"}}"#, true),
+            ("Invalid session id", true),
+            ("Invalid arguments", false),
+            ("the session's tool failed", false),
+            ("", false),
+        ];
+        for (body, expected) in table {
+            assert_eq!(names_invalid_session(body), expected, "{body}");
+        }
+    }
+}

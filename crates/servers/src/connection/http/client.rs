@@ -1,0 +1,178 @@
+//! rmcp's side of a Streamable HTTP server: its handshake, its standing event stream and its
+//! goodbye go out through our endpoint. Notifications are taken out of its streams in order,
+//! because rmcp would hand them on each in a task of its own.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use futures::StreamExt;
+use futures::stream::BoxStream;
+use http::{HeaderMap, HeaderName, HeaderValue};
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::transport::streamable_http_client::{
+    AuthRequiredError, SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
+};
+use sse_stream::Sse;
+
+use super::endpoint::{Endpoint, Posted, PostedBody, SESSION};
+use super::events::Events;
+use crate::connection::envelope::{self, Incoming};
+use crate::connection::error::RequestError;
+use crate::connection::lifecycle::RawCapabilities;
+use crate::connection::router::Router;
+
+/// What rmcp's worker sends through.
+#[derive(Clone)]
+pub(super) struct RmcpClient {
+    /// The server.
+    pub(super) endpoint: Arc<Endpoint>,
+    /// Takes notifications.
+    pub(super) router: Arc<Router>,
+    /// Keeps the capabilities as the server wrote them.
+    pub(super) capabilities: Arc<RawCapabilities>,
+}
+
+type Fault = StreamableHttpError<RequestError>;
+
+impl RmcpClient {
+    /// Looks at a message on its way to rmcp. `false` when it is not rmcp's.
+    fn tap(&self, bytes: &[u8]) -> bool {
+        match envelope::read(bytes) {
+            Ok(Incoming::Notification { method, params }) => {
+                self.router.notification(&method, params);
+                method == "notifications/cancelled"
+            }
+            Ok(Incoming::Response { id, outcome }) => {
+                if let Some(number) = id.and_then(envelope::own_number) {
+                    self.router.calls.answer(number, outcome);
+                    return false;
+                }
+                if let Ok(result) = outcome {
+                    self.capabilities.look(result);
+                }
+                true
+            }
+            Ok(Incoming::Request { .. }) | Err(envelope::NotAMessage) => true,
+        }
+    }
+
+    fn tapped(&self, events: Events) -> BoxStream<'static, Result<Sse, SseError>> {
+        let client = self.clone();
+        events
+            .map(move |event| {
+                event.map(|mut event| {
+                    // The event stays, for its id: that is where a broken stream goes on.
+                    if let Some(data) = &event.data
+                        && !client.tap(data.as_bytes())
+                    {
+                        event.data = None;
+                    }
+                    event
+                })
+            })
+            .boxed()
+    }
+}
+
+fn headers(session: Option<&str>, more: HashMap<HeaderName, HeaderValue>) -> HeaderMap {
+    let mut headers: HeaderMap = more.into_iter().collect();
+    if let Some(session) = session.and_then(|session| HeaderValue::from_str(session).ok()) {
+        headers.insert(SESSION, session);
+    }
+    headers
+}
+
+fn probe_id(message: &ClientJsonRpcMessage) -> Option<rmcp::model::RequestId> {
+    match message {
+        JsonRpcMessage::Request(request) => {
+            matches!(request.request, ClientRequest::DiscoverRequest(_)).then(|| request.id.clone())
+        }
+        JsonRpcMessage::Response(_) | JsonRpcMessage::Notification(_) | JsonRpcMessage::Error(_) => None,
+    }
+}
+
+/// A probe that an older server turned down in its own way, as the answer that rmcp understands.
+fn turned_down(id: rmcp::model::RequestId, error: ErrorData) -> StreamableHttpPostResponse {
+    StreamableHttpPostResponse::Json(ServerJsonRpcMessage::error(error, Some(id)), None)
+}
+
+impl StreamableHttpClient for RmcpClient {
+    type Error = RequestError;
+
+    async fn post_message(
+        &self,
+        _uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session_id: Option<Arc<str>>,
+        _auth_header: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<StreamableHttpPostResponse, Fault> {
+        let probe = probe_id(&message);
+        let bytes = serde_json::to_vec(&message)?;
+        let headers = headers(session_id.as_deref(), custom_headers);
+        match (self.endpoint.post(bytes, headers).await, probe) {
+            (Ok(Posted { status, body: PostedBody::Json(body), session }), probe) => {
+                if let Some(session) = &session {
+                    self.endpoint.set_session(Some(session));
+                }
+                if !self.tap(&body) {
+                    return Ok(StreamableHttpPostResponse::Accepted);
+                }
+                match (serde_json::from_slice::<ServerJsonRpcMessage>(&body)?, probe) {
+                    // Who turns the probe down does not always repeat its id.
+                    (JsonRpcMessage::Error(error), Some(id)) if !status.is_success() => {
+                        Ok(turned_down(id, error.error))
+                    }
+                    (message, _) => Ok(StreamableHttpPostResponse::Json(message, session)),
+                }
+            }
+            (Ok(Posted { body: PostedBody::Events(events), session, .. }), _) => {
+                if let Some(session) = &session {
+                    self.endpoint.set_session(Some(session));
+                }
+                Ok(StreamableHttpPostResponse::Sse(self.tapped(events), session))
+            }
+            (Ok(Posted { body: PostedBody::Accepted, .. }), _) => Ok(StreamableHttpPostResponse::Accepted),
+            (Err(RequestError::Status { status, body, .. }), Some(id))
+                if (400..500).contains(&status) && status != 429 =>
+            {
+                let what = format!("the probe was turned down with HTTP {status}: {body}");
+                Ok(turned_down(id, ErrorData::invalid_request(what, None)))
+            }
+            (Err(RequestError::SessionGone), _) => Err(StreamableHttpError::SessionExpired),
+            (Err(error), _) => Err(StreamableHttpError::Client(error)),
+        }
+    }
+
+    async fn delete_session(
+        &self,
+        _uri: Arc<str>,
+        session_id: Arc<str>,
+        _auth_header: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<(), Fault> {
+        self.endpoint
+            .delete(headers(Some(&session_id), custom_headers))
+            .await
+            .map_err(StreamableHttpError::Client)
+    }
+
+    async fn get_stream(
+        &self,
+        _uri: Arc<str>,
+        session_id: Option<Arc<str>>,
+        last_event_id: Option<String>,
+        _auth_header: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, Fault> {
+        let headers = headers(session_id.as_deref(), custom_headers);
+        match self.endpoint.get(last_event_id.as_deref(), headers).await {
+            Ok(Some(events)) => Ok(self.tapped(events)),
+            Ok(None) => Err(StreamableHttpError::ServerDoesNotSupportSse),
+            Err(RequestError::NeedsAuth { .. } | RequestError::Forbidden) => {
+                Err(StreamableHttpError::AuthRequired(AuthRequiredError::new(String::new())))
+            }
+            Err(error) => Err(StreamableHttpError::Client(error)),
+        }
+    }
+}

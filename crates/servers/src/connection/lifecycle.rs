@@ -1,0 +1,268 @@
+//! rmcp's part: the handshake of either revision over a wire of ours, and answers to what the
+//! server asks. Nothing that Gatehouse asks for its clients passes through here.
+
+use std::future::Future;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use gatehouse_model::status::ServerInfo;
+use parking_lot::Mutex;
+use rmcp::model::{
+    ClientCapabilities, ClientInfo, ElicitRequestParams, ElicitResult, ElicitationCreateRequestMethod,
+    ErrorData, Implementation, ListRootsRequestMethod, ListRootsResult, ProtocolVersion, RequestId,
+    ServerJsonRpcMessage,
+};
+use rmcp::service::{
+    ClientInitializeError, ClientLifecycleMode, RequestContext, RunningService, TxJsonRpcMessage,
+    serve_client_with_lifecycle,
+};
+use rmcp::transport::{IntoTransport, Transport};
+use rmcp::{ClientHandler, RoleClient};
+use serde_json::value::RawValue;
+use tokio::sync::mpsc;
+
+use super::envelope::OwnMeta;
+use super::error::ConnectError;
+use super::wire::{LineSender, capabilities_of};
+use super::{Era, Handshake, LifecycleHint};
+
+/// The name that Gatehouse gives itself.
+const NAME: &str = "Gatehouse";
+/// How long saying goodbye may take.
+const END: Duration = Duration::from_secs(3);
+
+/// rmcp's running side. Dropping it ends that side.
+pub(super) type Service = RunningService<RoleClient, Quiet>;
+
+/// Answers `ping`; declares nothing and refuses the rest.
+pub(super) struct Quiet;
+
+fn client_info() -> ClientInfo {
+    let mut info = ClientInfo::new(ClientCapabilities::default(), implementation());
+    info.protocol_version = ProtocolVersion::LATEST_WITH_INITIALIZE;
+    info
+}
+
+fn implementation() -> Implementation {
+    Implementation::new(NAME, env!("CARGO_PKG_VERSION"))
+}
+
+impl ClientHandler for Quiet {
+    fn get_info(&self) -> ClientInfo {
+        client_info()
+    }
+
+    async fn create_elicitation(
+        &self,
+        _: ElicitRequestParams,
+        _: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ElicitationCreateRequestMethod>())
+    }
+
+    async fn list_roots(&self, _: RequestContext<RoleClient>) -> Result<ListRootsResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListRootsRequestMethod>())
+    }
+}
+
+/// Ends rmcp's side and waits until it has.
+pub(super) async fn end(service: Service) {
+    match tokio::time::timeout(END, service.cancel()).await {
+        Ok(Ok(reason)) => tracing::trace!(?reason, "rmcp's side has ended"),
+        Ok(Err(error)) => tracing::debug!(%error, "rmcp's side did not end well"),
+        Err(_) => tracing::debug!("rmcp's side takes too long to end"),
+    }
+}
+
+/// The capabilities of the last handshake, as the server wrote them.
+#[derive(Default)]
+pub(super) struct RawCapabilities(Mutex<Option<Box<RawValue>>>);
+
+impl RawCapabilities {
+    /// Looks at a result that goes to rmcp.
+    pub(super) fn look(&self, result: &RawValue) {
+        if let Some(found) = capabilities_of(result) {
+            *self.0.lock() = Some(found);
+        }
+    }
+
+    fn take(&self) -> Box<RawValue> {
+        self.0.lock().take().unwrap_or_else(|| RawValue::NULL.to_owned())
+    }
+}
+
+/// rmcp's end of a line wire.
+pub(super) struct LinePipe {
+    /// Where its messages go.
+    pub(super) sender: Arc<LineSender>,
+    /// What the reader has for it.
+    pub(super) incoming: mpsc::Receiver<ServerJsonRpcMessage>,
+    asked: Vec<RequestId>,
+}
+
+impl LinePipe {
+    /// Joins the two halves.
+    pub(super) fn new(sender: Arc<LineSender>, incoming: mpsc::Receiver<ServerJsonRpcMessage>) -> Self {
+        Self { sender, incoming, asked: Vec::new() }
+    }
+
+    /// Whether it answers a request that a later one has taken the place of: a slow start, where
+    /// the answer to the probe comes after `initialize` was sent.
+    fn is_stale(&self, message: &ServerJsonRpcMessage) -> bool {
+        let id = match message {
+            ServerJsonRpcMessage::Response(response) => Some(&response.id),
+            ServerJsonRpcMessage::Error(error) => error.id.as_ref(),
+            ServerJsonRpcMessage::Request(_) | ServerJsonRpcMessage::Notification(_) => None,
+        };
+        match (id, self.asked.split_last()) {
+            (Some(id), Some((_, earlier))) => earlier.contains(id),
+            (None, _) | (_, None) => false,
+        }
+    }
+}
+
+impl Transport<RoleClient> for LinePipe {
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        item: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        if let TxJsonRpcMessage::<RoleClient>::Request(request) = &item {
+            self.asked.push(request.id.clone());
+        }
+        let bytes = serde_json::to_vec(&item).map_err(io::Error::from);
+        let sender = Arc::clone(&self.sender);
+        async move { sender.send(bytes?).await }
+    }
+
+    async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
+        loop {
+            let message = self.incoming.recv().await?;
+            if !self.is_stale(&message) {
+                return Some(message);
+            }
+            tracing::debug!("an answer to the probe came late");
+        }
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        self.incoming.close();
+        Ok(())
+    }
+}
+
+fn mode(hint: LifecycleHint) -> ClientLifecycleMode {
+    let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
+    match hint {
+        LifecycleHint::Auto => ClientLifecycleMode::Auto {
+            preferred_versions,
+            legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
+        },
+        LifecycleHint::Initialize => ClientLifecycleMode::Initialize,
+        LifecycleHint::Discover => ClientLifecycleMode::Discover { preferred_versions },
+    }
+}
+
+/// Shakes hands.
+pub(super) async fn negotiate<T, E, A>(
+    transport: T,
+    hint: LifecycleHint,
+    raw: &RawCapabilities,
+) -> Result<(Service, Handshake), Refusal>
+where
+    T: IntoTransport<RoleClient, E, A>,
+    E: std::error::Error + Send + Sync + 'static,
+{
+    let service =
+        Box::pin(serve_client_with_lifecycle(Quiet, transport, mode(hint))).await.map_err(refusal)?;
+    let Some(peer) = service.peer().peer_info() else {
+        return Err(Refusal::Final(ConnectError::Protocol("it did not say what it is.".to_owned())));
+    };
+    let version = &peer.protocol_version;
+    if !ProtocolVersion::KNOWN_VERSIONS.contains(version) {
+        return Err(Refusal::Final(ConnectError::Version { offered: clip(version.as_str()) }));
+    }
+    let era = if version.has_initialize() { Era::Stateful } else { Era::Stateless };
+    let (name, title, version_text) = match &peer.server_info {
+        Some(info) => (info.name.clone(), info.title.clone(), info.version.clone()),
+        None => Default::default(),
+    };
+    let handshake = Handshake {
+        protocol: version.as_str().to_owned(),
+        era,
+        info: ServerInfo { name, title, version: version_text, instructions: peer.instructions.clone() },
+        capabilities: raw.take(),
+        lifecycle: match era {
+            Era::Stateful => LifecycleHint::Initialize,
+            Era::Stateless => LifecycleHint::Discover,
+        },
+    };
+    Ok((service, handshake))
+}
+
+/// Why there was no handshake, and whether another lifecycle may fare better.
+#[derive(Debug)]
+pub(super) enum Refusal {
+    /// It will not.
+    Final(ConnectError),
+    /// The other side did not understand, or went away: another lifecycle may do.
+    Lifecycle(ConnectError),
+    /// The transport failed; it knows why.
+    Transport(String),
+}
+
+fn refusal(error: ClientInitializeError) -> Refusal {
+    match error {
+        ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
+            let offered: Vec<&str> = server_supported.iter().map(ProtocolVersion::as_str).collect();
+            // A server that knows the probe but only older revisions takes `initialize`.
+            if server_supported.iter().any(|version| ProtocolVersion::KNOWN_VERSIONS.contains(version)) {
+                Refusal::Lifecycle(ConnectError::Version { offered: offered.join(", ") })
+            } else {
+                Refusal::Final(ConnectError::Version { offered: clip(&offered.join(", ")) })
+            }
+        }
+        ClientInitializeError::Cancelled => Refusal::Final(ConnectError::Cancelled),
+        ClientInitializeError::ConnectionClosed(when) => Refusal::Transport(when),
+        ClientInitializeError::TransportError { error, .. } => Refusal::Transport(error.error.to_string()),
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => refusal(*fallback),
+        ClientInitializeError::JsonRpcError(error) => Refusal::Lifecycle(ConnectError::Protocol(format!(
+            "it answered the handshake with error {}: {}",
+            error.code.0,
+            clip(&error.message)
+        ))),
+        other => Refusal::Lifecycle(ConnectError::Protocol(format!(
+            "its answer to the handshake is not what the protocol says ({}).",
+            clip(&other.to_string())
+        ))),
+    }
+}
+
+fn clip(text: &str) -> String {
+    text.chars().take(300).collect()
+}
+
+/// What requests have to carry in `_meta`.
+pub(super) fn own_meta(handshake: &Handshake) -> OwnMeta {
+    match handshake.era {
+        Era::Stateful => OwnMeta::default(),
+        Era::Stateless => {
+            let json = |value: serde_json::Result<String>| {
+                value.unwrap_or_else(|_| "{}".to_owned()).into_boxed_str()
+            };
+            OwnMeta::new(vec![
+                (
+                    "io.modelcontextprotocol/protocolVersion",
+                    json(serde_json::to_string(handshake.protocol.as_str())),
+                ),
+                ("io.modelcontextprotocol/clientInfo", json(serde_json::to_string(&implementation()))),
+                (
+                    "io.modelcontextprotocol/clientCapabilities",
+                    json(serde_json::to_string(&ClientCapabilities::default())),
+                ),
+            ])
+        }
+    }
+}

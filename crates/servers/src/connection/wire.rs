@@ -1,0 +1,264 @@
+//! The line wire: one JSON message a line over a pair of byte streams.
+//!
+//! Writing: whole messages, one system call each where the pipe takes it. A sender that is dropped
+//! in the middle leaves the rest of its message behind, and the next sender writes that first, so
+//! that no message is ever torn. Reading: one task, which looks at envelopes only. It must never
+//! wait for anybody but the stream.
+
+use std::io;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use rmcp::RoleClient;
+use rmcp::model::ServerJsonRpcMessage;
+use rmcp::service::RxJsonRpcMessage;
+use serde_json::value::RawValue;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::close::CloseCause;
+use super::envelope::{self, Incoming};
+use super::lifecycle::RawCapabilities;
+use super::router::Router;
+
+/// Longest line that is taken.
+pub(super) const LONGEST_LINE: usize = 64 * 1024 * 1024;
+/// Lines in a row that are no messages, after which the other side is not believed to speak MCP.
+const GARBAGE_IN_A_ROW: u32 = 100;
+/// Longest piece of such a line that is shown.
+const SHOWN: usize = 200;
+/// What is read at once.
+const CHUNK: usize = 64 * 1024;
+
+type Sink = Box<dyn AsyncWrite + Send + Unpin>;
+
+/// The writing half, shared by everybody who sends.
+pub(super) struct LineSender {
+    outbox: tokio::sync::Mutex<Outbox>,
+    /// Frees a sender that waits for a server that does not read.
+    closed: CancellationToken,
+}
+
+struct Outbox {
+    /// `None` once it was closed.
+    sink: Option<Sink>,
+    /// What a sender that left could not finish.
+    rest: Vec<u8>,
+    written: usize,
+}
+
+impl LineSender {
+    /// Writes to this stream.
+    pub(super) fn new(sink: impl AsyncWrite + Send + Unpin + 'static) -> Self {
+        let outbox = Outbox { sink: Some(Box::new(sink)), rest: Vec::new(), written: 0 };
+        Self { outbox: tokio::sync::Mutex::new(outbox), closed: CancellationToken::new() }
+    }
+
+    /// Sends one message. May be dropped at any time.
+    pub(super) async fn send(&self, mut message: Vec<u8>) -> io::Result<()> {
+        envelope::to_line(&mut message);
+        let work = async {
+            let mut outbox = self.outbox.lock().await;
+            outbox.flush().await?;
+            outbox.rest = message;
+            outbox.written = 0;
+            outbox.flush().await
+        };
+        tokio::select! {
+            biased;
+            () = self.closed.cancelled() => Err(io::ErrorKind::BrokenPipe.into()),
+            done = work => done,
+        }
+    }
+
+    /// Closes the stream, which tells a server over stdio to end.
+    pub(super) async fn close(&self) {
+        self.closed.cancel();
+        self.outbox.lock().await.sink = None;
+    }
+}
+
+impl Outbox {
+    async fn flush(&mut self) -> io::Result<()> {
+        let Some(sink) = self.sink.as_mut() else { return Err(io::ErrorKind::BrokenPipe.into()) };
+        while let Some(left) = self.rest.get(self.written..)
+            && !left.is_empty()
+        {
+            let count = sink.write(left).await?;
+            if count == 0 {
+                return Err(io::ErrorKind::WriteZero.into());
+            }
+            self.written += count;
+        }
+        self.rest = Vec::new();
+        self.written = 0;
+        sink.flush().await
+    }
+}
+
+/// The reading half.
+pub(super) struct LineReader {
+    /// Takes answers to our requests, and notifications.
+    pub(super) router: Arc<Router>,
+    /// Takes what is rmcp's.
+    pub(super) rmcp: mpsc::Sender<ServerJsonRpcMessage>,
+    /// Keeps the capabilities as the server wrote them.
+    pub(super) capabilities: Arc<RawCapabilities>,
+    /// Knows what was printed beside the protocol.
+    pub(super) garbage: Arc<Garbage>,
+}
+
+/// What was printed on standard output beside the protocol.
+#[derive(Default)]
+pub(super) struct Garbage {
+    state: Mutex<GarbageState>,
+}
+
+#[derive(Default)]
+struct GarbageState {
+    first: Option<String>,
+    in_a_row: u32,
+    messages: u64,
+}
+
+impl Garbage {
+    /// The first such line, when nothing but such lines came.
+    pub(super) fn nothing_else(&self) -> Option<String> {
+        let state = self.state.lock();
+        (state.messages == 0).then(|| state.first.clone()).flatten()
+    }
+
+    fn message(&self) {
+        let mut state = self.state.lock();
+        state.messages += 1;
+        state.in_a_row = 0;
+        // A new row begins with its own first line.
+        state.first = None;
+    }
+
+    /// Counts one; gives the first of the row when it is too long a row.
+    fn line(&self, shown: &str) -> Option<String> {
+        let mut state = self.state.lock();
+        state.in_a_row += 1;
+        let first = state.first.get_or_insert_with(|| shown.to_owned()).clone();
+        (state.in_a_row > GARBAGE_IN_A_ROW).then_some(first)
+    }
+}
+
+impl LineReader {
+    /// Reads until the stream ends, breaks, or is stopped, and says why.
+    pub(super) async fn run(self, mut stream: impl AsyncRead + Unpin, stop: CancellationToken) -> CloseCause {
+        let mut buffer: Vec<u8> = Vec::with_capacity(CHUNK);
+        let mut searched = 0;
+        loop {
+            if buffer.capacity() - buffer.len() < CHUNK / 4 {
+                buffer.reserve(CHUNK);
+            }
+            let count = tokio::select! {
+                biased;
+                () = stop.cancelled() => return CloseCause::Asked,
+                read = stream.read_buf(&mut buffer) => match read {
+                    Ok(count) => count,
+                    Err(error) => return CloseCause::Broken(error.to_string()),
+                },
+            };
+            if count == 0 {
+                // A last message without a line end still counts.
+                return self.line(&buffer).err().unwrap_or(CloseCause::OutputClosed);
+            }
+            let mut begin = 0;
+            while let Some(end) = buffer.get(searched..).and_then(|rest| memchr::memchr(b'\n', rest)) {
+                let line = buffer.get(begin..searched + end).unwrap_or_default();
+                if let Err(cause) = self.line(line) {
+                    return cause;
+                }
+                begin = searched + end + 1;
+                searched = begin;
+            }
+            buffer.drain(..begin);
+            searched = buffer.len();
+            if buffer.len() > LONGEST_LINE {
+                return CloseCause::TooLong(LONGEST_LINE);
+            }
+            if buffer.is_empty() && buffer.capacity() > CHUNK * 16 {
+                buffer = Vec::with_capacity(CHUNK);
+            }
+        }
+    }
+
+    fn line(&self, line: &[u8]) -> Result<(), CloseCause> {
+        let line = line.trim_ascii();
+        if line.is_empty() {
+            return Ok(());
+        }
+        let Ok(messages) = envelope::split(line) else { return self.garbage(line) };
+        for bytes in messages {
+            match envelope::read(bytes) {
+                Ok(message) => {
+                    self.garbage.message();
+                    self.message(&message, bytes);
+                }
+                Err(envelope::NotAMessage) => self.garbage(bytes)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn message(&self, message: &Incoming<'_>, bytes: &[u8]) {
+        match message {
+            Incoming::Response { id: Some(id), outcome } => match envelope::own_number(id) {
+                Some(number) => self.router.calls.answer(number, *outcome),
+                None => {
+                    if let Ok(result) = outcome {
+                        self.capabilities.look(result);
+                    }
+                    self.to_rmcp(bytes);
+                }
+            },
+            Incoming::Response { id: None, .. } => self.to_rmcp(bytes),
+            Incoming::Request { id, method } => {
+                tracing::debug!(method = &**method, id = id.get(), "the server asks");
+                self.to_rmcp(bytes);
+            }
+            Incoming::Notification { method, params } => {
+                if method == "notifications/cancelled" {
+                    self.to_rmcp(bytes);
+                } else {
+                    self.router.notification(method, *params);
+                }
+            }
+        }
+    }
+
+    fn to_rmcp(&self, bytes: &[u8]) {
+        match serde_json::from_slice::<RxJsonRpcMessage<RoleClient>>(bytes) {
+            Ok(message) => {
+                if self.rmcp.try_send(message).is_err() {
+                    tracing::warn!("the server asks faster than it is answered; a message is dropped");
+                }
+            }
+            Err(error) => tracing::warn!(%error, "a message cannot be read and is dropped"),
+        }
+    }
+
+    fn garbage(&self, line: &[u8]) -> Result<(), CloseCause> {
+        let shown: String = String::from_utf8_lossy(line).chars().take(SHOWN).collect();
+        let too_many = self.garbage.line(&shown);
+        self.router.stderr(format!("not a protocol message on standard output: {shown}"));
+        match too_many {
+            Some(first) => Err(CloseCause::NotProtocol(first)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Reads capabilities from the result of a handshake.
+pub(super) fn capabilities_of(result: &RawValue) -> Option<Box<RawValue>> {
+    #[derive(serde::Deserialize)]
+    struct Result<'a> {
+        #[serde(borrow)]
+        capabilities: &'a RawValue,
+    }
+    serde_json::from_str::<Result<'_>>(result.get()).ok().map(|result| result.capabilities.to_owned())
+}

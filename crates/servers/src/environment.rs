@@ -1,0 +1,270 @@
+//! What a server's process is given to run in: the PATH of the user's login shell, proxy settings,
+//! the few variables that programs cannot do without, and the entry's own (SRV-9).
+//!
+//! The rest of Gatehouse's environment is kept back: it may hold what is not a server's business.
+
+mod login_shell;
+mod runtimes;
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tokio::sync::OnceCell;
+
+use crate::connection::error::ConnectError;
+
+/// Variables that are passed on when they are set.
+const PASSED_ON: &[&str] = &[
+    "HOME",
+    "LOGNAME",
+    "USER",
+    "SHELL",
+    "TERM",
+    "LANG",
+    "LANGUAGE",
+    "TZ",
+    "TMPDIR",
+    "TEMP",
+    "TMP",
+    "DISPLAY",
+    "WAYLAND_DISPLAY",
+    "XAUTHORITY",
+    "DBUS_SESSION_BUS_ADDRESS",
+    "SSH_AUTH_SOCK",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "NODE_EXTRA_CA_CERTS",
+    "REQUESTS_CA_BUNDLE",
+    "DOCKER_HOST",
+    "APPDATA",
+    "LOCALAPPDATA",
+    "USERPROFILE",
+    "USERNAME",
+    "HOMEDRIVE",
+    "HOMEPATH",
+    "SYSTEMROOT",
+    "SYSTEMDRIVE",
+    "WINDIR",
+    "COMSPEC",
+    "PATHEXT",
+    "PROGRAMFILES",
+    "PROGRAMFILES(X86)",
+    "PROGRAMDATA",
+    "PROCESSOR_ARCHITECTURE",
+];
+/// Beginnings of names that are passed on: locale, folders, and the package managers' mirrors.
+const PASSED_ON_PREFIXES: &[&str] = &["LC_", "XDG_", "NPM_CONFIG_", "PIP_", "UV_"];
+/// Proxy settings, from the login shell where Gatehouse itself has none.
+const PROXIES: &[&str] = &[
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "ALL_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+    "all_proxy",
+];
+
+/// What the user's login shell knows. Asked once, when the first server wants it.
+#[derive(Clone, Default)]
+pub(crate) struct UserEnvironment {
+    found: Arc<OnceCell<Arc<Surroundings>>>,
+}
+
+/// Everything that a process gets beside what its entry says.
+#[derive(Debug)]
+pub(crate) struct Surroundings {
+    variables: BTreeMap<OsString, OsString>,
+    path: OsString,
+    home: PathBuf,
+}
+
+impl UserEnvironment {
+    /// Asks the login shell the first time.
+    pub(crate) async fn get(&self) -> Arc<Surroundings> {
+        Arc::clone(
+            self.found
+                .get_or_init(|| async { Arc::new(Surroundings::assemble(login_shell::ask().await)) })
+                .await,
+        )
+    }
+}
+
+impl Surroundings {
+    fn assemble(shell: BTreeMap<String, OsString>) -> Self {
+        let mut variables: BTreeMap<OsString, OsString> =
+            std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_passed_on)).collect();
+        for name in PROXIES {
+            if let Some(value) = std::env::var_os(name).or_else(|| shell.get(*name).cloned()) {
+                variables.insert((*name).into(), value);
+            }
+        }
+        let home = home();
+        let path = join_paths(shell.get("PATH").cloned().or_else(|| std::env::var_os("PATH")), &home);
+        variables.insert("PATH".into(), path.clone());
+        Self { variables, path, home }
+    }
+
+    /// The environment of a process: this, then the entry's own.
+    pub(crate) fn with<'a>(
+        &self,
+        own: impl Iterator<Item = (&'a str, &'a str)>,
+    ) -> Vec<(OsString, OsString)> {
+        let mut variables = self.variables.clone();
+        for (name, value) in own {
+            variables.insert(name.into(), value.into());
+        }
+        variables.into_iter().collect()
+    }
+
+    /// The working folder that an entry asks for; the user's home where it asks for none.
+    pub(crate) fn folder(&self, cwd: Option<&str>) -> Result<PathBuf, ConnectError> {
+        let folder = cwd
+            .filter(|cwd| !cwd.trim().is_empty())
+            .map_or_else(|| self.home.clone(), |cwd| self.expand(cwd));
+        if folder.is_dir() {
+            Ok(folder)
+        } else {
+            Err(ConnectError::BadConfig {
+                what: format!("The working folder {} does not exist.", folder.display()),
+            })
+        }
+    }
+
+    /// Finds a command before it is started.
+    pub(crate) fn find(
+        &self,
+        command: &str,
+        folder: &Path,
+        own_path: Option<&str>,
+    ) -> Result<PathBuf, ConnectError> {
+        let command = command.trim();
+        if command.is_empty() {
+            return Err(ConnectError::BadConfig { what: "The entry names no command.".to_owned() });
+        }
+        let path = own_path.map_or_else(|| self.path.clone(), OsString::from);
+        which::which_in(self.expand(command), Some(path), folder).map_err(|_| ConnectError::CommandNotFound {
+            command: command.to_owned(),
+            advice: runtimes::advice(command),
+        })
+    }
+
+    fn expand(&self, text: &str) -> PathBuf {
+        match text.strip_prefix("~/") {
+            Some(rest) => self.home.join(rest),
+            None if text == "~" => self.home.clone(),
+            None => PathBuf::from(text),
+        }
+    }
+}
+
+fn is_passed_on(name: &str) -> bool {
+    let upper = name.to_ascii_uppercase();
+    PASSED_ON.contains(&upper.as_str()) || PASSED_ON_PREFIXES.iter().any(|prefix| upper.starts_with(prefix))
+}
+
+fn home() -> PathBuf {
+    std::env::home_dir()
+        .filter(|home| home.is_dir())
+        .unwrap_or_else(|| PathBuf::from(std::path::MAIN_SEPARATOR_STR))
+}
+
+/// The PATH that was found, and behind it the usual folders that it lacks.
+fn join_paths(found: Option<OsString>, home: &Path) -> OsString {
+    let mut folders: Vec<PathBuf> =
+        found.as_deref().map(|path| std::env::split_paths(path).collect()).unwrap_or_default();
+    for usual in usual_folders(home) {
+        if !folders.contains(&usual) {
+            folders.push(usual);
+        }
+    }
+    // A folder with the separator in its name cannot be in a PATH; then it stays as it was.
+    std::env::join_paths(folders).unwrap_or_else(|_| found.unwrap_or_else(|| OsStr::new("").to_owned()))
+}
+
+fn usual_folders(home: &Path) -> Vec<PathBuf> {
+    if cfg!(windows) {
+        return vec![home.join(".cargo").join("bin"), home.join(".local").join("bin")];
+    }
+    ["/usr/local/bin", "/opt/homebrew/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin", "/snap/bin"]
+        .into_iter()
+        .map(PathBuf::from)
+        .chain(
+            [".local/bin", ".cargo/bin", ".bun/bin", ".deno/bin"].into_iter().map(|folder| home.join(folder)),
+        )
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn surroundings(path: &str, home: &Path) -> Surroundings {
+        Surroundings { variables: BTreeMap::new(), path: path.into(), home: home.to_owned() }
+    }
+
+    #[test]
+    fn what_is_not_a_servers_business_is_kept_back() {
+        for name in ["HOME", "LC_ALL", "npm_config_registry", "XDG_RUNTIME_DIR", "UV_INDEX_URL"] {
+            assert!(is_passed_on(name), "{name}");
+        }
+        for name in ["AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "GATEHOUSE_CHILD", "LD_PRELOAD", "SUDO_USER"] {
+            assert!(!is_passed_on(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_entrys_own_variables_win() {
+        let found = Surroundings {
+            variables: BTreeMap::from([("LANG".into(), "C".into())]),
+            path: "/bin".into(),
+            home: "/".into(),
+        };
+        let env = found.with([("LANG", "de_DE"), ("KEY", "v")].into_iter());
+        assert_eq!(env, [("KEY".into(), "v".into()), ("LANG".into(), "de_DE".into())]);
+    }
+
+    #[test]
+    fn usual_folders_come_behind_what_was_found() {
+        let joined = join_paths(Some("/opt/x:/usr/bin".into()), Path::new("/home/u"));
+        let folders: Vec<PathBuf> = std::env::split_paths(&joined).collect();
+        assert_eq!(folders.first().unwrap(), Path::new("/opt/x"));
+        assert_eq!(folders.iter().filter(|folder| *folder == Path::new("/usr/bin")).count(), 1);
+        assert!(folders.contains(&PathBuf::from("/home/u/.local/bin")));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn commands_are_found_before_they_are_started() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("tool");
+        std::fs::write(&program, "#!/bin/sh\n").unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        std::fs::write(folder.path().join("text"), "").unwrap();
+        let here = surroundings(folder.path().to_str().unwrap(), folder.path());
+
+        assert_eq!(here.find("tool", Path::new("/"), None).unwrap(), program);
+        assert_eq!(here.find("~/tool", Path::new("/"), None).unwrap(), program);
+        assert_eq!(
+            here.find("./tool", folder.path(), None).unwrap().canonicalize().unwrap(),
+            program.canonicalize().unwrap()
+        );
+        assert!(here.find("text", Path::new("/"), None).is_err(), "not executable");
+        let error = here.find("npx", Path::new("/"), None).unwrap_err().to_string();
+        assert!(error.contains("\"npx\" was not found") && error.contains("Node.js"), "{error}");
+        assert!(matches!(here.find(" ", Path::new("/"), None), Err(ConnectError::BadConfig { .. })));
+    }
+
+    #[test]
+    fn a_working_folder_must_exist() {
+        let folder = tempfile::tempdir().unwrap();
+        let here = surroundings("", folder.path());
+        assert_eq!(here.folder(None).unwrap(), folder.path());
+        assert_eq!(here.folder(Some("~")).unwrap(), folder.path());
+        assert!(here.folder(Some("/no/such/folder")).unwrap_err().to_string().contains("does not exist"));
+    }
+}

@@ -1,0 +1,117 @@
+//! Asks the user's login shell for its environment. A program that is started from the desktop
+//! does not get what the user's shell files set up, and servers are usually found through that.
+//!
+//! The shell runs the user's own files, so it gets no terminal, no input and little time.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::time::Duration;
+
+/// How long the shell may take.
+const LIMIT: Duration = Duration::from_secs(5);
+const MARK: &str = "__GATEHOUSE_ENVIRONMENT__";
+
+/// The shell's variables; empty when there is no answer.
+pub(super) async fn ask() -> BTreeMap<String, OsString> {
+    #[cfg(unix)]
+    if let Some(shell) = std::env::var_os("SHELL").filter(|shell| std::path::Path::new(shell).is_absolute()) {
+        match tokio::time::timeout(LIMIT, unix::run(&shell)).await {
+            Ok(Ok(printed)) => return parse(&printed),
+            Ok(Err(error)) => tracing::warn!(%error, "the login shell cannot be asked for its environment"),
+            Err(_) => tracing::warn!("the login shell takes too long; Gatehouse's own PATH is used"),
+        }
+    }
+    BTreeMap::new()
+}
+
+/// What was printed between the marks, as variables. Shell files may print things of their own
+/// before and after.
+fn parse(printed: &[u8]) -> BTreeMap<String, OsString> {
+    let printed = String::from_utf8_lossy(printed);
+    let Some(between) = printed.split(MARK).nth(1) else { return BTreeMap::new() };
+    between
+        .lines()
+        .filter_map(|line| line.split_once('='))
+        .map(|(name, value)| (name.to_owned(), OsString::from(value)))
+        .collect()
+}
+
+#[cfg(unix)]
+mod unix {
+    use std::ffi::OsStr;
+    use std::io;
+    use std::process::Stdio;
+
+    use process_wrap::tokio::{ChildWrapper, CommandWrap, ProcessSession};
+    use tokio::io::AsyncReadExt;
+
+    use super::MARK;
+
+    struct Killed(Box<dyn ChildWrapper>);
+
+    impl Drop for Killed {
+        fn drop(&mut self) {
+            if let Err(error) = self.0.start_kill() {
+                tracing::trace!(%error, "the shell has ended already");
+            }
+        }
+    }
+
+    pub(super) async fn run(shell: &OsStr) -> io::Result<Vec<u8>> {
+        let script = format!("printf '%s\\n' {MARK}; /usr/bin/env; printf '%s\\n' {MARK}");
+        let mut command = CommandWrap::with_new(shell, |command| {
+            command
+                .args(["-ilc", &script])
+                .stdin(Stdio::null())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::null())
+                .env_remove(crate::child::MARKER);
+        });
+        // A session of its own: an interactive shell would else reach for Gatehouse's terminal.
+        command.wrap(ProcessSession);
+        let mut shell = Killed(command.spawn()?);
+        let Some(mut stdout) = shell.0.stdout().take() else { return Err(io::ErrorKind::BrokenPipe.into()) };
+        let mut printed = Vec::new();
+        // Something that the shell files started may keep the pipe, so the mark ends it too.
+        let mark = format!("{MARK}\n");
+        loop {
+            if stdout.read_buf(&mut printed).await? == 0
+                || memchr::memmem::find_iter(&printed, &mark).count() >= 2
+            {
+                return Ok(printed);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_between_the_marks_counts() {
+        let printed =
+            format!("Welcome!\nPATH=/wrong\n{MARK}\nPATH=/a:/b\nX=1=2\nnothing\n{MARK}\nPATH=/late\n");
+        let found = parse(printed.as_bytes());
+        assert_eq!(found.get("PATH").unwrap(), "/a:/b");
+        assert_eq!(found.get("X").unwrap(), "1=2");
+        assert_eq!(found.len(), 2);
+        assert!(parse(b"no marks").is_empty());
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn a_shell_is_asked() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let shell = folder.path().join("shell");
+        std::fs::write(
+            &shell,
+            "#!/bin/sh\necho hello\nPATH=/from/shell:$PATH\nexport PATH\nsleep 60 &\neval \"$2\"\n",
+        )
+        .unwrap();
+        std::fs::set_permissions(&shell, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let printed = tokio::time::timeout(LIMIT, unix::run(shell.as_os_str())).await.unwrap().unwrap();
+        assert!(parse(&printed).get("PATH").unwrap().to_str().unwrap().starts_with("/from/shell:"));
+    }
+}

@@ -1,0 +1,188 @@
+//! The guard: a small process that outlives Gatehouse by a moment and ends its children when
+//! Gatehouse itself was killed and could not.
+//!
+//! It holds the other end of a pipe. While Gatehouse runs, it is told of process groups; when the
+//! pipe ends, whatever the reason, it ends every process that carries the marker of this run and
+//! every group that was not called off. It never touches anything else, and does nothing at all
+//! while the pipe is open.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use gatehouse_model::ServerId;
+use process_wrap::tokio::{ChildWrapper, CommandWrap};
+use tokio::io::AsyncWriteExt;
+
+use crate::child::{MARKER, sweep};
+
+/// The hidden argument that makes a program the guard.
+const ARGUMENT: &str = "--child-guard";
+/// How long children get to end by themselves.
+const GRACE: Duration = Duration::from_secs(2);
+/// How long the guard keeps looking for those that will not end.
+const PATIENCE: Duration = Duration::from_secs(5);
+const POLL: Duration = Duration::from_millis(50);
+
+/// Becomes the guard, and does not return, when the program was started as one. Has to be the
+/// first thing in `main`, before any thread is started.
+pub fn run_guard_if_asked() {
+    let mut args = std::env::args().skip(1);
+    if args.next().as_deref() == Some(ARGUMENT) {
+        if let Some(run) = args.next() {
+            guard(&run);
+        }
+        std::process::exit(0);
+    }
+}
+
+/// Waits for the end of standard input and then clears up after a run.
+fn guard(run: &str) {
+    // A terminal's signals are for its session; the guard leaves it and so outlives Ctrl+C.
+    #[cfg(unix)]
+    if let Err(error) = nix::unistd::setsid() {
+        tracing::debug!(%error, "the guard already leads a session");
+    }
+    let mut groups = BTreeSet::new();
+    for line in BufReader::new(std::io::stdin().lock()).lines() {
+        let Ok(line) = line else { break };
+        match (line.strip_prefix('+').map(str::parse::<i32>), line.strip_prefix('-').map(str::parse::<i32>)) {
+            (Some(Ok(group)), _) => {
+                groups.insert(group);
+            }
+            (_, Some(Ok(group))) => {
+                groups.remove(&group);
+            }
+            _ => {}
+        }
+    }
+    clear_up(run, &groups);
+}
+
+fn clear_up(run: &str, groups: &BTreeSet<i32>) {
+    let prefix = format!("{run}/");
+    let signal = |kind| {
+        let marked = sweep::signal_marked(&|found| found.starts_with(&prefix), kind);
+        groups.iter().fold(marked, |any, group| sweep::signal_group(Some(*group), kind) | any)
+    };
+    let begun = Instant::now();
+    signal(sweep::Kind::Terminate);
+    let mut quiet = 0;
+    // One that was being started when Gatehouse died shows its marker a moment later, so nothing
+    // is believed before it was seen a few times.
+    while quiet < 4 && begun.elapsed() < GRACE + PATIENCE {
+        std::thread::sleep(POLL);
+        let kind = if begun.elapsed() < GRACE { sweep::Kind::Nothing } else { sweep::Kind::Kill };
+        quiet = if signal(kind) { 0 } else { quiet + 1 };
+    }
+}
+
+/// The children of this run of Gatehouse: their marker, and the guard that watches over them.
+pub(crate) struct ChildRun {
+    id: String,
+    program: Option<PathBuf>,
+    guard: tokio::sync::Mutex<Option<Guard>>,
+    next: AtomicU64,
+}
+
+struct Guard {
+    child: Box<dyn ChildWrapper>,
+    groups: BTreeSet<i32>,
+}
+
+impl ChildRun {
+    /// A new run. `program` is one that calls [`run_guard_if_asked`].
+    pub(crate) fn new(program: Option<PathBuf>) -> Self {
+        let bits = getrandom::u64().unwrap_or_else(|error| {
+            tracing::warn!(%error, "no random bits for the marker of this run");
+            u64::from(std::process::id())
+        });
+        Self {
+            id: format!("{bits:016x}"),
+            program,
+            guard: tokio::sync::Mutex::default(),
+            next: AtomicU64::new(1),
+        }
+    }
+
+    /// A marker for one process of a server; no two are the same.
+    pub(crate) fn marker(&self, server: &ServerId) -> String {
+        format!("{}/{server}/{}", self.id, self.next.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Makes sure that the guard runs. Where there is none, children run unguarded, and the log
+    /// says so.
+    pub(crate) async fn ensure_guard(&self) {
+        let Some(program) = &self.program else {
+            tracing::debug!("no guard program: children would outlive a kill of Gatehouse");
+            return;
+        };
+        let mut guard = self.guard.lock().await;
+        let mut groups = BTreeSet::new();
+        if let Some(running) = guard.as_mut() {
+            if matches!(running.child.try_wait(), Ok(None)) {
+                return;
+            }
+            groups = std::mem::take(&mut running.groups);
+            tracing::warn!("the guard has ended and is started again");
+        }
+        let mut command = CommandWrap::with_new(program, |command| {
+            command
+                .args([ARGUMENT, &self.id])
+                .env_remove(MARKER)
+                .stdin(Stdio::piped())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null());
+        });
+        #[cfg(unix)]
+        command.wrap(process_wrap::tokio::ProcessSession);
+        match command.spawn() {
+            Ok(child) => {
+                let mut started = Guard { child, groups: BTreeSet::new() };
+                for group in groups {
+                    started.report(group, true).await;
+                }
+                *guard = Some(started);
+            }
+            Err(error) => {
+                tracing::error!(%error, "the guard cannot be started: children would outlive a kill")
+            }
+        }
+    }
+
+    /// Tells the guard of a process group, or calls it off.
+    pub(crate) async fn report(&self, group: i32, alive: bool) {
+        if let Some(guard) = self.guard.lock().await.as_mut() {
+            guard.report(group, alive).await;
+        }
+    }
+
+    /// Lets the guard go and waits for it.
+    pub(crate) async fn shutdown(&self) {
+        let Some(mut guard) = self.guard.lock().await.take() else { return };
+        drop(guard.child.stdin().take());
+        if tokio::time::timeout(GRACE + PATIENCE, guard.child.wait()).await.is_err() {
+            tracing::warn!("the guard does not end");
+        }
+    }
+}
+
+impl Guard {
+    async fn report(&mut self, group: i32, alive: bool) {
+        let sign = if alive {
+            self.groups.insert(group);
+            '+'
+        } else {
+            self.groups.remove(&group);
+            '-'
+        };
+        if let Some(stdin) = self.child.stdin().as_mut()
+            && let Err(error) = stdin.write_all(format!("{sign}{group}\n").as_bytes()).await
+        {
+            tracing::debug!(%error, "the guard cannot be told");
+        }
+    }
+}
