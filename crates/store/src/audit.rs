@@ -79,7 +79,13 @@ struct Stored {
 
 impl Stored {
     fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<Self> {
-        Ok(Self { seq: number(row, 0)?, at: row.get(1)?, event: row.get(2)?, hash: row.get(3)?, mac: row.get(4)? })
+        Ok(Self {
+            seq: number(row, 0)?,
+            at: row.get(1)?,
+            event: row.get(2)?,
+            hash: row.get(3)?,
+            mac: row.get(4)?,
+        })
     }
 
     fn entry(self) -> Result<AuditEntry, StoreError> {
@@ -185,8 +191,16 @@ impl Audit {
                 None
             } else {
                 match &stored.mac {
-                    None => Some("the entry carries no seal; it was written while the store for secrets was locked, or not by Gatehouse"),
-                    Some(mac) if keyed(&key).chain_update(ENTRY_LABEL).chain_update(hash).verify_slice(mac).is_err() => {
+                    None => Some(
+                        "the entry carries no seal; it was written while the store for secrets was locked, or not by Gatehouse",
+                    ),
+                    Some(mac)
+                        if keyed(&key)
+                            .chain_update(ENTRY_LABEL)
+                            .chain_update(hash)
+                            .verify_slice(mac)
+                            .is_err() =>
+                    {
                         Some("the seal of the entry does not fit")
                     }
                     Some(_) => None,
@@ -263,7 +277,8 @@ impl Audit {
             self.secrets.set(&self.key_name, &Secret::new(hex::encode(*bytes)))?;
             if self.secrets.kind() == SecretKind::Memory {
                 let ledger = self.ledger.lock();
-                state.chain_only_to = ledger.query_row("SELECT seq FROM audit_head", [], |row| number(row, 0))?;
+                state.chain_only_to =
+                    ledger.query_row("SELECT seq FROM audit_head", [], |row| number(row, 0))?;
             }
             bytes
         };
@@ -296,8 +311,8 @@ fn each(
     limit: Option<u32>,
     mut take: impl FnMut(Stored) -> Result<bool, StoreError>,
 ) -> Result<(), StoreError> {
-    let mut query =
-        ledger.prepare_cached(&format!("SELECT {COLUMNS} FROM audit WHERE seq > ?1 ORDER BY seq LIMIT ?2"))?;
+    let mut query = ledger
+        .prepare_cached(&format!("SELECT {COLUMNS} FROM audit WHERE seq > ?1 ORDER BY seq LIMIT ?2"))?;
     let mut rows = query.query(params![integer(after), limit.map_or(-1, i64::from)])?;
     while let Some(row) = rows.next()? {
         if !take(Stored::read(row)?)? {

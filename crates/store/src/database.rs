@@ -24,7 +24,8 @@ pub(crate) fn open(path: &Path, steps: &[Step]) -> Result<Connection, StoreError
     let mut connection = connect(path)?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-    let shape: usize = transaction.pragma_query_value(None, "user_version", |row| row.get::<_, u32>(0))? as usize;
+    let shape: usize =
+        transaction.pragma_query_value(None, "user_version", |row| row.get::<_, u32>(0))? as usize;
     if shape > steps.len() {
         return Err(newer(path));
     }
@@ -38,8 +39,10 @@ pub(crate) fn open(path: &Path, steps: &[Step]) -> Result<Connection, StoreError
 
 /// One more connection to a database that [`open`] has prepared.
 pub(crate) fn connect(path: &Path) -> Result<Connection, StoreError> {
-    let connection =
-        Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    let connection = Connection::open_with_flags(
+        path,
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+    )?;
     connection.busy_timeout(Duration::from_secs(10))?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "journal_size_limit", 64 * 1024 * 1024)?;

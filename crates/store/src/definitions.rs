@@ -38,8 +38,9 @@ impl Definitions {
         let mut ledger = self.ledger.lock();
         let transaction = ledger.transaction()?;
         {
-            let mut insert = transaction
-                .prepare_cached("INSERT OR IGNORE INTO definitions (fingerprint, definition) VALUES (?1, ?2)")?;
+            let mut insert = transaction.prepare_cached(
+                "INSERT OR IGNORE INTO definitions (fingerprint, definition) VALUES (?1, ?2)",
+            )?;
             for (fingerprint, definition) in definitions {
                 insert.execute(params![fingerprint.as_str(), definition])?;
             }

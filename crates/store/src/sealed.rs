@@ -191,7 +191,9 @@ impl<T: Serialize + DeserializeOwned> Sealed<T> {
         let counter = i64::try_from(row.counter).unwrap_or(i64::MAX);
         self.ledger
             .lock()
-            .prepare_cached("INSERT OR REPLACE INTO sealed (name, counter, body, mac) VALUES (?1, ?2, ?3, ?4)")?
+            .prepare_cached(
+                "INSERT OR REPLACE INTO sealed (name, counter, body, mac) VALUES (?1, ?2, ?3, ?4)",
+            )?
             .execute(params![self.record, counter, row.body, row.mac])?;
         Ok(())
     }

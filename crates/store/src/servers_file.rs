@@ -1,24 +1,60 @@
-//! `servers.json`.
+//! `servers.json` (DATA-1): readable, edited by people, believed only where it agrees with the copy
+//! that was confirmed (PERM-16).
+//!
+//! What runs is always the sealed copy. The file proposes: an edit by hand becomes a [`HandEdit`]
+//! that a person confirms or refuses, except for how a server looks and the order. A file that
+//! cannot be read, or is of a newer version, is never written.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use gatehouse_model::ask::ConfigChangeAsk;
-use gatehouse_model::{Problem, ServerConfig};
+use gatehouse_model::{ErrorCode, Problem, ServerConfig, ServerId};
+use parking_lot::Mutex;
 
-use crate::error::StoreError;
+use crate::error::{SealError, StoreError};
+use crate::folder;
 use crate::sealed::Sealed;
+use crate::store::random;
 
-/// `servers.json` with the confirmed copy that runs.
-pub struct ServersFile;
+mod changes;
+mod compose;
+mod document;
+mod entry;
+mod merge;
+mod migrate;
+mod name;
+mod spelling;
+mod watch;
+
+use document::{Document, Unusable};
+use merge::Merged;
+use watch::Seen;
+
+pub use name::check_server_name;
+pub use watch::WatchGuard;
+
+const FILE: &str = "servers.json";
+const BACKUP: &str = "servers.json.bak";
+
+/// `servers.json` with the confirmed copy that runs. All calls block on the disk and on the secret
+/// store.
+pub struct ServersFile {
+    path: PathBuf,
+    backup: PathBuf,
+    confirmed: Sealed<Vec<ServerConfig>>,
+    seen: Seen,
+    /// One reading or writing at a time.
+    turn: Mutex<()>,
+}
 
 /// What `servers.json` and its confirmed copy say together.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LoadedServers {
-    /// What runs.
+    /// What runs: the last confirmed copy, with the looks and the order of the file.
     pub servers: Vec<ServerConfig>,
-    /// What is wrong with the file.
+    /// What is wrong with the file or the confirmed copy.
     pub problems: Vec<Problem>,
-    /// Edits that wait for a person.
+    /// Edits by hand that wait for a person.
     pub unconfirmed: Vec<HandEdit>,
 }
 
@@ -27,54 +63,257 @@ pub struct LoadedServers {
 pub struct HandEdit {
     /// What the person is asked.
     pub ask: ConfigChangeAsk,
-    /// The server as it runs.
+    /// The server as it runs; absent when it is new.
     pub before: Option<ServerConfig>,
-    /// The server as the file has it.
+    /// The server as the file has it; absent when it is gone. A new one gets its id when it is
+    /// confirmed; the one here stands in for it.
     pub after: Option<ServerConfig>,
 }
 
-/// Watches until it is dropped.
-pub struct WatchGuard;
+/// The file as it is on the disk.
+enum OnDisk {
+    Missing,
+    Text(Vec<u8>, Document),
+    Unusable(Problem),
+}
 
 impl ServersFile {
-    pub(crate) fn open(_dir: &Path, _confirmed: Sealed<Vec<ServerConfig>>) -> Result<Self, StoreError> {
-        Ok(Self)
+    pub(crate) fn open(dir: &Path, confirmed: Sealed<Vec<ServerConfig>>) -> Result<Self, StoreError> {
+        let (path, backup) = (dir.join(FILE), dir.join(BACKUP));
+        folder::tighten(&path)?;
+        folder::tighten(&backup)?;
+        Ok(Self { path, backup, confirmed, seen: Seen::default(), turn: Mutex::new(()) })
     }
 
-    /// Reads the file and its confirmed copy.
+    /// Reads the file and its confirmed copy. Never writes the file.
     pub fn load(&self) -> LoadedServers {
-        LoadedServers::default()
+        let _turn = self.turn.lock();
+        self.load_in_turn()
     }
 
-    /// Writes and confirms.
+    /// Makes these the servers: writes the file and seals the copy. What the file holds beyond
+    /// them (faulty entries, edits that wait, members of other programs) stays in it as it is.
+    /// Durable on return; after an error nothing has changed.
     ///
     /// # Errors
-    /// When the file may not be written.
-    pub fn save(&self, _servers: &[ServerConfig]) -> Result<(), StoreError> {
-        Ok(())
+    /// [`StoreError::Config`] for a name that is not legal or taken, a changed connection without
+    /// a new generation, and a file that is broken or of a newer version; else when the disk or
+    /// the secret store refuses.
+    pub fn save(&self, servers: &[ServerConfig]) -> Result<(), StoreError> {
+        let _turn = self.turn.lock();
+        self.put(servers, None)
     }
 
-    /// Settles a hand edit.
+    /// Settles a hand edit: accepted, it becomes what runs; refused, the file gets back what runs.
+    /// Answers what holds now.
     ///
     /// # Errors
-    /// When it is not there any more.
-    pub fn confirm(&self, _edit: &HandEdit, _accept: bool) -> Result<LoadedServers, StoreError> {
-        Ok(LoadedServers::default())
+    /// [`ErrorCode::StaleAnswer`] when the file does not hold this edit any more; else as
+    /// [`ServersFile::save`].
+    pub fn confirm(&self, edit: &HandEdit, accept: bool) -> Result<LoadedServers, StoreError> {
+        let _turn = self.turn.lock();
+        let loaded = self.load_in_turn();
+        if !loaded.unconfirmed.contains(edit) {
+            return Err(StoreError::Config(
+                Problem::new(ErrorCode::StaleAnswer, format!("{FILE} was changed again."))
+                    .todo("Look at the change as it is now."),
+            ));
+        }
+        let mut servers = loaded.servers;
+        if accept {
+            match (&edit.before, &edit.after) {
+                (None, Some(after)) => {
+                    let id = ServerId::from_random(u64::from_be_bytes(random()?));
+                    servers.push(ServerConfig { id, ..after.clone() });
+                }
+                (Some(before), Some(after)) => {
+                    for server in servers.iter_mut().filter(|server| server.id == before.id) {
+                        server.clone_from(after);
+                    }
+                }
+                (Some(before), None) => servers.retain(|server| server.id != before.id),
+                (None, None) => {}
+            }
+        }
+        self.put(&servers, Some(edit))?;
+        Ok(self.load_in_turn())
     }
 
-    /// Calls back when the file was edited.
+    /// Calls back, from a thread of its own, some 200 ms after the file was edited by somebody
+    /// else, until the guard is dropped. The callback then calls [`ServersFile::load`].
     ///
     /// # Errors
     /// When the folder cannot be watched.
-    pub fn watch(&self, _on_change: Box<dyn Fn() + Send + Sync>) -> Result<WatchGuard, StoreError> {
-        Ok(WatchGuard)
+    pub fn watch(&self, on_change: Box<dyn Fn() + Send + Sync>) -> Result<WatchGuard, StoreError> {
+        self.seen.first(std::fs::read(&self.path).ok().as_deref());
+        watch::watch(self.path.clone(), self.seen.clone(), on_change)
+    }
+
+    fn load_in_turn(&self) -> LoadedServers {
+        let on_disk = self.read();
+        let (confirmed, problem) = match self.confirmed.load() {
+            Ok(confirmed) => (confirmed.unwrap_or_default(), None),
+            Err(error @ SealError::Locked { .. }) => {
+                // Once it is unlocked the copy may well hold: nothing is to be confirmed now.
+                let problems = vec![error.into()];
+                return LoadedServers { problems, ..LoadedServers::default() };
+            }
+            Err(error) => (Vec::new(), Some(unsealed(error))),
+        };
+        let Merged { servers, mut problems, edits, .. } = match on_disk {
+            OnDisk::Text(_, document) => merge::merge(document.entries, &confirmed),
+            OnDisk::Missing => without_file(confirmed),
+            OnDisk::Unusable(problem) => {
+                Merged { servers: confirmed, problems: vec![problem], ..Merged::default() }
+            }
+        };
+        problems.extend(problem);
+        LoadedServers { servers, problems, unconfirmed: edits }
+    }
+
+    /// Writes and seals a list in the place of the present one.
+    fn put(&self, servers: &[ServerConfig], settled: Option<&HandEdit>) -> Result<(), StoreError> {
+        let sealed = match self.confirmed.load() {
+            Ok(sealed) => sealed,
+            Err(error @ (SealError::Locked { .. } | SealError::Unreadable { .. })) => {
+                return Err(error.into());
+            }
+            // The seal is broken, which the user was told: what is saved now begins a new one.
+            Err(error) => {
+                tracing::warn!(%error, "the confirmed servers are sealed anew");
+                None
+            }
+        };
+        let is_sealed = sealed.as_deref() == Some(servers);
+        let confirmed = sealed.unwrap_or_default();
+        let (before, rest, merged) = match self.read() {
+            OnDisk::Text(bytes, Document { entries, rest, .. }) => {
+                (Some(bytes), rest, merge::merge(entries, &confirmed))
+            }
+            OnDisk::Missing => (None, Vec::new(), without_file(confirmed)),
+            OnDisk::Unusable(problem) => return Err(StoreError::Config(problem)),
+        };
+        check(servers, &merged.servers)?;
+        let text = document::write(&compose::compose(&merged, servers, settled)?, &rest)?;
+        let changed = before.as_deref() != Some(text.as_bytes());
+        if changed {
+            if let Some(before) = &before {
+                folder::replace(&self.backup, before)?;
+            }
+            self.seen.writing(Some(text.as_bytes()), || folder::replace(&self.path, text.as_bytes()))?;
+        }
+        if is_sealed {
+            return Ok(());
+        }
+        let sealed = self.confirmed.save(&servers.to_vec());
+        if sealed.is_err() && changed {
+            self.put_back(before.as_deref());
+        }
+        sealed
+    }
+
+    /// Undoes a write whose seal failed. When not even that works, the file shows as an edit that
+    /// waits: nothing of it runs.
+    fn put_back(&self, before: Option<&[u8]>) {
+        let undone = self.seen.writing(before, || match before {
+            Some(before) => folder::replace(&self.path, before),
+            None => std::fs::remove_file(&self.path).map_err(StoreError::io("The file cannot be removed")),
+        });
+        if let Err(error) = undone {
+            tracing::error!(%error, "a settings file could not be put back");
+        }
+    }
+
+    fn read(&self) -> OnDisk {
+        let unusable = |problem: Problem| {
+            OnDisk::Unusable(
+                problem
+                    .todo("Until it is put right, the last confirmed servers run and it is left untouched."),
+            )
+        };
+        let bytes = match std::fs::read(&self.path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                self.seen.first(None);
+                return OnDisk::Missing;
+            }
+            Err(error) => {
+                return unusable(
+                    Problem::new(ErrorCode::Storage, format!("{FILE} cannot be read."))
+                        .why(format!("{error}.")),
+                );
+            }
+        };
+        self.seen.first(Some(&bytes));
+        let broken = |line: usize, column: usize, reason: &str| {
+            unusable(
+                Problem::new(
+                    ErrorCode::BadConfig,
+                    format!("{FILE} is broken at line {line}, column {column}."),
+                )
+                .why(format!("{reason}.")),
+            )
+        };
+        let text = match std::str::from_utf8(&bytes) {
+            Ok(text) => text,
+            Err(error) => {
+                let sound = &bytes[..error.valid_up_to()];
+                let line = sound.iter().filter(|byte| **byte == b'\n').count() + 1;
+                let column = sound.iter().rev().take_while(|byte| **byte != b'\n').count() + 1;
+                return broken(line, column, "it is not UTF-8 text");
+            }
+        };
+        match document::read(text) {
+            Ok(document) => {
+                let document = migrate::to_present(document);
+                OnDisk::Text(bytes, document)
+            }
+            Err(Unusable::Broken { line, column, reason }) => broken(line, column, &reason),
+            Err(Unusable::Newer { version }) => unusable(
+                Problem::new(
+                    ErrorCode::NewerVersion,
+                    format!("{FILE} was written by a newer version of Gatehouse."),
+                )
+                .why(format!("It has version {version}, and this Gatehouse knows {}.", document::VERSION)),
+            ),
+        }
     }
 }
 
-/// Checks a server's name.
-///
-/// # Errors
-/// Says what is wrong with it.
-pub fn check_server_name(_name: &str) -> Result<(), Problem> {
+fn without_file(confirmed: Vec<ServerConfig>) -> Merged {
+    let gone = Problem::new(ErrorCode::BadConfig, format!("{FILE} is gone."))
+        .why("The last confirmed servers run.")
+        .todo("The next change of a server writes it anew.");
+    let problems = if confirmed.is_empty() { Vec::new() } else { vec![gone] };
+    Merged { servers: confirmed, problems, ..Merged::default() }
+}
+
+fn unsealed(error: SealError) -> Problem {
+    let mut problem = Problem::from(error);
+    problem.todo = Some(format!("No server of {FILE} runs until you confirm it."));
+    problem
+}
+
+/// Refuses a list that must not be kept.
+fn check(servers: &[ServerConfig], running: &[ServerConfig]) -> Result<(), StoreError> {
+    let mut names = std::collections::HashSet::new();
+    let mut ids = std::collections::HashSet::new();
+    for server in servers {
+        let refuse = |code, what: String| Err(StoreError::Config(Problem::new(code, what)));
+        let name = &server.name;
+        check_server_name(name).map_err(StoreError::Config)?;
+        if !names.insert(name::folded(name)) {
+            return refuse(ErrorCode::NameTaken, format!("There is a server “{name}” already."));
+        }
+        if !ids.insert(&server.id) {
+            return refuse(ErrorCode::Internal, format!("The server “{name}” has the id of another."));
+        }
+        let Some(before) = running.iter().find(|before| before.id == server.id) else { continue };
+        let is_other = before.transport != server.transport;
+        if server.generation < before.generation || (is_other && server.generation == before.generation) {
+            let what = format!("The connection of “{name}” was changed without a new generation.");
+            return refuse(ErrorCode::Internal, what);
+        }
+    }
     Ok(())
 }

@@ -53,6 +53,17 @@ pub struct StoreOptions {
     pub clock: Arc<dyn Clock>,
 }
 
+impl Store {
+    /// Takes the data folder and opens what is in it, keeping call records as long as usual.
+    /// Blocks.
+    ///
+    /// # Errors
+    /// As [`Store::open_with`].
+    pub fn open(options: StoreOptions) -> Result<Self, StoreError> {
+        Self::open_with(options, Retention::default())
+    }
+}
+
 /// Everything that a data folder keeps, for its one owner.
 pub struct Store {
     dir: PathBuf,
@@ -73,7 +84,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::DataFolderInUse`] when another Gatehouse has it; else when the disk or a
     /// database refuses, or was written by a newer version.
-    pub fn open(options: StoreOptions) -> Result<Self, StoreError> {
+    pub fn open_with(options: StoreOptions, retention: Retention) -> Result<Self, StoreError> {
         let StoreOptions { dir, owner, secrets, clock } = options;
         let dir = folder::prepare(&dir)?;
         let lock = OwnerLock::take(&dir, owner)?;
@@ -84,8 +95,8 @@ impl Store {
             servers: ServersFile::open(&dir, Sealed::new(&place, "servers"))?,
             rights: Sealed::new(&place, "rights"),
             clients: Sealed::new(&place, "clients"),
-            audit: Audit::open(&place, clock)?,
-            activity: Activity::open(&dir.join(database::ACTIVITY), Retention::default())?,
+            audit: Audit::open(&place, Arc::clone(&clock))?,
+            activity: Activity::open(&dir.join(database::ACTIVITY), retention, clock)?,
             definitions: Definitions::new(ledger),
             dir,
             owner,

@@ -27,7 +27,9 @@ impl Audit {
                 AuditFormat::Csv => {
                     let details: serde_json::Value = serde_json::from_str(&event)?;
                     let kind = details.get("audit").and_then(serde_json::Value::as_str).unwrap_or_default();
-                    let time = jiff::Timestamp::from_millisecond(entry.at.0).map(|t| t.to_string()).unwrap_or_default();
+                    let time = jiff::Timestamp::from_millisecond(entry.at.0)
+                        .map(|t| t.to_string())
+                        .unwrap_or_default();
                     let line = writeln!(
                         text,
                         "{},{},{time},{},{},{}\r",

@@ -82,8 +82,12 @@ impl Vault {
         header.extend_from_slice(&salt);
         header.extend_from_slice(&check);
         let header = header.try_into().map_err(|_| damaged("its header has another length"))?;
-        let vault =
-            Self { path, cipher: XChaCha20Poly1305::new(&Key::from(*key)), header, content: Mutex::default() };
+        let vault = Self {
+            path,
+            cipher: XChaCha20Poly1305::new(&Key::from(*key)),
+            header,
+            content: Mutex::default(),
+        };
         vault.write(&Content::default())?;
         Ok(vault)
     }
@@ -122,7 +126,8 @@ impl Vault {
             .decrypt(&XNonce::from(nonce), Payload { msg: sealed, aad: &header })
             .map_err(|_| damaged("its content was changed"))?;
         let plain = Zeroizing::new(plain);
-        let content = serde_json::from_slice(&plain).map_err(|_| damaged("its content is not what was written"))?;
+        let content =
+            serde_json::from_slice(&plain).map_err(|_| damaged("its content is not what was written"))?;
         folder::tighten(&path).map_err(refused)?;
         Ok(Self { path, cipher, header, content: Mutex::new(Content(content)) })
     }

@@ -1,0 +1,54 @@
+//! Text as the full-text index takes it, and a person's search as a query over it.
+//!
+//! The index splits words at white space and signs. Chinese, Japanese and Korean have none, so each
+//! of their characters is a word of its own there, and a word of the search becomes a phrase.
+
+/// Text with white space around every character that is a word of its own.
+pub(super) fn indexed(text: &str) -> String {
+    let mut spaced = String::with_capacity(text.len() + text.len() / 8);
+    for c in text.chars() {
+        if stands_alone(c) {
+            spaced.push(' ');
+            spaced.push(c);
+            spaced.push(' ');
+        } else {
+            spaced.push(c);
+        }
+    }
+    spaced
+}
+
+/// The query for a search: every word must occur, the last part of each as the start of a word.
+/// `None` when there is nothing to search for.
+pub(super) fn query(text: &str) -> Option<String> {
+    let words: Vec<String> = text
+        .split_whitespace()
+        .filter(|word| word.chars().any(char::is_alphanumeric))
+        .map(|word| format!("\"{}\"*", indexed(word).trim().replace('"', "\"\"")))
+        .collect();
+    (!words.is_empty()).then(|| words.join(" AND "))
+}
+
+fn stands_alone(c: char) -> bool {
+    matches!(c, '\u{2E80}'..='\u{9FFF}' | '\u{AC00}'..='\u{D7AF}' | '\u{F900}'..='\u{FAFF}' | '\u{20000}'..='\u{3FFFF}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{indexed, query};
+
+    #[test]
+    fn searches_become_queries() {
+        for (text, wanted) in [
+            ("report", Some("\"report\"*")),
+            ("read  notes.txt", Some("\"read\"* AND \"notes.txt\"*")),
+            ("a OR b\" NOT", Some("\"a\"* AND \"OR\"* AND \"b\"\"\"* AND \"NOT\"*")),
+            ("文件夹", Some("\"文  件  夹\"*")),
+            ("  ** \" ", None),
+            ("", None),
+        ] {
+            assert_eq!(query(text).as_deref(), wanted, "{text}");
+        }
+        assert_eq!(indexed("打开 file"), " 打  开  file");
+    }
+}

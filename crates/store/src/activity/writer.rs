@@ -1,0 +1,173 @@
+//! The thread that writes call records: batches, and what is too old goes.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
+use std::time::{Duration, Instant};
+
+use gatehouse_model::{CallRecord, Clock, Timestamp};
+use rusqlite::{Connection, params};
+
+use super::{ID_SHIFT, Retention, first_id, words};
+use crate::error::StoreError;
+use crate::store::random;
+
+/// What the writer is told.
+pub(super) enum Message {
+    /// Write this.
+    Record(Box<CallRecord>),
+    /// Commit what was taken so far, then answer.
+    Flush(SyncSender<()>),
+}
+
+/// A record waits at most so long.
+const BATCH_TIME: Duration = Duration::from_millis(200);
+const BATCH_MOST: usize = 4096;
+/// Old records are looked for after so many new ones or so long, and with the first batch.
+const TIDY_EVERY: u64 = 10_000;
+const TIDY_TIME: Duration = Duration::from_secs(3600);
+/// Records that go in one transaction.
+const TIDY_STEP: u32 = 5_000;
+
+pub(super) struct Writer {
+    connection: Connection,
+    retention: Retention,
+    clock: Arc<dyn Clock>,
+    lost: Arc<AtomicU64>,
+    /// Makes ids of the same millisecond differ.
+    next_low: i64,
+    since_tidy: u64,
+    last_tidy: Instant,
+}
+
+impl Writer {
+    pub(super) fn new(
+        connection: Connection,
+        retention: Retention,
+        clock: Arc<dyn Clock>,
+        lost: Arc<AtomicU64>,
+    ) -> Result<Self, StoreError> {
+        let low = i64::from(u32::from_be_bytes(random()?));
+        Ok(Self {
+            connection,
+            retention,
+            clock,
+            lost,
+            next_low: low,
+            since_tidy: TIDY_EVERY,
+            last_tidy: Instant::now(),
+        })
+    }
+
+    /// Writes until every sender is gone, then what is left.
+    pub(super) fn run(mut self, inbox: &Receiver<Message>) {
+        while let Ok(first) = inbox.recv() {
+            let deadline = Instant::now() + BATCH_TIME;
+            let mut batch = Vec::new();
+            let mut flushed = Vec::new();
+            let mut next = Some(first);
+            while let Some(message) = next.take() {
+                match message {
+                    Message::Record(record) => batch.push(record),
+                    Message::Flush(done) => flushed.push(done),
+                }
+                if batch.len() >= BATCH_MOST || !flushed.is_empty() {
+                    break;
+                }
+                next = match inbox.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                    Ok(message) => Some(message),
+                    Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
+                };
+            }
+            self.commit(batch);
+            for done in flushed {
+                if done.send(()).is_err() {
+                    tracing::debug!("nobody waits for the flush any more");
+                }
+            }
+        }
+    }
+
+    fn commit(&mut self, batch: Vec<Box<CallRecord>>) {
+        let count = batch.len() as u64;
+        if let Err(error) = self.write(batch) {
+            self.lost.fetch_add(count, Ordering::Relaxed);
+            tracing::error!(%error, count, "call records could not be written");
+            return;
+        }
+        self.since_tidy += count;
+        if self.since_tidy >= TIDY_EVERY || self.last_tidy.elapsed() >= TIDY_TIME {
+            self.since_tidy = 0;
+            self.last_tidy = Instant::now();
+            if let Err(error) = self.tidy() {
+                tracing::warn!(%error, "old call records could not be dropped");
+            }
+        }
+    }
+
+    fn write(&mut self, mut batch: Vec<Box<CallRecord>>) -> Result<(), StoreError> {
+        if batch.is_empty() {
+            return Ok(());
+        }
+        // The full-text index is quickest when ids rise.
+        batch.sort_by_key(|record| record.at);
+        let transaction = self.connection.transaction()?;
+        {
+            let mut insert = transaction.prepare_cached(
+                "INSERT OR IGNORE INTO calls (id, client, server, record) VALUES (?1, ?2, ?3, ?4)",
+            )?;
+            let mut index = transaction.prepare_cached(
+                "INSERT INTO calls_text (rowid, tool, arguments, result) VALUES (?1, ?2, ?3, ?4)",
+            )?;
+            for record in batch {
+                let text = serde_json::to_string(&record)?;
+                let id = loop {
+                    self.next_low = (self.next_low + 1) & ((1 << ID_SHIFT) - 1);
+                    let id = first_id(record.at) | self.next_low;
+                    if insert.execute(params![id, record.client.as_str(), record.server.as_str(), text])? == 1
+                    {
+                        break id;
+                    }
+                };
+                let tool =
+                    format!("{} {} {}", record.subject.rule_name(), record.exposed_name, record.server_name);
+                let body = |body: &Option<String>| words::indexed(body.as_deref().unwrap_or_default());
+                index.execute(params![
+                    id,
+                    words::indexed(&tool),
+                    body(&record.arguments),
+                    body(&record.result)
+                ])?;
+            }
+        }
+        Ok(transaction.commit()?)
+    }
+
+    /// Drops what is older or more than is kept.
+    fn tidy(&mut self) -> Result<(), StoreError> {
+        let age = i64::try_from(self.retention.age.as_millis()).unwrap_or(i64::MAX);
+        let oldest = first_id(Timestamp(self.clock.now().0.saturating_sub(age)));
+        let calls = i64::try_from(self.retention.calls).unwrap_or(i64::MAX);
+        let beyond: Option<i64> = self
+            .connection
+            .prepare_cached("SELECT MAX(id) FROM (SELECT id FROM calls ORDER BY id DESC LIMIT -1 OFFSET ?1)")?
+            .query_row([calls], |row| row.get(0))?;
+        let first_kept = oldest.max(beyond.map_or(0, |id| id + 1));
+        loop {
+            let transaction = self.connection.transaction()?;
+            let step = "SELECT id FROM calls WHERE id < ?1 ORDER BY id LIMIT ?2";
+            transaction.execute(
+                &format!("DELETE FROM calls_text WHERE rowid IN ({step})"),
+                params![first_kept, TIDY_STEP],
+            )?;
+            let gone = transaction.execute(
+                &format!("DELETE FROM calls WHERE id IN ({step})"),
+                params![first_kept, TIDY_STEP],
+            )?;
+            transaction.commit()?;
+            if gone < TIDY_STEP as usize {
+                return Ok(());
+            }
+        }
+    }
+}

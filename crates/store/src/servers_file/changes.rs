@@ -1,0 +1,157 @@
+//! A hand edit field by field, as a person gets to see it. Secrets are masked, everything that
+//! could run or be reached is shown whole.
+
+use std::collections::BTreeMap;
+
+use gatehouse_model::ServerConfig;
+use gatehouse_model::grant::{FieldChange, FieldConcern};
+use gatehouse_model::secret::REDACTED;
+use serde_json::Value;
+
+use super::entry;
+
+/// The differences that need a person's yes: everything but description, icon, group, and what is
+/// Gatehouse's own.
+pub(super) fn between(before: Option<&ServerConfig>, after: Option<&ServerConfig>) -> Vec<FieldChange> {
+    let (old, new) = (fields(before), fields(after));
+    let mut pointers: Vec<&String> = old.keys().chain(new.keys()).collect();
+    pointers.sort_unstable();
+    pointers.dedup();
+    pointers
+        .into_iter()
+        .filter(|pointer| old.get(*pointer) != new.get(*pointer))
+        .map(|pointer| {
+            let text = |value: &Value| shown(pointer, value).to_string();
+            let (before, mut after) = (old.get(pointer).map(text), new.get(pointer).map(text));
+            if before.is_some() && before == after {
+                after = after.map(|text| format!("{text} (another value)"));
+            }
+            FieldChange { pointer: pointer.clone(), concern: concern(pointer), before, after }
+        })
+        .collect()
+}
+
+fn concern(pointer: &str) -> FieldConcern {
+    match pointer {
+        "/name" => FieldConcern::Words,
+        "/enabled" | "/autostart" => FieldConcern::Safety,
+        _ => FieldConcern::Shape,
+    }
+}
+
+/// Every field of a server by its JSON Pointer; environment and headers one by one.
+fn fields(server: Option<&ServerConfig>) -> BTreeMap<String, Value> {
+    let mut fields = BTreeMap::new();
+    let Some(server) = server else { return fields };
+    fields.insert("/name".to_owned(), Value::from(server.name.as_str()));
+    fields.insert("/type".to_owned(), Value::from(server.transport.kind()));
+    let Ok(Value::Object(entry)) = entry::write(server) else { return fields };
+    for (name, value) in entry {
+        match (name.as_str(), value) {
+            ("description" | "icon" | "group" | "gatehouse" | "type", _) => {}
+            ("env" | "headers" | "limits" | "builtin", Value::Object(members)) => {
+                for (member, value) in members {
+                    let member = member.replace('~', "~0").replace('/', "~1");
+                    fields.insert(format!("/{name}/{member}"), value);
+                }
+            }
+            (_, value) => {
+                fields.insert(format!("/{name}"), value);
+            }
+        }
+    }
+    fields
+}
+
+/// A value with its secrets masked.
+fn shown(pointer: &str, value: &Value) -> Value {
+    match (pointer, value) {
+        ("/url", Value::String(url)) => Value::from(without_password(url)),
+        ("/args", Value::Array(args)) => {
+            let mut masked = Vec::with_capacity(args.len());
+            let mut next_is_secret = false;
+            for arg in args.iter().filter_map(Value::as_str) {
+                let is_flag = arg.starts_with('-');
+                masked.push(match arg.split_once('=') {
+                    _ if next_is_secret && !is_flag => Value::from(REDACTED),
+                    Some((name, _)) if is_flag && is_secret_name(name) => {
+                        Value::from(format!("{name}={REDACTED}"))
+                    }
+                    _ => Value::from(without_password(arg)),
+                });
+                next_is_secret = is_flag && !arg.contains('=') && is_secret_name(arg);
+            }
+            Value::from(masked)
+        }
+        (_, Value::String(text)) => {
+            let is_env =
+                pointer.strip_prefix("/env/").is_some_and(|name| is_secret_name(name) && !could_run(text));
+            let is_header = pointer.strip_prefix("/headers/").is_some_and(is_secret_name);
+            if (is_env || is_header) && !is_reference(text) { Value::from(REDACTED) } else { value.clone() }
+        }
+        _ => value.clone(),
+    }
+}
+
+fn is_secret_name(name: &str) -> bool {
+    let name = name.to_ascii_lowercase().replace(['-', '_', '~'], "");
+    let secret =
+        ["token", "secret", "password", "passwd", "passphrase", "apikey", "accesskey", "privatekey", "auth"];
+    !name.ends_with("askpass")
+        && (secret.iter().any(|word| name.contains(word))
+            || ["key", "cookie", "credential", "credentials", "pat"].iter().any(|word| name.ends_with(word)))
+}
+
+/// A path or a command line in a variable may be run by the server: it is never hidden.
+fn could_run(text: &str) -> bool {
+    text.starts_with(['/', '~', '.', '$', '-']) || text.contains(char::is_whitespace)
+}
+
+fn is_reference(text: &str) -> bool {
+    text.strip_prefix("${").is_some_and(|rest| rest.find('}') == Some(rest.len() - 1))
+}
+
+/// An address without the password in front of its host.
+fn without_password(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let authority_end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let Some(at) = rest[..authority_end].rfind('@') else { return url.to_owned() };
+    let Some(colon) = rest[..at].find(':') else { return url.to_owned() };
+    format!("{scheme}://{}:{REDACTED}{}", &rest[..colon], &rest[at..])
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn secrets_are_masked_and_what_could_run_is_not() {
+        for (pointer, value, wanted) in [
+            ("/env/API_KEY", json!("sk-123"), json!(REDACTED)),
+            ("/env/API_KEY", json!("${secret:API_KEY}"), json!("${secret:API_KEY}")),
+            ("/env/GITHUB_PAT", json!("ghp_1"), json!(REDACTED)),
+            ("/env/GIT_ASKPASS", json!("evil"), json!("evil")),
+            ("/env/AUTH_COMMAND", json!("/bin/evil"), json!("/bin/evil")),
+            ("/env/AUTH_COMMAND", json!("sh -c evil"), json!("sh -c evil")),
+            ("/env/LD_PRELOAD", json!("evil.so"), json!("evil.so")),
+            ("/env/PATH", json!("/bin"), json!("/bin")),
+            ("/headers/Authorization", json!("Bearer abc"), json!(REDACTED)),
+            ("/headers/X-Trace", json!("abc"), json!("abc")),
+            (
+                "/url",
+                json!("https://me:pw@h.example/x?a@b"),
+                json!(format!("https://me:{REDACTED}@h.example/x?a@b")),
+            ),
+            ("/url", json!("https://h.example/x:y@z"), json!("https://h.example/x:y@z")),
+            (
+                "/args",
+                json!(["-y", "--api-key=1", "--token", "2", "x=3", "--token", "--v"]),
+                json!(["-y", format!("--api-key={REDACTED}"), "--token", REDACTED, "x=3", "--token", "--v"]),
+            ),
+        ] {
+            assert_eq!(shown(pointer, &value), wanted, "{pointer} {value}");
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! One entry of `servers.json`: what it may hold, what is wrong with it, how it is written.
+
+use std::collections::BTreeMap;
+
+use gatehouse_model::server::{Builtin, Limits, Look, Origin};
+use gatehouse_model::{Generation, ServerConfig, ServerId, Transport};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use super::document::Members;
+use super::spelling::likely;
+
+/// What an entry says.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Entry {
+    pub(super) transport: Transport,
+    pub(super) enabled: bool,
+    pub(super) autostart: bool,
+    pub(super) look: Look,
+    pub(super) limits: Limits,
+    pub(super) mark: Option<Mark>,
+}
+
+/// Gatehouse's own member `gatehouse`: whose entry this is. Believed only as far as the sealed copy
+/// agrees.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Mark {
+    pub(super) id: ServerId,
+    #[serde(default)]
+    pub(super) generation: Generation,
+    #[serde(default)]
+    pub(super) origin: Origin,
+}
+
+/// What is wrong with an entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Fault {
+    pub(super) why: String,
+    pub(super) todo: Option<String>,
+}
+
+const COMMON: [&str; 8] =
+    ["type", "enabled", "autostart", "description", "icon", "group", "limits", "gatehouse"];
+const LIMITS: [&str; 6] =
+    ["connectSecs", "callSecs", "callCapSecs", "healthEverySecs", "healthTimeoutSecs", "healthFailures"];
+const TYPES: [&str; 5] = ["stdio", "http", "sse", "ws", "builtin"];
+
+fn own_fields(kind: &str) -> &'static [&'static str] {
+    match kind {
+        "stdio" => &["command", "args", "env", "cwd"],
+        "builtin" => &["builtin"],
+        _ => &["url", "headers"],
+    }
+}
+
+/// Reads an entry.
+pub(super) fn read(raw: &RawValue) -> Result<Entry, Fault> {
+    let Members(members) =
+        serde_json::from_str(raw.get()).map_err(|_| fault("It is not an object.".to_owned()))?;
+    let mut fields: BTreeMap<&str, &RawValue> = BTreeMap::new();
+    for (name, value) in &members {
+        if fields.insert(name, value).is_some() {
+            return Err(fault(format!("The field “{name}” is there twice.")));
+        }
+    }
+    let kind = kind(&fields)?;
+    let own = own_fields(&kind);
+    for name in fields.keys() {
+        if !COMMON.contains(name) && !own.contains(name) {
+            return Err(unknown(name, &kind));
+        }
+    }
+    let mut take = Fields(fields);
+    let transport = transport(&kind, &mut take)?;
+    let entry = Entry {
+        transport,
+        enabled: take.field("enabled", "true or false")?.unwrap_or(true),
+        autostart: take.field("autostart", "true or false")?.unwrap_or(true),
+        look: Look {
+            description: take.field("description", "text")?,
+            icon: take.field("icon", "text")?,
+            group: take.field("group", "text")?,
+        },
+        limits: limits(&mut take)?,
+        mark: take
+            .field("gatehouse", "as Gatehouse wrote it: an object with “id”, “generation” and “origin”")?,
+    };
+    Ok(entry)
+}
+
+/// The id that an entry carries, even when the entry is faulty.
+pub(super) fn claimed_id(raw: &RawValue) -> Option<ServerId> {
+    let Members(members) = serde_json::from_str(raw.get()).ok()?;
+    let (_, mark) = members.iter().find(|(name, _)| name == "gatehouse")?;
+    serde_json::from_str::<Mark>(mark.get()).ok().map(|mark| mark.id)
+}
+
+/// Writes a server as an entry, without what is as usual.
+pub(super) fn write(server: &ServerConfig) -> serde_json::Result<Value> {
+    let mut entry = Map::new();
+    match &server.transport {
+        Transport::Stdio { command, args, env, cwd } => {
+            entry.insert("command".to_owned(), json!(command));
+            put_unless(&mut entry, "args", args, args.is_empty())?;
+            put_unless(&mut entry, "env", env, env.is_empty())?;
+            put_unless(&mut entry, "cwd", cwd, cwd.is_none())?;
+        }
+        Transport::Http { url, headers }
+        | Transport::Sse { url, headers }
+        | Transport::Ws { url, headers } => {
+            entry.insert("type".to_owned(), json!(server.transport.kind()));
+            entry.insert("url".to_owned(), json!(url));
+            put_unless(&mut entry, "headers", headers, headers.is_empty())?;
+        }
+        Transport::Builtin { builtin } => {
+            entry.insert("type".to_owned(), json!("builtin"));
+            put_unless(&mut entry, "builtin", builtin, false)?;
+        }
+    }
+    put_unless(&mut entry, "enabled", &server.enabled, server.enabled)?;
+    put_unless(&mut entry, "autostart", &server.autostart, server.autostart)?;
+    let Look { description, icon, group } = &server.look;
+    for (name, text) in [("description", description), ("icon", icon), ("group", group)] {
+        put_unless(&mut entry, name, text, text.is_none())?;
+    }
+    put_unless(&mut entry, "limits", &server.limits, server.limits == Limits::default())?;
+    let mark = Mark { id: server.id.clone(), generation: server.generation, origin: server.origin };
+    put_unless(&mut entry, "gatehouse", &mark, false)?;
+    Ok(Value::Object(entry))
+}
+
+fn put_unless(
+    entry: &mut Map<String, Value>,
+    name: &str,
+    value: &impl Serialize,
+    usual: bool,
+) -> serde_json::Result<()> {
+    if !usual {
+        entry.insert(name.to_owned(), serde_json::to_value(value)?);
+    }
+    Ok(())
+}
+
+/// The fields of an entry that were not taken yet.
+struct Fields<'a>(BTreeMap<&'a str, &'a RawValue>);
+
+impl Fields<'_> {
+    fn field<T: DeserializeOwned>(&mut self, name: &str, wanted: &str) -> Result<Option<T>, Fault> {
+        let Some(raw) = self.0.remove(name) else { return Ok(None) };
+        serde_json::from_str(raw.get())
+            .map(Some)
+            .map_err(|_| fault(format!("The field “{name}” must be {wanted}.")))
+    }
+
+    fn needed<T: DeserializeOwned>(&mut self, name: &str, wanted: &str) -> Result<T, Fault> {
+        self.field(name, wanted)?.ok_or_else(|| fault(format!("The field “{name}” is missing.")))
+    }
+}
+
+fn kind(fields: &BTreeMap<&str, &RawValue>) -> Result<String, Fault> {
+    if let Some(raw) = fields.get("type") {
+        let kind: String = serde_json::from_str(raw.get())
+            .map_err(|_| fault("The field “type” must be text.".to_owned()))?;
+        if TYPES.contains(&kind.as_str()) {
+            return Ok(kind);
+        }
+        return Err(Fault {
+            why: format!("The type “{kind}” is not known."),
+            todo: Some(likely(&kind, TYPES).map_or_else(
+                || format!("Use one of {}.", TYPES.join(", ")),
+                |right| format!("Did you mean “{right}”?"),
+            )),
+        });
+    }
+    let has = |name: &str| fields.contains_key(name);
+    match (has("command"), has("url"), has("builtin")) {
+        (true, false, false) => Ok("stdio".to_owned()),
+        (false, true, false) => Ok("http".to_owned()),
+        (false, false, true) => Ok("builtin".to_owned()),
+        (false, false, false) => {
+            // A misspelt “command” or “url” is the likelier mistake than a missing one.
+            let misspelt = fields.keys().find(|name| !COMMON.contains(name) && !is_field_of_any(name));
+            Err(misspelt.map_or_else(
+                || Fault {
+                    why: "It says neither “command” nor “url”.".to_owned(),
+                    todo: Some("Add the command that starts the server, or its address.".to_owned()),
+                },
+                |name| unknown(name, "stdio"),
+            ))
+        }
+        _ => Err(fault("It says more than one of “command”, “url” and “builtin”.".to_owned())),
+    }
+}
+
+fn is_field_of_any(name: &str) -> bool {
+    TYPES.iter().any(|kind| own_fields(kind).contains(&name))
+}
+
+fn transport(kind: &str, take: &mut Fields<'_>) -> Result<Transport, Fault> {
+    take.0.remove("type");
+    let texts = "an object of texts";
+    if kind == "stdio" {
+        let command: String = take.needed("command", "text")?;
+        if command.trim().is_empty() || command.contains('\0') {
+            return Err(fault("The field “command” names no program.".to_owned()));
+        }
+        return Ok(Transport::Stdio {
+            command,
+            args: take.field("args", "a list of texts")?.unwrap_or_default(),
+            env: take.field("env", texts)?.unwrap_or_default(),
+            cwd: take.field("cwd", "text")?,
+        });
+    }
+    if kind == "builtin" {
+        let wanted = "an object with “kind”: “time”, “notes”, or “files” with “folder”";
+        let members =
+            take.0.get("builtin").and_then(|raw| serde_json::from_str::<Members<'_>>(raw.get()).ok());
+        for (name, _) in members.iter().flat_map(|members| &members.0) {
+            if name != "kind" && name != "folder" {
+                return Err(fault(format!("The field “builtin.{name}” is not known.")));
+            }
+        }
+        let builtin: Builtin = take.needed("builtin", wanted)?;
+        if let Builtin::Files { folder } = &builtin
+            && !std::path::Path::new(folder).is_absolute()
+        {
+            return Err(fault("The folder of “builtin” must be an absolute path.".to_owned()));
+        }
+        return Ok(Transport::Builtin { builtin });
+    }
+    let url: String = take.needed("url", "text")?;
+    let schemes: &[&str] = if kind == "ws" { &["ws://", "wss://"] } else { &["http://", "https://"] };
+    let lower = url.to_ascii_lowercase();
+    if !schemes.iter().any(|scheme| lower.len() > scheme.len() && lower.starts_with(scheme)) {
+        return Err(fault(format!("The field “url” must begin with {}.", schemes.join(" or "))));
+    }
+    let headers = take.field("headers", texts)?.unwrap_or_default();
+    Ok(match kind {
+        "sse" => Transport::Sse { url, headers },
+        "ws" => Transport::Ws { url, headers },
+        _ => Transport::Http { url, headers },
+    })
+}
+
+fn limits(take: &mut Fields<'_>) -> Result<Limits, Fault> {
+    let Some(raw) = take.0.remove("limits") else { return Ok(Limits::default()) };
+    let Members(members) = serde_json::from_str(raw.get())
+        .map_err(|_| fault("The field “limits” must be an object.".to_owned()))?;
+    for (name, value) in &members {
+        if !LIMITS.contains(&name.as_str()) {
+            return Err(Fault {
+                why: format!("The field “limits.{name}” is not known."),
+                todo: likely(name, LIMITS).map(|right| format!("Did you mean “limits.{right}”?")),
+            });
+        }
+        let none_is_legal = name == "callSecs" && value.get() == "null";
+        if !none_is_legal && serde_json::from_str::<u32>(value.get()).is_err() {
+            return Err(fault(format!("The field “limits.{name}” must be a whole number of at least 0.")));
+        }
+    }
+    serde_json::from_str(raw.get()).map_err(|_| fault("A field of “limits” is there twice.".to_owned()))
+}
+
+fn unknown(name: &str, kind: &str) -> Fault {
+    if is_field_of_any(name) {
+        return fault(format!("The field “{name}” does not belong to a server of type “{kind}”."));
+    }
+    let todo = match name {
+        "name" => Some("The name is the entry's key; remove the field.".to_owned()),
+        "disabled" => Some("Use “enabled” with the opposite value.".to_owned()),
+        "autoApprove" | "alwaysAllow" | "alwaysLoad" | "trust" => {
+            Some("What runs without asking is set on the server's page, never in this file.".to_owned())
+        }
+        other => likely(other, COMMON.into_iter().chain(own_fields(kind).iter().copied()))
+            .map(|right| format!("Did you mean “{right}”?")),
+    };
+    Fault { why: format!("The field “{name}” is not known."), todo }
+}
+
+fn fault(why: String) -> Fault {
+    Fault { why, todo: None }
+}

@@ -1,0 +1,81 @@
+//! From older versions of `servers.json` to the present one: one pure step for each version.
+//!
+//! A step changes what it knows and keeps everything else as it was written. What it cannot read
+//! it leaves alone: the reader says what is wrong with it.
+
+use serde_json::value::RawValue;
+
+use super::document::{Document, Members, VERSION};
+
+type Step = fn(Document) -> Document;
+
+/// The step at index n leads from version n to n + 1.
+const STEPS: [Step; VERSION as usize] = [from_plain];
+
+/// Brings a document to the present version.
+pub(super) fn to_present(mut document: Document) -> Document {
+    while let Some(step) = usize::try_from(document.version).ok().and_then(|version| STEPS.get(version)) {
+        document = step(document);
+    }
+    document
+}
+
+/// 0 → 1: a plain `mcpServers` file as other apps have it gets a version, `disabled` becomes
+/// `enabled`, and the other spellings of the type become ours.
+fn from_plain(mut document: Document) -> Document {
+    for entry in &mut document.entries {
+        if let Some(raw) = plain_entry(&entry.raw) {
+            entry.raw = raw;
+        }
+    }
+    document.version = 1;
+    document
+}
+
+fn plain_entry(raw: &RawValue) -> Option<Box<RawValue>> {
+    let Members(members) = serde_json::from_str(raw.get()).ok()?;
+    let has_enabled = members.iter().any(|(name, _)| name == "enabled");
+    let mut changed = false;
+    let mut parts = Vec::with_capacity(members.len());
+    for (name, value) in &members {
+        let (name, value) = match (name.as_str(), value.get()) {
+            ("disabled", "true") if !has_enabled => ("enabled", "false"),
+            ("disabled", "false") if !has_enabled => ("enabled", "true"),
+            ("type", "\"streamable-http\"" | "\"streamableHttp\"" | "\"streamable_http\"") => {
+                ("type", "\"http\"")
+            }
+            ("type", "\"websocket\"") => ("type", "\"ws\""),
+            other => {
+                parts.push(format!("{}:{}", serde_json::to_string(other.0).ok()?, other.1));
+                continue;
+            }
+        };
+        changed = true;
+        parts.push(format!("\"{name}\":{value}"));
+    }
+    if changed { RawValue::from_string(format!("{{{}}}", parts.join(","))).ok() } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::document::{read, write};
+    use super::*;
+
+    #[test]
+    fn version_0_becomes_version_1() {
+        let document = to_present(read(include_str!("../../fixtures/servers-0.json")).unwrap());
+        assert_eq!(document.version, 1);
+        let entries: Vec<_> =
+            document.entries.iter().map(|e| (e.name.clone(), e.raw.get().to_owned())).collect();
+        assert_eq!(write(&entries, &document.rest).unwrap(), include_str!("../../fixtures/servers-1.json"));
+    }
+
+    #[test]
+    fn the_present_version_stays_as_it_is() {
+        let text = include_str!("../../fixtures/servers-1.json");
+        let document = to_present(read(text).unwrap());
+        let entries: Vec<_> =
+            document.entries.iter().map(|e| (e.name.clone(), e.raw.get().to_owned())).collect();
+        assert_eq!(write(&entries, &document.rest).unwrap(), text);
+    }
+}

@@ -1,0 +1,72 @@
+//! What a server may be called. The name is shown to people, stands in front of tool names and in
+//! the gateway's addresses.
+
+use gatehouse_model::{ErrorCode, Problem};
+
+const LONGEST: usize = 64;
+
+/// Checks a server's name: 1 to 64 characters, none of them a slash, a control or an invisible one,
+/// no white space at its ends.
+///
+/// # Errors
+/// [`ErrorCode::BadRequest`], saying what is wrong with it.
+pub fn check_server_name(name: &str) -> Result<(), Problem> {
+    let reason = if name.is_empty() {
+        "It is empty."
+    } else if name.chars().count() > LONGEST {
+        "It has more than 64 characters."
+    } else if name.trim() != name {
+        "It begins or ends with white space."
+    } else if name == "." || name == ".." || name.contains(['/', '\\']) {
+        "It holds a slash, or is a path."
+    } else if name.chars().any(is_hidden) {
+        "It holds a character that cannot be seen."
+    } else {
+        return Ok(());
+    };
+    let shown: String = name.chars().filter(|c| !is_hidden(*c)).take(LONGEST).collect();
+    Err(Problem::new(ErrorCode::BadRequest, format!("A server cannot be called “{shown}”."))
+        .why(reason)
+        .todo("Use letters, digits, spaces, “-”, “_” or “.”."))
+}
+
+/// Names that differ only in case count as the same.
+pub(super) fn folded(name: &str) -> String {
+    name.to_lowercase()
+}
+
+fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{00AD}' | '\u{061C}' | '\u{115F}' | '\u{1160}' | '\u{180E}' | '\u{3164}' | '\u{FEFF}' | '\u{FFA0}'
+            | '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2060}'..='\u{206F}'
+            | '\u{FE00}'..='\u{FE0F}' | '\u{FFF9}'..='\u{FFFB}' | '\u{E0000}'..='\u{E0FFF}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::check_server_name;
+
+    #[test]
+    fn names() {
+        let long = "x".repeat(65);
+        for (name, legal) in [
+            ("files", true),
+            ("My files (work)", true),
+            ("文件", true),
+            ("a.b_c-d", true),
+            (&long[1..], true),
+            (&long, false),
+            ("", false),
+            (" files", false),
+            ("a/b", false),
+            ("a\\b", false),
+            ("..", false),
+            ("a\nb", false),
+            ("a\u{202e}b", false),
+            ("a\u{200b}b", false),
+        ] {
+            assert_eq!(check_server_name(name).is_ok(), legal, "{name:?}");
+        }
+    }
+}

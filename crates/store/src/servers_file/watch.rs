@@ -1,0 +1,129 @@
+//! Noticing that `servers.json` was edited by hand.
+//!
+//! The folder is watched, not the file: editors replace files. What counts is the content: our own
+//! writes and touches without a change say nothing.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TrySendError, sync_channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use gatehouse_model::{ErrorCode, Problem};
+use notify::{RecommendedWatcher, RecursiveMode, Watcher};
+use parking_lot::Mutex;
+use sha2::{Digest, Sha256};
+
+use crate::error::StoreError;
+
+/// Nothing is said until the file was left alone for so long.
+const QUIET: Duration = Duration::from_millis(200);
+
+/// Hash of the content that everybody knows of; `None` inside for a file that is not there.
+#[derive(Clone, Default)]
+pub(super) struct Seen(Arc<Mutex<Option<Option<[u8; 32]>>>>);
+
+impl Seen {
+    /// Writes a content of our own, which is no news to anybody.
+    pub(super) fn writing<E>(
+        &self,
+        content: Option<&[u8]>,
+        write: impl FnOnce() -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut seen = self.0.lock();
+        write()?;
+        *seen = Some(content.map(|content| Sha256::digest(content).into()));
+        Ok(())
+    }
+
+    /// This content was read; counts only if none was known before.
+    pub(super) fn first(&self, content: Option<&[u8]>) {
+        self.0.lock().get_or_insert_with(|| content.map(|content| Sha256::digest(content).into()));
+    }
+
+    /// Whether the content on the disk is news; it is none the second time.
+    fn is_news(&self, path: &Path) -> bool {
+        let mut seen = self.0.lock();
+        let now = Some(std::fs::read(path).ok().map(|content| Sha256::digest(content).into()));
+        let news = *seen != now;
+        *seen = now;
+        news
+    }
+}
+
+/// Watches until it is dropped; no call comes after that.
+pub struct WatchGuard {
+    watcher: Option<RecommendedWatcher>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Drop for WatchGuard {
+    fn drop(&mut self) {
+        drop(self.watcher.take());
+        if let Some(thread) = self.thread.take()
+            && thread.thread().id() != std::thread::current().id()
+            && thread.join().is_err()
+        {
+            tracing::error!("the watch over the settings file failed");
+        }
+    }
+}
+
+pub(super) fn watch(
+    path: PathBuf,
+    seen: Seen,
+    on_change: Box<dyn Fn() + Send + Sync>,
+) -> Result<WatchGuard, StoreError> {
+    let (Some(dir), Some(name)) =
+        (path.parent().map(Path::to_owned), path.file_name().map(ToOwned::to_owned))
+    else {
+        return Err(cannot("it has no folder"));
+    };
+    let (touched, touches) = sync_channel(1);
+    let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+        let concerns = event.as_ref().map_or(true, |event| {
+            !event.kind.is_access()
+                && event.paths.iter().any(|path| path.file_name() == Some(name.as_os_str()))
+        });
+        if concerns {
+            match touched.try_send(()) {
+                // A touch that nobody has looked at yet stands for this one too.
+                Ok(()) | Err(TrySendError::Full(()) | TrySendError::Disconnected(())) => {}
+            }
+        }
+    })
+    .map_err(|e| cannot(&e.to_string()))?;
+    watcher.watch(&dir, RecursiveMode::NonRecursive).map_err(|e| cannot(&e.to_string()))?;
+    let thread = std::thread::Builder::new()
+        .name("servers-file".to_owned())
+        .spawn(move || run(&path, &seen, &touches, &*on_change))
+        .map_err(StoreError::io("The watch over the settings file cannot be started"))?;
+    Ok(WatchGuard { watcher: Some(watcher), thread: Some(thread) })
+}
+
+fn run(path: &Path, seen: &Seen, touches: &Receiver<()>, on_change: &(dyn Fn() + Send + Sync)) {
+    // What was edited between the first reading and now is news too.
+    if seen.is_news(path) {
+        on_change();
+    }
+    while touches.recv().is_ok() {
+        loop {
+            match touches.recv_timeout(QUIET) {
+                Ok(()) => {}
+                Err(RecvTimeoutError::Timeout) => break,
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+        if seen.is_news(path) {
+            on_change();
+        }
+    }
+}
+
+fn cannot(why: &str) -> StoreError {
+    StoreError::Config(
+        Problem::new(ErrorCode::Storage, "The settings file cannot be watched.")
+            .why(format!("{why}."))
+            .todo("Reload by hand after an edit."),
+    )
+}
