@@ -1,1 +1,19 @@
-//! Placeholder while the crate is laid out.
+//! The composition root: builds the parts of Gatehouse in their order, owns their shutdown, and
+//! offers one typed command facade to windows, the control socket and tests. It knows no window
+//! and no terminal, and it holds no rules of its own about what may run: those are policy's.
+
+mod authority;
+pub mod control;
+mod core;
+pub mod events;
+mod facade;
+mod first_start;
+mod hand_edits;
+pub mod logging;
+mod redact;
+
+pub use authority::{Authority, new_operator_key};
+pub use self::core::{Core, CoreOptions};
+pub use events::{EventStream, Heard};
+pub use gatehouse_servers::run_guard_if_asked;
+pub use gatehouse_store::{Owner, SecretKind, SecretStore, memory, open_keychain, open_vault};

@@ -1,2 +1,84 @@
-//! gatehousectl.
-fn main() {}
+//! `gatehousectl`: drives a running Gatehouse from the command line, and serves without a window.
+//!
+//! It decides nothing: every verb is one command of the core, which checks the rights. Secrets never
+//! come from arguments or the environment, and never go to standard output, except a new client's
+//! token, which is shown there once because it was asked for.
+
+mod approvals;
+mod audit;
+mod call;
+mod cli;
+mod clients;
+mod descriptor;
+mod failure;
+mod output;
+mod plain;
+mod policy;
+mod serve;
+mod servers;
+mod session;
+mod status;
+mod tools;
+mod watch;
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use clap::{CommandFactory as _, Parser as _};
+
+use cli::{Cli, Verb};
+use failure::Failure;
+use output::Output;
+use session::Session;
+
+fn main() -> ExitCode {
+    gatehouse_app::run_guard_if_asked();
+    let cli = Cli::parse();
+    let json = cli.json;
+    match run(cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            if let Some(text) = failure.text(json) {
+                // Nobody to tell when standard error is closed.
+                writeln!(std::io::stderr(), "{text}").unwrap_or(());
+            }
+            ExitCode::from(failure.exit_code())
+        }
+    }
+}
+
+fn run(cli: Cli) -> Result<(), Failure> {
+    let output = Output::new(cli.json);
+    let verb = match cli.verb {
+        Verb::Completions { shell } => {
+            clap_complete::generate(shell, &mut Cli::command(), "gatehousectl", &mut std::io::stdout());
+            return Ok(());
+        }
+        Verb::Serve(wanted) => return serve::run(cli.data_dir, cli.operator_key_fd, &wanted),
+        verb => verb,
+    };
+    let data_dir = cli.data_dir.map_or_else(session::usual_data_dir, Ok)?;
+    let mut session = Session::new(data_dir, cli.operator_key_fd);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let done = runtime.block_on(drive(verb, &mut session, &output));
+    // A thread may still wait for a line from the terminal.
+    runtime.shutdown_background();
+    done
+}
+
+async fn drive(verb: Verb, session: &mut Session, output: &Output) -> Result<(), Failure> {
+    match verb {
+        Verb::Status => status::status(session, output).await,
+        Verb::Pause => status::pause(session, output).await,
+        Verb::Resume => status::resume(session, output).await,
+        Verb::Servers { verb } => servers::run(verb, session, output).await,
+        Verb::Tools { verb } => tools::run(verb, session, output).await,
+        Verb::Call(wanted) => call::run(wanted, session, output).await,
+        Verb::Calls(wanted) => call::list(wanted, session, output).await,
+        Verb::Clients { verb } => clients::run(verb, session, output).await,
+        Verb::Approvals { verb } => approvals::run(verb, session, output).await,
+        Verb::Policy { verb } => policy::run(verb, session, output).await,
+        Verb::Audit { verb } => audit::run(verb, session, output).await,
+        Verb::Serve(_) | Verb::Completions { .. } => Ok(()),
+    }
+}

@@ -1,0 +1,57 @@
+//! The named pipe of the control channel on Windows. The system gives a new pipe to its maker,
+//! and remote callers are refused.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use sha2::{Digest as _, Sha256};
+use tokio::net::windows::named_pipe::{ClientOptions, NamedPipeClient, NamedPipeServer, ServerOptions};
+
+/// What the system answers when every instance of the pipe is taken.
+const PIPE_BUSY: i32 = 231;
+
+/// The listening end. Whoever makes one holds the data folder.
+pub(super) struct Listener {
+    name: OsString,
+    next: NamedPipeServer,
+}
+
+pub(super) type Served = NamedPipeServer;
+
+impl Listener {
+    pub(super) fn bind(data_dir: &Path) -> io::Result<Self> {
+        let name = place(data_dir)?;
+        let next =
+            ServerOptions::new().first_pipe_instance(true).reject_remote_clients(true).create(&name)?;
+        Ok(Self { name, next })
+    }
+
+    /// Waits for somebody.
+    pub(super) async fn accept(&mut self) -> io::Result<Served> {
+        self.next.connect().await?;
+        let next = ServerOptions::new().reject_remote_clients(true).create(&self.name)?;
+        Ok(std::mem::replace(&mut self.next, next))
+    }
+}
+
+/// Connects to the Gatehouse that holds a data folder.
+pub(super) async fn connect(data_dir: &Path) -> io::Result<NamedPipeClient> {
+    let name = place(data_dir)?;
+    for _ in 0..40 {
+        match ClientOptions::new().open(&name) {
+            Err(e) if e.raw_os_error() == Some(PIPE_BUSY) => {
+                tokio::time::sleep(Duration::from_millis(50)).await
+            }
+            opened => return opened,
+        }
+    }
+    Err(io::Error::from(io::ErrorKind::TimedOut))
+}
+
+fn place(data_dir: &Path) -> io::Result<OsString> {
+    let data_dir = std::fs::canonicalize(data_dir)?;
+    let digest = hex::encode(Sha256::digest(data_dir.as_os_str().as_encoded_bytes()));
+    Ok(format!(r"\\.\pipe\gatehouse-{digest}").into())
+}

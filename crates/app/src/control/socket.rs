@@ -1,0 +1,195 @@
+//! The Unix socket of the control channel: where it is, that only its owner can reach it, and that
+//! the other end is the same user. A socket file is removed only by the holder of the data folder.
+
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest as _, Sha256};
+use tokio::net::{UnixListener, UnixStream};
+
+use crate::logging::make_private_folder;
+
+const NAME: &str = "control.sock";
+/// Longest path that every system takes for a socket.
+const LONGEST_PATH: usize = 100;
+
+/// The listening end. Whoever makes one holds the data folder.
+pub(super) struct Listener {
+    socket: UnixListener,
+    path: PathBuf,
+}
+
+pub(super) type Served = UnixStream;
+
+impl Listener {
+    pub(super) fn bind(data_dir: &Path) -> io::Result<Self> {
+        let path = places(data_dir)?
+            .into_iter()
+            .next()
+            .ok_or_else(|| io::Error::other("there is no place for the socket"))?;
+        if let Some(folder) = path.parent() {
+            make_private_folder(folder)?;
+            check_folder(folder)?;
+        }
+        remove_stale(&path)?;
+        let socket = UnixListener::bind(&path)?;
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
+        Ok(Self { socket, path })
+    }
+
+    /// Waits for somebody of the same user.
+    pub(super) async fn accept(&mut self) -> io::Result<Served> {
+        loop {
+            let (stream, _) = self.socket.accept().await?;
+            match check_peer(&stream) {
+                Ok(()) => return Ok(stream),
+                Err(error) => tracing::warn!(%error, "a connection to the control socket was refused"),
+            }
+        }
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::remove_file(&self.path) {
+            tracing::debug!(%error, "the control socket was gone already");
+        }
+    }
+}
+
+/// Connects to the Gatehouse that holds a data folder.
+pub(super) async fn connect(data_dir: &Path) -> io::Result<UnixStream> {
+    let mut last = io::Error::from(io::ErrorKind::NotFound);
+    for path in places(data_dir)? {
+        if let Some(folder) = path.parent() {
+            match check_folder(folder) {
+                Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
+                checked => checked?,
+            }
+        }
+        match UnixStream::connect(&path).await {
+            Ok(stream) => {
+                check_peer(&stream)?;
+                return Ok(stream);
+            }
+            Err(e) => last = e,
+        }
+    }
+    Err(last)
+}
+
+/// Where the socket of a data folder may be, best first. A path that is too long for a socket is
+/// replaced by a folder that is named by the data folder's hash.
+fn places(data_dir: &Path) -> io::Result<Vec<PathBuf>> {
+    let data_dir = std::fs::canonicalize(data_dir)?;
+    let inside = data_dir.join(NAME);
+    if inside.as_os_str().len() <= LONGEST_PATH {
+        return Ok(vec![inside]);
+    }
+    let digest = hex::encode(Sha256::digest(data_dir.as_os_str().as_bytes()));
+    let folder = format!("gatehouse-{}", digest.get(..24).unwrap_or(&digest));
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|dir| dir.is_absolute());
+    let roots = runtime.into_iter().chain([PathBuf::from("/tmp")]);
+    Ok(roots
+        .map(|root| root.join(&folder).join(NAME))
+        .filter(|p| p.as_os_str().len() <= LONGEST_PATH)
+        .collect())
+}
+
+/// A folder that somebody else could write to would let them stand in for Gatehouse.
+fn check_folder(folder: &Path) -> io::Result<()> {
+    let about = std::fs::symlink_metadata(folder)?;
+    let ours = about.is_dir() && about.uid() == own_uid() && about.mode() & 0o077 == 0;
+    if ours {
+        return Ok(());
+    }
+    Err(io::Error::new(
+        io::ErrorKind::PermissionDenied,
+        format!("the folder {} must belong to you and be closed to others (mode 0700)", folder.display()),
+    ))
+}
+
+fn check_peer(stream: &UnixStream) -> io::Result<()> {
+    if stream.peer_cred()?.uid() == own_uid() {
+        return Ok(());
+    }
+    Err(io::Error::new(
+        io::ErrorKind::PermissionDenied,
+        "the other end of the control socket is another user",
+    ))
+}
+
+fn own_uid() -> u32 {
+    nix::unistd::Uid::effective().as_raw()
+}
+
+fn remove_stale(path: &Path) -> io::Result<()> {
+    match std::fs::symlink_metadata(path) {
+        Ok(about) if about.file_type().is_socket() => std::fs::remove_file(path),
+        Ok(_) => Err(io::Error::new(
+            io::ErrorKind::AlreadyExists,
+            format!("{} is in the way and is not a socket", path.display()),
+        )),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(e) => Err(e),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn private_dir() -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o700)).unwrap();
+        dir
+    }
+
+    #[tokio::test]
+    async fn the_socket_is_its_owners_alone_and_goes_with_the_listener() {
+        let dir = private_dir();
+        let path = dir.path().join(NAME);
+        let listener = Listener::bind(dir.path()).unwrap();
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        connect(dir.path()).await.unwrap();
+        drop(listener);
+        assert!(!path.exists());
+        assert!(connect(dir.path()).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn a_stale_socket_is_replaced_and_another_file_is_not() {
+        let dir = private_dir();
+        let path = dir.path().join(NAME);
+        drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+        assert!(path.exists());
+        drop(Listener::bind(dir.path()).unwrap());
+        std::fs::write(&path, "precious").unwrap();
+        assert!(Listener::bind(dir.path()).is_err());
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "precious");
+    }
+
+    #[tokio::test]
+    async fn a_path_that_is_too_long_moves_elsewhere_and_is_found_there() {
+        let dir = private_dir();
+        let deep = dir.path().join("x".repeat(120));
+        make_private_folder(&deep).unwrap();
+        let listener = Listener::bind(&deep).unwrap();
+        assert!(listener.path.as_os_str().len() <= LONGEST_PATH);
+        connect(&deep).await.unwrap();
+        let folder = listener.path.parent().unwrap().to_owned();
+        drop(listener);
+        std::fs::remove_dir(folder).unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_folder_that_is_open_to_others_is_refused_on_both_ends() {
+        let dir = private_dir();
+        let _listener = Listener::bind(dir.path()).unwrap();
+        std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o770)).unwrap();
+        assert_eq!(connect(dir.path()).await.unwrap_err().kind(), io::ErrorKind::PermissionDenied);
+        assert!(Listener::bind(dir.path()).is_err());
+    }
+}

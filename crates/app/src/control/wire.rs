@@ -1,0 +1,116 @@
+//! The lines of the control socket, in both directions.
+
+use gatehouse_model::{Envelope, Problem, Secret};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
+
+/// Longest line that is read.
+pub(super) const LONGEST_LINE: usize = 32 * 1024 * 1024;
+/// The command that is answered by a stream.
+pub(super) const EVENTS: &str = "events";
+
+/// A request as it is read.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct RequestLine {
+    pub(super) id: u64,
+    pub(super) command: String,
+    #[serde(default)]
+    pub(super) args: Option<Box<RawValue>>,
+    #[serde(default)]
+    pub(super) operator_key: Option<Secret>,
+}
+
+/// A request as it is written. The key is plain here: this is the one way that it takes.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct RequestOut<'a> {
+    pub(super) id: u64,
+    pub(super) command: &'a str,
+    pub(super) args: &'a RawValue,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) operator_key: Option<&'a str>,
+}
+
+/// An answer as it is written.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct AnswerOut<'a> {
+    pub(super) id: Option<u64>,
+    #[serde(flatten)]
+    pub(super) body: BodyOut<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum BodyOut<'a> {
+    Reply(&'a RawValue),
+    Problem(&'a Problem),
+    Event(&'a Envelope),
+    Missed(bool),
+}
+
+/// An answer as it is read.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct AnswerLine {
+    #[serde(default)]
+    pub(super) id: Option<u64>,
+    #[serde(default, deserialize_with = "present")]
+    pub(super) reply: Option<Box<RawValue>>,
+    #[serde(default)]
+    pub(super) problem: Option<Problem>,
+    #[serde(default)]
+    pub(super) event: Option<Envelope>,
+    #[serde(default)]
+    pub(super) missed: bool,
+}
+
+/// A reply of `null` is a reply.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Box<RawValue>>, D::Error> {
+    Box::<RawValue>::deserialize(deserializer).map(Some)
+}
+
+/// Arguments of [`EVENTS`].
+#[derive(Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct EventsArgs {
+    #[serde(default)]
+    pub(super) after: Option<u64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use gatehouse_model::ErrorCode;
+
+    use super::*;
+
+    #[test]
+    fn a_reply_comes_through_byte_for_byte() {
+        for text in [r#"{"b":1,"a":123456789012345678901234567890,"b2":1.0}"#, "null", "[]"] {
+            let raw = RawValue::from_string(text.to_owned()).unwrap();
+            let line = serde_json::to_string(&AnswerOut { id: Some(7), body: BodyOut::Reply(&raw) }).unwrap();
+            assert_eq!(line, format!(r#"{{"id":7,"reply":{text}}}"#));
+            let read: AnswerLine = serde_json::from_str(&line).unwrap();
+            assert_eq!((read.id, read.reply.unwrap().get()), (Some(7), text));
+        }
+    }
+
+    #[test]
+    fn a_problem_comes_through() {
+        let problem = Problem::new(ErrorCode::NotFound, "There is no such server.");
+        let line = serde_json::to_string(&AnswerOut { id: None, body: BodyOut::Problem(&problem) }).unwrap();
+        let read: AnswerLine = serde_json::from_str(&line).unwrap();
+        assert_eq!(read.problem, Some(problem));
+        assert!(read.reply.is_none());
+    }
+
+    #[test]
+    fn unknown_members_of_a_request_are_refused() {
+        assert!(
+            serde_json::from_str::<RequestLine>(r#"{"id":1,"command":"status","args":{},"key":"x"}"#)
+                .is_err()
+        );
+        assert!(serde_json::from_str::<RequestLine>(r#"{"id":1,"command":"status"}"#).is_ok());
+    }
+}

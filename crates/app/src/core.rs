@@ -1,0 +1,266 @@
+//! Builds the parts in their order and takes them down in reverse. Whoever holds a [`Core`] holds
+//! the data folder; when it is shut down nothing that it started is left running.
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use gatehouse_auth::StoredTokens;
+use gatehouse_gateway::{ClientBook, Gateway, GatewayDeps};
+use gatehouse_model::command::{Command, Request};
+use gatehouse_model::record::AuditEvent;
+use gatehouse_model::{Clock, ErrorCode, EventSink, Problem, Secret};
+use gatehouse_servers::{ServerDeps, ServerManager};
+use gatehouse_store::{LoadedServers, Owner, SecretStore, Store, StoreOptions};
+use gatehouse_tools::{Patience, ToolDeps, ToolManager};
+use parking_lot::Mutex;
+use serde_json::value::{RawValue, to_raw_value};
+
+use crate::authority::{Authority, KeyCheck};
+use crate::control::ControlServer;
+use crate::events::{EventBus, EventStream};
+use crate::facade::{Facade, Parts, Troubles};
+use crate::first_start;
+use crate::hand_edits::HandEdits;
+
+/// How long a part may take to stop before the next one is stopped all the same.
+const STOP: Duration = Duration::from_secs(10);
+/// How long the servers may take: their children get time to end by themselves.
+const STOP_SERVERS: Duration = Duration::from_secs(20);
+
+/// What a core is made of.
+pub struct CoreOptions {
+    /// Folder that everything is kept in; made where it is not there.
+    pub data_dir: PathBuf,
+    /// Loopback address of the gateway.
+    pub listen: SocketAddr,
+    /// Who answers questions; rights given under one never count under the other.
+    pub owner: Owner,
+    /// Where secrets are kept.
+    pub secrets: Arc<dyn SecretStore>,
+    /// Key that proves a person over the control socket; without one nobody can there.
+    pub operator_key: Option<Secret>,
+    /// Program that watches over the children; this one where absent.
+    pub guard_program: Option<PathBuf>,
+    /// How long people and clients are waited for.
+    pub patience: Patience,
+    /// Wall-clock time.
+    pub clock: Arc<dyn Clock>,
+}
+
+impl CoreOptions {
+    /// The usual settings for a folder, an address and a store of secrets, answered by a terminal.
+    #[must_use]
+    pub fn new(data_dir: PathBuf, listen: SocketAddr, secrets: Arc<dyn SecretStore>) -> Self {
+        Self {
+            data_dir,
+            listen,
+            owner: Owner::Serve,
+            secrets,
+            operator_key: None,
+            guard_program: None,
+            patience: Patience::default(),
+            clock: Arc::new(gatehouse_model::SystemClock),
+        }
+    }
+}
+
+/// A running Gatehouse.
+pub struct Core {
+    facade: Arc<Facade>,
+    gateway: Gateway,
+    control: ControlServer,
+    hand_edits: HandEdits,
+}
+
+impl Core {
+    /// Starts everything.
+    ///
+    /// # Errors
+    /// When the folder is in use or cannot be read, or the address is in use or not loopback.
+    /// Nothing is left running then.
+    pub async fn start(options: CoreOptions) -> Result<Self, Problem> {
+        let keys = KeyCheck::new(options.operator_key.as_ref());
+        let bus = Arc::new(EventBus::new(Arc::clone(&options.clock)));
+        let events: Arc<dyn EventSink> = Arc::<EventBus>::clone(&bus);
+        let (store, loaded) = open_store(&options).await?;
+        let servers = ServerManager::new(ServerDeps {
+            secrets: store.secrets(),
+            tokens: Arc::new(StoredTokens::new(store.secrets(), Arc::clone(&options.clock))),
+            events: Arc::clone(&events),
+            clock: Arc::clone(&options.clock),
+            data_dir: options.data_dir.clone(),
+            guard_program: options.guard_program.clone(),
+        });
+        let tools = ToolManager::start(ToolDeps {
+            servers: servers.clone(),
+            store: Arc::clone(&store),
+            events: Arc::clone(&events),
+            clock: Arc::clone(&options.clock),
+            patience: options.patience.clone(),
+        })
+        .await;
+        let tools = match tools {
+            Ok(tools) => tools,
+            Err(problem) => {
+                stop_inner(None, &servers, &store).await;
+                return Err(problem);
+            }
+        };
+        let inner = Inner { store, servers, tools, bus };
+        match Self::open_doors(options, keys, &inner, loaded).await {
+            Ok(core) => Ok(core),
+            Err(problem) => {
+                stop_inner(Some(&inner.tools), &inner.servers, &inner.store).await;
+                Err(problem)
+            }
+        }
+    }
+
+    /// Opens what others come in by, and then starts the servers.
+    async fn open_doors(
+        options: CoreOptions,
+        keys: KeyCheck,
+        inner: &Inner,
+        loaded: LoadedServers,
+    ) -> Result<Self, Problem> {
+        let (clients, clients_problem) = ClientBook::open(Arc::clone(&inner.store), Arc::clone(&options.clock));
+        let clients = Arc::new(clients);
+        let deps = GatewayDeps {
+            tools: inner.tools.clone(),
+            clients: Arc::clone(&clients),
+            events: Arc::<EventBus>::clone(&inner.bus),
+            clock: Arc::clone(&options.clock),
+        };
+        let gateway = Gateway::bind(options.listen, deps).await?;
+        let troubles = Troubles { clients: clients_problem, ..Troubles::default() };
+        let parts = Arc::new(Parts {
+            store: Arc::clone(&inner.store),
+            servers: inner.servers.clone(),
+            tools: inner.tools.clone(),
+            clients,
+            bus: Arc::clone(&inner.bus),
+            endpoint: gateway.endpoint(),
+            data_dir: options.data_dir.clone(),
+            owner: options.owner,
+            configs: tokio::sync::Mutex::new(loaded.servers.clone()),
+            troubles: Mutex::new(troubles),
+        });
+        let started = match parts.audit(AuditEvent::Lifecycle { what: "started".into() }).await {
+            Ok(()) => {
+                let facade = Arc::new(Facade::new(Arc::clone(&parts), keys));
+                ControlServer::bind(&options.data_dir, Arc::clone(&facade)).map(|control| (facade, control))
+            }
+            Err(problem) => Err(problem),
+        };
+        let (facade, control) = match started {
+            Ok(started) => started,
+            Err(problem) => {
+                within("gateway", STOP, gateway.shutdown()).await;
+                return Err(problem);
+            }
+        };
+        let left_out = inner.servers.load(loaded.servers.clone()).await;
+        parts.troubles.lock().servers = left_out;
+        let hand_edits = HandEdits::start(&parts, loaded);
+        tracing::info!(endpoint = parts.endpoint, data_dir = %parts.data_dir.display(), "Gatehouse is ready");
+        Ok(Self { facade, gateway, control, hand_edits })
+    }
+
+    /// Runs a command; its reply is JSON.
+    ///
+    /// # Errors
+    /// What went wrong, or that the authority does not reach.
+    pub async fn execute(&self, command: Command, authority: Authority) -> Result<Box<RawValue>, Problem> {
+        self.facade.execute(command, authority).await
+    }
+
+    /// Runs a command; its reply is typed.
+    ///
+    /// # Errors
+    /// What went wrong, or that the authority does not reach.
+    pub async fn run<R: Request>(&self, request: &R, authority: Authority) -> Result<R::Reply, Problem> {
+        let wrong = |e: serde_json::Error| Problem::new(ErrorCode::Internal, "A command could not be passed on.").why(format!("{e}."));
+        let args = to_raw_value(request).map_err(wrong)?;
+        let reply = self.execute(Command::parse(R::NAME, &args)?, authority).await?;
+        serde_json::from_str(reply.get()).map_err(wrong)
+    }
+
+    /// Listens to what happens from now on.
+    #[must_use]
+    pub fn events(&self) -> EventStream {
+        self.facade.bus().listen()
+    }
+
+    /// Address of the gateway.
+    #[must_use]
+    pub fn endpoint(&self) -> String {
+        self.facade.parts().endpoint.clone()
+    }
+
+    /// Stops everything in the reverse order of the start: nobody gets in any more, what waits is
+    /// refused, servers and their children end, what was recorded is on disk.
+    pub async fn shutdown(self) {
+        let Self { facade, gateway, control, hand_edits } = self;
+        let parts = Arc::clone(facade.parts());
+        within("hand edits", STOP, hand_edits.shutdown()).await;
+        within("control socket", STOP, control.shutdown()).await;
+        within("gateway", STOP, gateway.shutdown()).await;
+        within("commands", STOP, facade.finish()).await;
+        if let Err(problem) = parts.audit(AuditEvent::Lifecycle { what: "stopped".into() }).await {
+            tracing::error!(%problem, "the stop could not be written down");
+        }
+        stop_inner(Some(&parts.tools), &parts.servers, &parts.store).await;
+        tracing::info!("Gatehouse has stopped");
+    }
+}
+
+/// The parts that have no door to the outside.
+struct Inner {
+    store: Arc<Store>,
+    servers: ServerManager,
+    tools: ToolManager,
+    bus: Arc<EventBus>,
+}
+
+async fn stop_inner(tools: Option<&ToolManager>, servers: &ServerManager, store: &Arc<Store>) {
+    if let Some(tools) = tools {
+        within("tools", STOP, tools.shutdown()).await;
+    }
+    within("servers", STOP_SERVERS, servers.shutdown()).await;
+    let store = Arc::clone(store);
+    let closing = async move {
+        if let Err(error) = tokio::task::spawn_blocking(move || store.close()).await {
+            tracing::error!(%error, "the store did not close");
+        }
+    };
+    within("store", STOP, closing).await;
+}
+
+async fn within(part: &str, limit: Duration, stopping: impl Future<Output = ()>) {
+    if tokio::time::timeout(limit, stopping).await.is_err() {
+        tracing::error!(part, ?limit, "did not stop in time");
+    }
+}
+
+/// Opens the store and reads the servers, which the first start makes up.
+async fn open_store(options: &CoreOptions) -> Result<(Arc<Store>, LoadedServers), Problem> {
+    let options = StoreOptions {
+        dir: options.data_dir.clone(),
+        owner: options.owner,
+        secrets: Arc::clone(&options.secrets),
+        clock: Arc::clone(&options.clock),
+    };
+    let opening = tokio::task::spawn_blocking(move || {
+        let new = first_start::is_new(&options.dir);
+        let store = Arc::new(Store::open(options)?);
+        let loaded = first_start::load(&store, new)?;
+        Ok((store, loaded))
+    });
+    match opening.await {
+        Ok(opened) => opened,
+        Err(e) => Err(Problem::new(ErrorCode::Internal, "The data folder could not be opened.").why(format!("{e}."))),
+    }
+}

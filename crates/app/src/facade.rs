@@ -1,0 +1,174 @@
+//! The one door to the core: a typed command goes in with the authority that it comes on, the right
+//! is checked first, and its reply comes out as JSON. A command that was begun is finished even if
+//! its caller leaves, except a tool call, which ends with its caller.
+
+mod approvals;
+mod audit;
+mod calls;
+mod clients;
+mod draft;
+mod policy;
+mod secrets;
+mod servers;
+mod status;
+mod tools;
+
+use std::future::Future;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use gatehouse_gateway::ClientBook;
+use gatehouse_model::command::{Command, Request};
+use gatehouse_model::record::AuditEvent;
+use gatehouse_model::{ErrorCode, Problem, Secret, ServerConfig};
+use gatehouse_servers::ServerManager;
+use gatehouse_store::{Owner, Store, StoreError};
+use gatehouse_tools::ToolManager;
+use parking_lot::Mutex;
+use serde_json::value::{RawValue, to_raw_value};
+use tokio_util::task::TaskTracker;
+
+use crate::authority::{self, Authority, KeyCheck};
+use crate::events::EventBus;
+
+pub(crate) use servers::{adopt, named};
+
+/// The parts that commands work on.
+pub(crate) struct Parts {
+    pub(crate) store: Arc<Store>,
+    pub(crate) servers: ServerManager,
+    pub(crate) tools: ToolManager,
+    pub(crate) clients: Arc<ClientBook>,
+    pub(crate) bus: Arc<EventBus>,
+    pub(crate) endpoint: String,
+    pub(crate) data_dir: PathBuf,
+    pub(crate) owner: Owner,
+    /// The servers as they were last written; whoever changes one holds this from the writing until
+    /// the server manager knows, so that changes come one after the other.
+    pub(crate) configs: tokio::sync::Mutex<Vec<ServerConfig>>,
+    pub(crate) troubles: Mutex<Troubles>,
+}
+
+/// What is wrong and stays so until somebody does something about it.
+#[derive(Default)]
+pub(crate) struct Troubles {
+    /// With the list of clients.
+    pub(crate) clients: Option<Problem>,
+    /// With servers that could not be taken at the start.
+    pub(crate) servers: Vec<Problem>,
+    /// With the settings file.
+    pub(crate) file: Vec<Problem>,
+    /// Hand edits that wait for an answer, or were refused and are still in the file.
+    pub(crate) unconfirmed: Vec<String>,
+}
+
+impl Parts {
+    /// Runs something on the store without holding up the executor.
+    pub(crate) async fn on_store<T, F>(&self, work: F) -> Result<T, Problem>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Store) -> Result<T, StoreError> + Send + 'static,
+    {
+        let store = Arc::clone(&self.store);
+        match tokio::task::spawn_blocking(move || work(&store)).await {
+            Ok(done) => done.map_err(Problem::from),
+            Err(e) => Err(Problem::new(ErrorCode::Internal, "Work on the disk broke off.").why(format!("{e}."))),
+        }
+    }
+
+    /// Writes down something that must not be lost; it counts only when this has succeeded.
+    pub(crate) async fn audit(&self, event: AuditEvent) -> Result<(), Problem> {
+        self.on_store(move |store| store.audit().append(event).map(drop)).await
+    }
+}
+
+/// Takes commands.
+pub(crate) struct Facade {
+    parts: Arc<Parts>,
+    keys: KeyCheck,
+    running: TaskTracker,
+}
+
+impl Facade {
+    pub(crate) fn new(parts: Arc<Parts>, keys: KeyCheck) -> Self {
+        Self { parts, keys, running: TaskTracker::new() }
+    }
+
+    pub(crate) fn parts(&self) -> &Arc<Parts> {
+        &self.parts
+    }
+
+    pub(crate) fn bus(&self) -> &EventBus {
+        &self.parts.bus
+    }
+
+    pub(crate) fn authority(&self, shown: Option<&Secret>) -> Result<Authority, Problem> {
+        self.keys.authority(shown)
+    }
+
+    /// Runs one command.
+    pub(crate) async fn execute(&self, command: Command, authority: Authority) -> Result<Box<RawValue>, Problem> {
+        authority::check(&command, authority)?;
+        tracing::debug!(command = command.name(), ?authority, "command");
+        if matches!(command, Command::Call(_)) {
+            return run(&self.parts, command).await;
+        }
+        let parts = Arc::clone(&self.parts);
+        match self.running.spawn(async move { run(&parts, command).await }).await {
+            Ok(outcome) => outcome,
+            Err(e) => Err(Problem::new(ErrorCode::Internal, "The command broke off.").why(format!("{e}."))),
+        }
+    }
+
+    /// Waits for the commands that run.
+    pub(crate) async fn finish(&self) {
+        self.running.close();
+        self.running.wait().await;
+    }
+}
+
+async fn run(parts: &Arc<Parts>, command: Command) -> Result<Box<RawValue>, Problem> {
+    match command {
+        Command::Status(c) => answer(&c, status::report(parts)).await,
+        Command::ServersList(c) => answer(&c, servers::list(parts)).await,
+        Command::ServersAdd(c) => answer(&c.clone(), servers::add(parts, c)).await,
+        Command::ServersEdit(c) => answer(&c.clone(), servers::edit(parts, c)).await,
+        Command::ServersDuplicate(c) => answer(&c, servers::duplicate(parts, &c)).await,
+        Command::ServersTest(c) => answer(&c.clone(), servers::test(parts, c)).await,
+        Command::ServersRemove(c) => answer(&c, servers::remove(parts, &c.server)).await,
+        Command::ServersStart(c) => answer(&c, servers::start(parts, &c.server)).await,
+        Command::ServersStop(c) => answer(&c, servers::stop(parts, &c)).await,
+        Command::ServersReconnect(c) => answer(&c, servers::reconnect(parts, &c.server)).await,
+        Command::ServersTrustLabels(c) => answer(&c, servers::trust_labels(parts, &c)).await,
+        Command::ToolsList(c) => answer(&c, tools::list(parts, c.server.as_deref())).await,
+        Command::ToolsClassify(c) => answer(&c, tools::classify(parts, &c)).await,
+        Command::Call(c) => answer(&c, calls::call(parts, &c)).await,
+        Command::ClientsList(c) => answer(&c, clients::list(parts)).await,
+        Command::ClientsAdd(c) => answer(&c, clients::add(parts, &c.name)).await,
+        Command::ClientsRotate(c) => answer(&c, clients::rotate(parts, &c.client)).await,
+        Command::ClientsRevoke(c) => answer(&c, clients::revoke(parts, &c.client)).await,
+        Command::ApprovalsList(c) => answer(&c, approvals::list(parts)).await,
+        Command::ApprovalsAnswer(c) => answer(&c.clone(), approvals::answer(parts, c.answers)).await,
+        Command::PolicyShow(c) => answer(&c, policy::show(parts)).await,
+        Command::PolicyAutoApprove(c) => answer(&c, policy::auto_approve(parts, &c)).await,
+        Command::PolicyGrant(c) => answer(&c.clone(), policy::grant(parts, c)).await,
+        Command::PolicyDeny(c) => answer(&c.clone(), policy::deny(parts, c)).await,
+        Command::PolicyRevoke(c) => answer(&c, policy::revoke(parts, &c.rule)).await,
+        Command::PolicyUnblock(c) => answer(&c, policy::unblock(parts, &c.rule)).await,
+        Command::CallsList(c) => answer(&c.clone(), calls::list(parts, c.filter)).await,
+        Command::AuditList(c) => answer(&c, audit::list(parts, &c)).await,
+        Command::AuditVerify(c) => answer(&c, audit::verify(parts)).await,
+        Command::AuditExport(c) => answer(&c, audit::export(parts, c.format)).await,
+        Command::Pause(c) => answer(&c, status::pause(parts)).await,
+        Command::Resume(c) => answer(&c, status::resume(parts)).await,
+    }
+}
+
+/// Writes the reply of a command; the command is there to tie the type of its reply.
+async fn answer<R: Request>(
+    _command: &R,
+    work: impl Future<Output = Result<R::Reply, Problem>>,
+) -> Result<Box<RawValue>, Problem> {
+    let reply = work.await?;
+    to_raw_value(&reply).map_err(|e| Problem::new(ErrorCode::Internal, "A reply could not be written.").why(format!("{e}.")))
+}

@@ -1,0 +1,57 @@
+//! Calls: making one with a client's token and that client's rights, and the list of past ones.
+
+use std::sync::Arc;
+
+use gatehouse_model::command::{Call, CallReply};
+use gatehouse_model::record::CallFilter;
+use gatehouse_model::{CallRecord, ErrorCode, Problem};
+use gatehouse_tools::{CallEnd, Caller, Era, ToolCall};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tokio_util::sync::CancellationToken;
+
+use super::Parts;
+
+/// What the caller says of itself.
+const SAYS: &str = "gatehousectl";
+
+pub(super) async fn call(parts: &Arc<Parts>, call: &Call) -> Result<CallReply, Problem> {
+    let client = parts.clients.authenticate(call.token.reveal()).ok_or_else(|| {
+        Problem::new(ErrorCode::NotPermitted, "No client has this token.")
+            .todo("`gatehousectl clients add NAME` makes a client and its token.")
+    })?;
+    let arguments = RawValue::from_string(call.arguments.clone()).map_err(|e| {
+        Problem::new(ErrorCode::BadRequest, "The arguments are not JSON.").why(format!("{e}."))
+    })?;
+    let caller =
+        Caller { client, session: None, says: Some(SAYS.into()), seen_from: None, era: Era::Stateless };
+    // Dropped with this future, when the caller leaves.
+    let cancel = CancellationToken::new();
+    let _cancelled_with_us = cancel.clone().drop_guard();
+    let call = ToolCall {
+        exposed_name: call.tool.clone(),
+        arguments: Some(arguments),
+        rest: Vec::new(),
+        meta: None,
+        progress: None,
+        cancel,
+    };
+    let end = parts.tools.call(caller, call).await;
+    let is_rpc_error = matches!(end, CallEnd::Error(_));
+    let is_tool_error = !is_rpc_error && says_error(end.body());
+    Ok(CallReply { body: end.body().get().to_owned(), is_rpc_error, is_tool_error })
+}
+
+fn says_error(result: &RawValue) -> bool {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Flag {
+        #[serde(default)]
+        is_error: bool,
+    }
+    serde_json::from_str::<Flag>(result.get()).is_ok_and(|flag| flag.is_error)
+}
+
+pub(super) async fn list(parts: &Arc<Parts>, filter: CallFilter) -> Result<Vec<CallRecord>, Problem> {
+    parts.on_store(move |store| store.activity().list(&filter)).await
+}

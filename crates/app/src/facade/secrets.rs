@@ -1,0 +1,240 @@
+//! Secrets of servers: kept under the server, the generation and the one field that each may serve.
+//! They go on to a new generation only when they would be sent to the same place as before; nothing
+//! here ever hands one out.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use gatehouse_model::command::FieldSecret;
+use gatehouse_model::{ErrorCode, Problem, Secret, ServerConfig, Transport};
+use gatehouse_store::{SecretError, SecretKey, SecretStore};
+
+use super::Parts;
+
+/// How a value refers to a secret.
+const REFERENCE: &str = "${secret:";
+
+/// The fields of a transport whose values refer to secrets, with those values.
+fn referring(transport: &Transport) -> BTreeMap<String, &str> {
+    let (place, values) = match transport {
+        Transport::Stdio { env, .. } => ("env", env),
+        Transport::Http { headers, .. } | Transport::Sse { headers, .. } | Transport::Ws { headers, .. } => {
+            ("headers", headers)
+        }
+        Transport::Builtin { .. } => return BTreeMap::new(),
+    };
+    let fields = values.iter().filter(|(_, value)| value.contains(REFERENCE));
+    fields.map(|(name, value)| (format!("{place}/{name}"), value.as_str())).collect()
+}
+
+/// Whether a server refers to any secret.
+pub(super) fn needs_any(transport: &Transport) -> bool {
+    !referring(transport).is_empty()
+}
+
+/// Whether what is sent to one is sent to the other too: the same program with the same arguments
+/// in the same folder, or the same address.
+fn same_place(before: &Transport, after: &Transport) -> bool {
+    match (before, after) {
+        (
+            Transport::Stdio { command: a, args: b, cwd: c, .. },
+            Transport::Stdio { command: x, args: y, cwd: z, .. },
+        ) => (a, b, c) == (x, y, z),
+        (Transport::Http { url: a, .. }, Transport::Http { url: b, .. })
+        | (Transport::Sse { url: a, .. }, Transport::Sse { url: b, .. })
+        | (Transport::Ws { url: a, .. }, Transport::Ws { url: b, .. }) => a == b,
+        _ => false,
+    }
+}
+
+/// What a change of a server does to its secrets.
+#[derive(Default)]
+pub(super) struct Plan {
+    given: Vec<(SecretKey, Secret)>,
+    carried: Vec<(SecretKey, SecretKey, String)>,
+    dropped: Vec<SecretKey>,
+}
+
+impl Plan {
+    /// Checks what was given against what the server refers to.
+    pub(super) fn new(
+        before: Option<&ServerConfig>,
+        after: &ServerConfig,
+        given: &[FieldSecret],
+    ) -> Result<Self, Problem> {
+        let wanted = referring(&after.transport);
+        let mut plan = Self::default();
+        for secret in given {
+            if !wanted.contains_key(&secret.field) {
+                return Err(Problem::new(
+                    ErrorCode::BadRequest,
+                    format!("A secret was given for {}, which does not refer to one.", secret.field),
+                )
+                .todo("Set that field to ${secret:NAME} to have the secret put there."));
+            }
+            plan.given.push((key(after, &secret.field), Secret::new(secret.value.reveal())));
+        }
+        let kept = before.map(|before| referring(&before.transport)).unwrap_or_default();
+        for (field, value) in &wanted {
+            if given.iter().any(|secret| &secret.field == field) {
+                continue;
+            }
+            let carried = before
+                .filter(|before| same_place(&before.transport, &after.transport) && kept.get(field) == Some(value))
+                .ok_or_else(|| missing(field))?;
+            plan.carried.push((key(carried, field), key(after, field), field.clone()));
+        }
+        if let Some(before) = before {
+            let gone = kept.keys().filter(|field| key(before, field) != key(after, field) || !wanted.contains_key(*field));
+            plan.dropped = gone.map(|field| key(before, field)).collect();
+        }
+        Ok(plan)
+    }
+
+    /// Stores what was given and what is carried over, before the server is written.
+    pub(super) async fn keep(&self, parts: &Parts) -> Result<(), Problem> {
+        let (given, carried) = (self.given.clone(), self.carried.clone());
+        on_secrets(parts, move |secrets| {
+            for (from, to, field) in &carried {
+                let secret = secrets.get(from)?.ok_or_else(|| missing(field))?;
+                if from != to {
+                    secrets.set(to, &secret)?;
+                }
+            }
+            for (key, secret) in &given {
+                secrets.set(key, secret)?;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// Forgets what no field serves any more, once the server is written.
+    pub(super) async fn forget_old(self, parts: &Parts) {
+        forget_keys(parts, self.dropped).await;
+    }
+
+    /// Whether a secret was given.
+    pub(super) fn has_new(&self) -> bool {
+        !self.given.is_empty()
+    }
+}
+
+/// Forgets every secret of a server.
+pub(super) async fn forget(parts: &Parts, config: &ServerConfig) {
+    let keys = referring(&config.transport).keys().map(|field| key(config, field)).collect();
+    forget_keys(parts, keys).await;
+}
+
+async fn forget_keys(parts: &Parts, keys: Vec<SecretKey>) {
+    let forgotten = on_secrets(parts, move |secrets| {
+        for key in &keys {
+            secrets.delete(key)?;
+        }
+        Ok(())
+    })
+    .await;
+    if let Err(problem) = forgotten {
+        tracing::warn!(%problem, "a secret that serves nothing any more could not be forgotten");
+    }
+}
+
+fn key(config: &ServerConfig, field: &str) -> SecretKey {
+    SecretKey::bound(&config.id, config.generation, field)
+}
+
+fn missing(field: &str) -> Problem {
+    Problem::new(ErrorCode::BadRequest, format!("The secret for {field} is missing."))
+        .why("A secret serves only the server, the place and the field that it was given for.")
+        .todo("Give it together with the server, for example with --secret.")
+}
+
+async fn on_secrets<F>(parts: &Parts, work: F) -> Result<(), Problem>
+where
+    F: FnOnce(&dyn SecretStore) -> Result<(), SecretTrouble> + Send + 'static,
+{
+    let secrets: Arc<dyn SecretStore> = parts.store.secrets();
+    match tokio::task::spawn_blocking(move || work(&*secrets)).await {
+        Ok(done) => done.map_err(|SecretTrouble(problem)| problem),
+        Err(e) => Err(Problem::new(ErrorCode::Internal, "The store for secrets broke off.").why(format!("{e}."))),
+    }
+}
+
+struct SecretTrouble(Problem);
+
+impl From<SecretError> for SecretTrouble {
+    fn from(error: SecretError) -> Self {
+        Self(error.into())
+    }
+}
+
+impl From<Problem> for SecretTrouble {
+    fn from(problem: Problem) -> Self {
+        Self(problem)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gatehouse_model::command::CallToken;
+    use gatehouse_model::{Generation, ServerId};
+
+    use super::*;
+
+    fn server(generation: u32, command: &str, env: &[(&str, &str)]) -> ServerConfig {
+        ServerConfig {
+            id: ServerId::new("srv-1"),
+            generation: Generation(generation),
+            name: "one".into(),
+            transport: Transport::Stdio {
+                command: command.into(),
+                args: Vec::new(),
+                env: env.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(),
+                cwd: None,
+            },
+            enabled: true,
+            autostart: true,
+            look: Default::default(),
+            limits: Default::default(),
+            origin: Default::default(),
+        }
+    }
+
+    fn secret(field: &str) -> FieldSecret {
+        FieldSecret { field: field.into(), value: CallToken::new(&Secret::new("s")) }
+    }
+
+    const REF: (&str, &str) = ("KEY", "${secret:key}");
+
+    #[test]
+    fn a_reference_needs_its_secret() {
+        assert!(Plan::new(None, &server(0, "a", &[REF]), &[]).is_err());
+        assert!(Plan::new(None, &server(0, "a", &[REF]), &[secret("env/KEY")]).is_ok());
+        assert!(Plan::new(None, &server(0, "a", &[("KEY", "plain")]), &[]).is_ok());
+    }
+
+    #[test]
+    fn a_secret_needs_a_field_that_refers_to_it() {
+        assert!(Plan::new(None, &server(0, "a", &[]), &[secret("env/KEY")]).is_err());
+        assert!(Plan::new(None, &server(0, "a", &[("KEY", "plain")]), &[secret("env/KEY")]).is_err());
+        assert!(Plan::new(None, &server(0, "a", &[REF]), &[secret("headers/KEY")]).is_err());
+    }
+
+    #[test]
+    fn a_secret_goes_on_only_to_the_same_place() {
+        let before = server(0, "a", &[REF]);
+        let plan = Plan::new(Some(&before), &server(1, "a", &[REF, ("MORE", "x")]), &[]).unwrap();
+        assert_eq!((plan.carried.len(), plan.dropped.len()), (1, 1));
+        assert!(Plan::new(Some(&before), &server(1, "other", &[REF]), &[]).is_err());
+        assert!(Plan::new(Some(&before), &server(1, "a", &[("OTHER", "${secret:key}")]), &[]).is_err());
+    }
+
+    #[test]
+    fn a_secret_that_serves_nothing_is_forgotten_and_one_that_stays_is_not() {
+        let before = server(0, "a", &[REF]);
+        let plan = Plan::new(Some(&before), &server(0, "a", &[REF]), &[]).unwrap();
+        assert!(plan.dropped.is_empty());
+        let plan = Plan::new(Some(&before), &server(1, "a", &[]), &[]).unwrap();
+        assert_eq!(plan.dropped.len(), 1);
+    }
+}

@@ -1,0 +1,296 @@
+//! Servers: adding, changing, removing, starting and stopping them. What is written comes first,
+//! then the running servers; an edit that makes it another server counts as a new generation, and
+//! what goes takes its rights and secrets with it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use gatehouse_model::ask::AutoApprove;
+use gatehouse_model::command::{
+    ServersAdd, ServersDuplicate, ServersEdit, ServersStop, ServersTest, ServersTrustLabels,
+};
+use gatehouse_model::record::AuditEvent;
+use gatehouse_model::server::{Origin, ServerDraft, ServerView, TestReport};
+use gatehouse_model::{ErrorCode, Generation, Problem, ServerConfig, ServerId, ServerStatus};
+use gatehouse_servers::ServerSnapshot;
+use tokio::sync::MutexGuard;
+
+use super::{Parts, draft, secrets};
+
+type Configs<'a> = MutexGuard<'a, Vec<ServerConfig>>;
+
+pub(super) async fn list(parts: &Arc<Parts>) -> Result<Vec<ServerView>, Problem> {
+    Ok(parts.servers.list().into_iter().map(|snapshot| view_of(parts, snapshot)).collect())
+}
+
+pub(super) async fn add(parts: &Arc<Parts>, wanted: ServersAdd) -> Result<ServerView, Problem> {
+    let config = {
+        let mut configs = parts.configs.lock().await;
+        draft::check(&wanted.draft, None, &configs)?;
+        let config = with_id(new_id()?, wanted.draft);
+        let plan = secrets::Plan::new(None, &config, &wanted.secrets)?;
+        plan.keep(parts).await?;
+        if let Err(problem) = put(parts, &mut configs, config.clone(), "added").await {
+            secrets::forget(parts, &config).await;
+            return Err(problem);
+        }
+        config
+    };
+    if wanted.trust_labels {
+        parts.tools.rights().trust_labels(&config.id, true).await?;
+        grant_reads_when_known(parts, &config).await?;
+    }
+    view(parts, &config.id)
+}
+
+pub(super) async fn edit(parts: &Arc<Parts>, wanted: ServersEdit) -> Result<ServerView, Problem> {
+    let mut configs = parts.configs.lock().await;
+    let before = named(&configs, &wanted.server)?.clone();
+    draft::check(&wanted.draft, Some(&before.id), &configs)?;
+    let mut after = with_id(before.id.clone(), wanted.draft);
+    let another = after.transport != before.transport;
+    after.generation = if another { before.generation.next() } else { before.generation };
+    let plan = secrets::Plan::new(Some(&before), &after, &wanted.secrets)?;
+    plan.keep(parts).await?;
+    put(parts, &mut configs, after.clone(), what_was_done(&before, &after)).await?;
+    let reconnect = plan.has_new() && !another && after.enabled;
+    plan.forget_old(parts).await;
+    drop(configs);
+    if reconnect {
+        parts.servers.reconnect(&after.id).await?;
+    }
+    view(parts, &after.id)
+}
+
+pub(super) async fn duplicate(parts: &Arc<Parts>, wanted: &ServersDuplicate) -> Result<ServerView, Problem> {
+    let mut configs = parts.configs.lock().await;
+    let original = named(&configs, &wanted.server)?.clone();
+    draft::check_name(&wanted.name, None, &configs)?;
+    // Secrets stay with the original, so a copy that needs some waits for them.
+    let enabled = original.enabled && !secrets::needs_any(&original.transport);
+    let copy = ServerConfig {
+        id: new_id()?,
+        generation: Generation::default(),
+        name: wanted.name.clone(),
+        enabled,
+        ..original
+    };
+    put(parts, &mut configs, copy.clone(), "added").await?;
+    drop(configs);
+    view(parts, &copy.id)
+}
+
+pub(super) async fn test(parts: &Arc<Parts>, wanted: ServersTest) -> Result<TestReport, Problem> {
+    draft::check(&wanted.draft, None, &[])?;
+    let config = with_id(new_id()?, wanted.draft);
+    let plan = secrets::Plan::new(None, &config, &wanted.secrets)?;
+    let kept = plan.keep(parts).await;
+    let report = match kept {
+        Ok(()) => parts.servers.test(config.clone()).await,
+        Err(problem) => Err(problem),
+    };
+    secrets::forget(parts, &config).await;
+    report
+}
+
+pub(super) async fn remove(parts: &Arc<Parts>, server: &str) -> Result<(), Problem> {
+    let mut configs = parts.configs.lock().await;
+    let gone = named(&configs, server)?.clone();
+    let left: Vec<_> = configs.iter().filter(|config| config.id != gone.id).cloned().collect();
+    changed(parts, &gone, "removed").await?;
+    write(parts, &left).await?;
+    *configs = left;
+    take_away(parts, &gone).await
+}
+
+pub(super) async fn start(parts: &Arc<Parts>, server: &str) -> Result<(), Problem> {
+    let mut configs = parts.configs.lock().await;
+    let config = named(&configs, server)?.clone();
+    if !config.enabled {
+        let enabled = ServerConfig { enabled: true, ..config.clone() };
+        put(parts, &mut configs, enabled, "enabled").await?;
+    }
+    drop(configs);
+    parts.servers.start(&config.id).await
+}
+
+pub(super) async fn stop(parts: &Arc<Parts>, wanted: &ServersStop) -> Result<(), Problem> {
+    let mut configs = parts.configs.lock().await;
+    let config = named(&configs, &wanted.server)?.clone();
+    if wanted.disable && config.enabled {
+        let disabled = ServerConfig { enabled: false, ..config };
+        return put(parts, &mut configs, disabled, "disabled").await;
+    }
+    drop(configs);
+    parts.servers.stop(&config.id).await
+}
+
+pub(super) async fn reconnect(parts: &Arc<Parts>, server: &str) -> Result<(), Problem> {
+    let config = find(parts, server)?;
+    if !config.enabled {
+        return Err(Problem::new(ErrorCode::ServerUnavailable, format!("{} is switched off.", config.name))
+            .todo("Start it to switch it on."));
+    }
+    parts.servers.reconnect(&config.id).await
+}
+
+pub(super) async fn trust_labels(parts: &Arc<Parts>, wanted: &ServersTrustLabels) -> Result<(), Problem> {
+    let server = find(parts, &wanted.server)?;
+    parts.tools.rights().trust_labels(&server.id, wanted.trusted).await
+}
+
+/// Brings the running servers to what was read from the file after a person confirmed it.
+pub(crate) async fn adopt(parts: &Parts, configs: &mut Vec<ServerConfig>, wanted: Vec<ServerConfig>) -> Result<(), Problem> {
+    let before = std::mem::replace(configs, wanted.clone());
+    for gone in before.iter().filter(|old| !wanted.iter().any(|new| new.id == old.id)) {
+        take_away(parts, gone).await?;
+    }
+    for config in wanted {
+        let old = before.iter().find(|old| old.id == config.id);
+        if old == Some(&config) {
+            continue;
+        }
+        if let Some(old) = old.filter(|old| old.generation != config.generation) {
+            match secrets::Plan::new(Some(old), &config, &[]) {
+                Ok(plan) => {
+                    plan.keep(parts).await?;
+                    plan.forget_old(parts).await;
+                }
+                // The server itself says then which secret it lacks.
+                Err(_) => secrets::forget(parts, old).await,
+            }
+        }
+        parts.servers.put(config).await?;
+    }
+    Ok(())
+}
+
+/// Writes a server and then tells the running ones.
+async fn put(parts: &Parts, configs: &mut Configs<'_>, config: ServerConfig, what: &str) -> Result<(), Problem> {
+    let mut all = (**configs).clone();
+    match all.iter_mut().find(|other| other.id == config.id) {
+        Some(place) => *place = config.clone(),
+        None => all.push(config.clone()),
+    }
+    changed(parts, &config, what).await?;
+    write(parts, &all).await?;
+    **configs = all;
+    parts.servers.put(config).await.map(drop)
+}
+
+async fn take_away(parts: &Parts, gone: &ServerConfig) -> Result<(), Problem> {
+    parts.servers.remove(&gone.id).await;
+    secrets::forget(parts, gone).await;
+    parts.tools.rights().server_removed(&gone.id).await
+}
+
+async fn write(parts: &Parts, configs: &[ServerConfig]) -> Result<(), Problem> {
+    let all = configs.to_vec();
+    parts.on_store(move |store| store.servers().save(&all)).await
+}
+
+async fn changed(parts: &Parts, config: &ServerConfig, what: &str) -> Result<(), Problem> {
+    let event = AuditEvent::ServerChanged { server: config.id.clone(), name: config.name.clone(), what: what.to_owned() };
+    parts.audit(event).await
+}
+
+fn what_was_done(before: &ServerConfig, after: &ServerConfig) -> &'static str {
+    let but_name_and_switch = ServerConfig { name: before.name.clone(), enabled: before.enabled, ..after.clone() };
+    if *before != but_name_and_switch {
+        return "edited";
+    }
+    match (before.name == after.name, after.enabled) {
+        (false, _) => "renamed",
+        (true, true) if !before.enabled => "enabled",
+        (true, false) if before.enabled => "disabled",
+        (true, _) => "edited",
+    }
+}
+
+/// A wide grant covers the tools that exist when it is given, so it waits for the first list. If
+/// the server does not connect in time its labels are trusted all the same, and its reads ask.
+async fn grant_reads_when_known(parts: &Parts, config: &ServerConfig) -> Result<(), Problem> {
+    if !config.enabled || !config.autostart {
+        return Ok(());
+    }
+    let mut revision = parts.servers.revision();
+    let limit = config.limits.connect().saturating_add(Duration::from_secs(1));
+    let connected = tokio::time::timeout(limit, async {
+        loop {
+            match parts.servers.get(&config.id).map(|handle| handle.status()) {
+                Some(ServerStatus::Connected { .. }) => return true,
+                Some(
+                    ServerStatus::Connecting { .. }
+                    | ServerStatus::Stopped
+                    | ServerStatus::Failed { next_retry: Some(_), .. },
+                ) => {}
+                Some(
+                    ServerStatus::Disabled
+                    | ServerStatus::NeedsAuth { .. }
+                    | ServerStatus::NeedsClientRegistration { .. }
+                    | ServerStatus::Failed { next_retry: None, .. },
+                )
+                | None => return false,
+            }
+            if revision.changed().await.is_err() {
+                return false;
+            }
+        }
+    })
+    .await
+    .unwrap_or(false);
+    if !connected {
+        return Ok(());
+    }
+    parts.tools.rights().set_auto_approve(&config.id, AutoApprove::Reads).await
+}
+
+/// Finds a server by id or name.
+pub(crate) fn named<'a>(configs: &'a [ServerConfig], wanted: &str) -> Result<&'a ServerConfig, Problem> {
+    let by_id = configs.iter().find(|config| config.id.as_str() == wanted);
+    let exact = by_id.or_else(|| configs.iter().find(|config| config.name == wanted));
+    let found = exact.or_else(|| configs.iter().find(|config| config.name.to_lowercase() == wanted.to_lowercase()));
+    found.ok_or_else(|| no_server(wanted))
+}
+
+/// Finds a running or known server by id or name.
+pub(super) fn find(parts: &Parts, wanted: &str) -> Result<Arc<ServerConfig>, Problem> {
+    let all = parts.servers.list();
+    let configs: Vec<_> = all.iter().map(|snapshot| (*snapshot.config).clone()).collect();
+    named(&configs, wanted).map(|config| Arc::new(config.clone()))
+}
+
+fn no_server(wanted: &str) -> Problem {
+    Problem::new(ErrorCode::NotFound, format!("There is no server “{wanted}”."))
+        .todo("`gatehousectl servers list` shows all servers.")
+}
+
+fn with_id(id: ServerId, draft: ServerDraft) -> ServerConfig {
+    let ServerDraft { name, transport, enabled, autostart, look, limits } = draft;
+    let generation = Generation::default();
+    ServerConfig { id, generation, name, transport, enabled, autostart, look, limits, origin: Origin::User }
+}
+
+fn new_id() -> Result<ServerId, Problem> {
+    let bits = getrandom::u64().map_err(|e| {
+        Problem::new(ErrorCode::Internal, "No id could be made.").why(format!("The system gave no random bits: {e}."))
+    })?;
+    Ok(ServerId::from_random(bits))
+}
+
+fn view(parts: &Parts, id: &ServerId) -> Result<ServerView, Problem> {
+    let snapshot = parts.servers.list().into_iter().find(|snapshot| snapshot.config.id == *id);
+    snapshot.map(|snapshot| view_of(parts, snapshot)).ok_or_else(|| no_server(id.as_str()))
+}
+
+fn view_of(parts: &Parts, snapshot: ServerSnapshot) -> ServerView {
+    let rights = parts.tools.rights();
+    ServerView {
+        auto_approve: rights.auto_approve(&snapshot.config.id),
+        trusted_labels: rights.trusts_labels(&snapshot.config.id),
+        config: (*snapshot.config).clone(),
+        status: snapshot.status,
+        counts: snapshot.counts,
+        log_tail: snapshot.log_tail,
+    }
+}

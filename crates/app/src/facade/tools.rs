@@ -1,0 +1,22 @@
+//! The catalogue of tools and the user's own word on their access classes.
+
+use std::sync::Arc;
+
+use gatehouse_model::command::ToolsClassify;
+use gatehouse_model::{Problem, ToolView};
+
+use super::{Parts, servers};
+
+pub(super) async fn list(parts: &Arc<Parts>, server: Option<&str>) -> Result<Vec<ToolView>, Problem> {
+    let mut views = parts.tools.catalogue().views();
+    if let Some(server) = server {
+        let id = servers::find(parts, server)?.id.clone();
+        views.retain(|view| view.server == id);
+    }
+    Ok(views)
+}
+
+pub(super) async fn classify(parts: &Arc<Parts>, wanted: &ToolsClassify) -> Result<(), Problem> {
+    let server = servers::find(parts, &wanted.server)?;
+    parts.tools.rights().classify(&server.id, &wanted.tool, wanted.class).await
+}

@@ -1,0 +1,43 @@
+//! Reading the servers at the start. A new data folder begins with the built-in servers that need
+//! nothing: the time and the notes. A folder that was ever used never gets them again.
+
+use std::sync::Arc;
+
+use gatehouse_model::server::{Builtin, Limits, Look, Origin};
+use gatehouse_model::{ErrorCode, Generation, Problem, ServerConfig, ServerId, Transport};
+use gatehouse_store::{LoadedServers, Store};
+
+const FILE: &str = "servers.json";
+
+/// Whether a data folder has never been used. Asked before anything is opened in it.
+pub(crate) fn is_new(data_dir: &std::path::Path) -> bool {
+    !data_dir.join(FILE).exists()
+}
+
+/// Reads the servers; writes the first ones into a new folder.
+pub(crate) fn load(store: &Arc<Store>, new: bool) -> Result<LoadedServers, Problem> {
+    let loaded = store.servers().load();
+    let untouched = loaded.servers.is_empty() && loaded.unconfirmed.is_empty() && loaded.problems.is_empty();
+    if !(new && untouched) {
+        return Ok(loaded);
+    }
+    let first = [("Time", Builtin::Time), ("Notes", Builtin::Notes)];
+    let servers = first.into_iter().map(|(name, builtin)| built_in(name, builtin)).collect::<Result<Vec<_>, _>>()?;
+    store.servers().save(&servers)?;
+    Ok(store.servers().load())
+}
+
+fn built_in(name: &str, builtin: Builtin) -> Result<ServerConfig, Problem> {
+    let bits = getrandom::u64().map_err(|e| Problem::new(ErrorCode::Internal, "No id could be made.").why(format!("{e}.")))?;
+    Ok(ServerConfig {
+        id: ServerId::from_random(bits),
+        generation: Generation::default(),
+        name: name.to_owned(),
+        transport: Transport::Builtin { builtin },
+        enabled: true,
+        autostart: true,
+        look: Look::default(),
+        limits: Limits::default(),
+        origin: Origin::User,
+    })
+}

@@ -1,0 +1,168 @@
+//! Where Gatehouse writes what it does: standard error, and a rotated file in the data folder that
+//! only its owner can read. Arguments, tokens and secrets never get here, and never standard output.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use gatehouse_model::{ErrorCode, Problem};
+use parking_lot::Mutex;
+use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{EnvFilter, Layer as _};
+
+/// What is written unless the user asks for something else.
+const DEFAULT_FILTER: &str = "info,rmcp=warn";
+/// Variable in which the user asks for something else.
+const FILTER_VARIABLE: &str = "GATEHOUSE_LOG";
+/// Size at which a file is put aside.
+const FULL: u64 = 8 * 1024 * 1024;
+/// Files that were put aside and are kept.
+const OLD_FILES: u32 = 3;
+
+/// Starts writing the log. Once in a process.
+///
+/// # Errors
+/// When the log file cannot be opened, or a log is written already.
+pub fn start(data_dir: &Path) -> Result<(), Problem> {
+    let file = RotatedFile::open(&data_dir.join("logs")).map_err(|e| {
+        Problem::new(ErrorCode::Storage, "The log file could not be opened.").why(format!("{e}."))
+    })?;
+    let filter =
+        || EnvFilter::try_from_env(FILTER_VARIABLE).unwrap_or_else(|_| EnvFilter::new(DEFAULT_FILTER));
+    let to_terminal = tracing_subscriber::fmt::layer().with_writer(io::stderr).with_target(false);
+    let to_file = tracing_subscriber::fmt::layer().with_writer(file).with_ansi(false);
+    tracing_subscriber::registry()
+        .with(to_terminal.with_ansi(false).with_filter(filter()))
+        .with(to_file.with_filter(filter()))
+        .try_init()
+        .map_err(|e| Problem::new(ErrorCode::Internal, "The log could not be started.").why(format!("{e}.")))
+}
+
+/// A log file that is put aside when it is full.
+#[derive(Clone)]
+struct RotatedFile(Arc<Mutex<Rotated>>);
+
+struct Rotated {
+    folder: PathBuf,
+    file: File,
+    written: u64,
+    full: u64,
+}
+
+impl RotatedFile {
+    fn open(folder: &Path) -> io::Result<Self> {
+        Self::open_sized(folder, FULL)
+    }
+
+    fn open_sized(folder: &Path, full: u64) -> io::Result<Self> {
+        make_private_folder(folder)?;
+        let file = open_private(&current(folder))?;
+        let written = file.metadata()?.len();
+        Ok(Self(Arc::new(Mutex::new(Rotated { folder: folder.to_owned(), file, written, full }))))
+    }
+}
+
+fn current(folder: &Path) -> PathBuf {
+    folder.join("gatehouse.log")
+}
+
+fn aside(folder: &Path, number: u32) -> PathBuf {
+    folder.join(format!("gatehouse.log.{number}"))
+}
+
+impl Rotated {
+    fn rotate(&mut self) -> io::Result<()> {
+        for number in (1..OLD_FILES).rev() {
+            rename_if_there(&aside(&self.folder, number), &aside(&self.folder, number + 1))?;
+        }
+        rename_if_there(&current(&self.folder), &aside(&self.folder, 1))?;
+        self.file = open_private(&current(&self.folder))?;
+        self.written = 0;
+        Ok(())
+    }
+}
+
+fn rename_if_there(from: &Path, to: &Path) -> io::Result<()> {
+    match std::fs::rename(from, to) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
+        _ => Ok(()),
+    }
+}
+
+impl Write for &RotatedFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut log = self.0.lock();
+        if log.written >= log.full {
+            log.rotate()?;
+        }
+        let count = log.file.write(bytes)?;
+        log.written = log.written.saturating_add(u64::try_from(count).unwrap_or(u64::MAX));
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.lock().file.flush()
+    }
+}
+
+impl<'a> MakeWriter<'a> for RotatedFile {
+    type Writer = &'a RotatedFile;
+
+    fn make_writer(&'a self) -> Self::Writer {
+        self
+    }
+}
+
+/// Makes a folder that only its owner can enter.
+pub(crate) fn make_private_folder(folder: &Path) -> io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
+fn open_private(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.append(true).create(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_file_is_put_aside_and_only_so_many_are_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = RotatedFile::open_sized(dir.path(), 4).unwrap();
+        for line in 0..8 {
+            (&log).write_all(format!("{line}234").as_bytes()).unwrap();
+        }
+        let mut names: Vec<_> = std::fs::read_dir(dir.path())
+            .unwrap()
+            .map(|e| e.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        assert_eq!(names, ["gatehouse.log", "gatehouse.log.1", "gatehouse.log.2", "gatehouse.log.3"]);
+        assert_eq!(std::fs::read_to_string(current(dir.path())).unwrap(), "7234");
+        assert_eq!(std::fs::read_to_string(aside(dir.path(), 1)).unwrap(), "6234");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn the_log_is_its_owners_alone() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("logs");
+        let _log = RotatedFile::open(&folder).unwrap();
+        let mode = |p: &Path| std::fs::metadata(p).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&folder), 0o700);
+        assert_eq!(mode(&current(&folder)), 0o600);
+    }
+}

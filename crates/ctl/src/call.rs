@@ -1,0 +1,163 @@
+//! `call` and `calls`: making a call with a client's rights, and looking at past ones.
+
+use gatehouse_model::command::{Call, CallReply, CallToken, CallsList, ToolsList};
+use gatehouse_model::record::{CallFilter, CallOutcome};
+use gatehouse_model::{CallRecord, ClientId, ServerId};
+use serde_json::{Map, Value};
+
+use crate::cli;
+use crate::descriptor;
+use crate::failure::Failure;
+use crate::output::{Output, table};
+use crate::plain;
+use crate::session::Session;
+
+pub(crate) async fn run(wanted: cli::Call, session: &mut Session, output: &Output) -> Result<(), Failure> {
+    let token = match wanted.token_fd {
+        Some(descriptor) => descriptor::read_secret(descriptor, "client's token")?,
+        None => descriptor::ask_at_terminal("Token of the client")
+            .ok_or_else(|| Failure::Usage("Give the client's token with --token-fd.".into()))?,
+    };
+    let arguments = arguments(&wanted, session).await?;
+    let call = Call { token: CallToken::new(&token), tool: wanted.tool, arguments };
+    let reply = session.run(&call).await?;
+    if output.is_json() {
+        output.text(&reply.body)?;
+    } else {
+        output.text(&in_words(&reply))?;
+    }
+    if reply.is_rpc_error || reply.is_tool_error { Err(Failure::Call) } else { Ok(()) }
+}
+
+/// One JSON object as it stands, or pairs whose values are read as the tool's schema wants them.
+async fn arguments(wanted: &cli::Call, session: &mut Session) -> Result<String, Failure> {
+    match wanted.arguments.as_slice() {
+        [] => return Ok("{}".into()),
+        [one] if one.trim_start().starts_with('{') => return Ok(one.clone()),
+        _ => {}
+    }
+    let tools = session.run(&ToolsList { server: None }).await?;
+    let schema =
+        tools.iter().find(|tool| tool.exposed_name == wanted.tool).map(|tool| tool.input_schema.as_str());
+    let schema = schema.and_then(|text| serde_json::from_str::<Value>(text).ok()).unwrap_or(Value::Null);
+    let mut object = Map::new();
+    for pair in &wanted.arguments {
+        let (name, text) = pair.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or_else(|| {
+            Failure::Usage("The arguments are one JSON object, or NAME=VALUE pairs.".into())
+        })?;
+        if object
+            .insert(name.to_owned(), value(text, schema.pointer("/properties").and_then(|p| p.get(name))))
+            .is_some()
+        {
+            return Err(Failure::Usage(format!("The argument {name} is there twice.")));
+        }
+    }
+    Ok(Value::Object(object).to_string())
+}
+
+/// Text stays text unless the schema wants something else that it can be read as.
+fn value(text: &str, schema: Option<&Value>) -> Value {
+    let as_text = || Value::String(text.to_owned());
+    let wanted = match schema.and_then(|schema| schema.get("type")) {
+        Some(Value::String(one)) => vec![one.as_str()],
+        Some(Value::Array(some)) => some.iter().filter_map(Value::as_str).collect(),
+        _ => return as_text(),
+    };
+    if wanted.contains(&"string") {
+        return as_text();
+    }
+    serde_json::from_str(text).unwrap_or_else(|_| as_text())
+}
+
+/// The text of a result, or the error's message.
+fn in_words(reply: &CallReply) -> String {
+    let body: Value = match serde_json::from_str(&reply.body) {
+        Ok(body) => body,
+        Err(_) => return plain::lines(&reply.body),
+    };
+    if reply.is_rpc_error {
+        let message = body.get("message").and_then(Value::as_str).unwrap_or(&reply.body);
+        return format!("Error: {}", plain::lines(message));
+    }
+    let content = body.get("content").and_then(Value::as_array);
+    let Some(content) = content else { return plain::lines(&reply.body) };
+    let parts =
+        content.iter().map(|part| match (part.get("text").and_then(Value::as_str), part.get("type")) {
+            (Some(text), _) => plain::lines(text),
+            (None, Some(Value::String(kind))) => format!("[{}; --json shows it]", plain::line(kind)),
+            (None, _) => "[something without a kind; --json shows it]".into(),
+        });
+    let text = parts.collect::<Vec<_>>().join("\n");
+    match body.get("structuredContent") {
+        Some(structured) if text.is_empty() => structured.to_string(),
+        _ => text,
+    }
+}
+
+pub(crate) async fn list(wanted: cli::Calls, session: &mut Session, output: &Output) -> Result<(), Failure> {
+    let filter = CallFilter {
+        client: wanted.client.map(ClientId::new),
+        server: wanted.server.map(ServerId::new),
+        text: wanted.text,
+        before: None,
+        limit: wanted.limit,
+    };
+    let calls = session.run(&CallsList { filter }).await?;
+    output.show(&calls, |calls| {
+        let rows: Vec<Vec<String>> = calls.iter().map(row).collect();
+        table(&["WHEN", "CLIENT", "SERVER", "TOOL", "HOW IT ENDED", "MS"], &rows, "There were no calls.")
+    })
+}
+
+fn row(call: &CallRecord) -> Vec<String> {
+    vec![
+        plain::time(call.at),
+        call.client_name.clone(),
+        call.server_name.clone(),
+        call.exposed_name.clone(),
+        plain::cut(&outcome(&call.outcome), 60),
+        call.duration_ms.to_string(),
+    ]
+}
+
+fn outcome(outcome: &CallOutcome) -> String {
+    match outcome {
+        CallOutcome::Ok => "ok".into(),
+        CallOutcome::ToolError => "the tool failed".into(),
+        CallOutcome::RpcError { code, message } => format!("error {code}: {message}"),
+        CallOutcome::Refused => "refused".into(),
+        CallOutcome::StillWaiting => "still waiting for an answer".into(),
+        CallOutcome::Cancelled => "cancelled".into(),
+        CallOutcome::Failed { message } => format!("failed: {message}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn values_are_read_as_the_schema_wants_them() {
+        for (text, schema, wanted) in [
+            ("3", json!({"type": "integer"}), json!(3)),
+            ("3", json!({"type": "string"}), json!("3")),
+            ("true", json!({"type": ["boolean", "null"]}), json!(true)),
+            ("[1]", json!({"type": "array"}), json!([1])),
+            ("three", json!({"type": "integer"}), json!("three")),
+            ("3", json!({}), json!("3")),
+        ] {
+            assert_eq!(value(text, Some(&schema)), wanted, "{text} for {schema}");
+        }
+        assert_eq!(value("3", None), json!("3"));
+    }
+
+    #[test]
+    fn the_text_of_a_result_is_printed_without_anything_that_moves_the_cursor() {
+        let body =
+            json!({"content": [{"type": "text", "text": "a\u{1b}[2J\nb"}, {"type": "image", "data": "x"}]});
+        let reply = CallReply { body: body.to_string(), is_rpc_error: false, is_tool_error: false };
+        assert_eq!(in_words(&reply), "a⟦U+001B⟧[2J\nb\n[image; --json shows it]");
+    }
+}

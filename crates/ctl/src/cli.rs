@@ -1,0 +1,442 @@
+//! The words of the command line. What they mean is said here once; what they do is elsewhere.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Drives a running Gatehouse, or serves without a window.
+///
+/// Ends with 0 when done, 1 when it failed, 2 for words that it does not understand, 3 when no
+/// Gatehouse runs, 4 when the operator key is needed, 5 when a call was refused or the tool failed.
+#[derive(Debug, Parser)]
+#[command(name = "gatehousectl", version)]
+pub(crate) struct Cli {
+    /// Folder that Gatehouse keeps everything in.
+    #[arg(long, global = true, value_name = "DIR", env = "GATEHOUSE_DATA_DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
+    /// Write JSON instead of words.
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// File descriptor with the operator key: `serve` writes it there, all others read it.
+    #[arg(long, global = true, value_name = "N")]
+    pub(crate) operator_key_fd: Option<i32>,
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Run the whole core without a window.
+    Serve(Serve),
+    /// What runs, what waits, what is wrong.
+    Status,
+    /// Servers that Gatehouse connects to.
+    Servers {
+        #[command(subcommand)]
+        verb: ServersVerb,
+    },
+    /// Tools of all servers.
+    Tools {
+        #[command(subcommand)]
+        verb: ToolsVerb,
+    },
+    /// Call a tool as a client, with that client's rights.
+    Call(Call),
+    /// The last calls, newest first.
+    Calls(Calls),
+    /// AI clients that may connect.
+    Clients {
+        #[command(subcommand)]
+        verb: ClientsVerb,
+    },
+    /// Questions that wait for an answer.
+    Approvals {
+        #[command(subcommand)]
+        verb: ApprovalsVerb,
+    },
+    /// What may run without asking.
+    Policy {
+        #[command(subcommand)]
+        verb: PolicyVerb,
+    },
+    /// What was decided and changed.
+    Audit {
+        #[command(subcommand)]
+        verb: Option<AuditVerb>,
+    },
+    /// Refuse every call until resumed.
+    Pause,
+    /// End a pause.
+    Resume,
+    /// Print completions for a shell.
+    Completions {
+        /// Which shell.
+        shell: clap_complete::Shell,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Serve {
+    /// Loopback address of the gateway; the port of last time, or any, where absent.
+    #[arg(long, value_name = "127.0.0.1:PORT")]
+    pub(crate) listen: Option<std::net::SocketAddr>,
+    /// Where secrets are kept; the best that is there, where absent.
+    #[arg(long, value_name = "WHERE")]
+    pub(crate) secrets: Option<SecretsWhere>,
+    /// File descriptor with the passphrase of the vault.
+    #[arg(long, value_name = "N")]
+    pub(crate) vault_passphrase_fd: Option<i32>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SecretsWhere {
+    /// The keychain of the system.
+    Keychain,
+    /// An encrypted file with a passphrase.
+    Vault,
+    /// Memory: all is forgotten when it stops.
+    Memory,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ServersVerb {
+    /// All servers with their states.
+    List,
+    /// Add a server and start it.
+    Add(AddServer),
+    /// Connect to a server without keeping it.
+    Test(AddServer),
+    /// Give a server another name.
+    Rename {
+        /// Id or name.
+        server: String,
+        /// The new name.
+        name: String,
+    },
+    /// Copy a server under a new name, without its rights and secrets.
+    Duplicate {
+        /// Id or name.
+        server: String,
+        /// Name of the copy.
+        name: String,
+    },
+    /// Remove a server with its rights and secrets.
+    Remove {
+        /// Id or name.
+        server: String,
+    },
+    /// Start a server; enables a disabled one.
+    Start {
+        /// Id or name.
+        server: String,
+    },
+    /// Stop a server.
+    Stop {
+        /// Id or name.
+        server: String,
+        /// Also keep it from starting by itself or for a call.
+        #[arg(long)]
+        disable: bool,
+    },
+    /// Close the connection and make a new one.
+    Reconnect {
+        /// Id or name.
+        server: String,
+    },
+    /// Trust a server's read-only labels.
+    TrustLabels {
+        /// Id or name.
+        server: String,
+        /// Trust them no longer.
+        #[arg(long)]
+        off: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AddServer {
+    /// Name of the server; unique.
+    pub(crate) name: String,
+    /// Address of a remote server.
+    #[arg(long, conflicts_with_all = ["builtin", "command"])]
+    pub(crate) url: Option<String>,
+    /// The address is an event stream of the old HTTP+SSE transport.
+    #[arg(long, requires = "url")]
+    pub(crate) sse: bool,
+    /// A server inside Gatehouse.
+    #[arg(long, conflicts_with = "command")]
+    pub(crate) builtin: Option<BuiltinKind>,
+    /// Folder of the built-in file server.
+    #[arg(long, value_name = "DIR", requires = "builtin")]
+    pub(crate) folder: Option<PathBuf>,
+    /// Variable of the server's environment.
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) env: Vec<String>,
+    /// Header of every request to a remote server.
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) header: Vec<String>,
+    /// Variable or header whose value is a secret; it is asked for at the terminal.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) secret: Vec<String>,
+    /// File descriptor with the secrets, one a line, in the order of --secret.
+    #[arg(long, value_name = "N", requires = "secret")]
+    pub(crate) secret_fd: Option<i32>,
+    /// Working folder of the server.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<String>,
+    /// What the server is for.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) description: Option<String>,
+    /// Trust its read-only labels and allow its reads.
+    #[arg(long)]
+    pub(crate) trust_labels: bool,
+    /// Add it switched off.
+    #[arg(long)]
+    pub(crate) disabled: bool,
+    /// Start it only when it is needed.
+    #[arg(long)]
+    pub(crate) no_autostart: bool,
+    /// Program that is the server, with its arguments.
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum BuiltinKind {
+    /// The time in any zone.
+    Time,
+    /// A small memory with search.
+    Notes,
+    /// One folder.
+    Files,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ToolsVerb {
+    /// All tools of all connected servers.
+    List {
+        /// Only of this server (id or name).
+        #[arg(long)]
+        server: Option<String>,
+    },
+    /// Say yourself whether a tool only reads.
+    Classify {
+        /// Id or name of the server.
+        server: String,
+        /// Name of the tool on the server.
+        tool: String,
+        /// The class.
+        class: ClassWord,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ClassWord {
+    /// It only looks.
+    Read,
+    /// It changes or runs something.
+    Write,
+    /// As Gatehouse sees it.
+    Clear,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Call {
+    /// Name of the tool as clients see it.
+    pub(crate) tool: String,
+    /// The arguments: one JSON object, or NAME=VALUE pairs.
+    pub(crate) arguments: Vec<String>,
+    /// File descriptor with the client's token; it is asked for at the terminal where absent.
+    #[arg(long, value_name = "N")]
+    pub(crate) token_fd: Option<i32>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Calls {
+    /// Only from this client (id).
+    #[arg(long)]
+    pub(crate) client: Option<String>,
+    /// Only to this server (id).
+    #[arg(long)]
+    pub(crate) server: Option<String>,
+    /// Only with these words in them.
+    #[arg(long)]
+    pub(crate) text: Option<String>,
+    /// At most so many.
+    #[arg(long)]
+    pub(crate) limit: Option<u32>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ClientsVerb {
+    /// All clients.
+    List,
+    /// Add a client; its token is shown this once.
+    Add {
+        /// Name for it; unique.
+        name: String,
+    },
+    /// Give a client a new token; the old one ends.
+    Rotate {
+        /// Id or name.
+        client: String,
+    },
+    /// End a client's access.
+    Revoke {
+        /// Id or name.
+        client: String,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ApprovalsVerb {
+    /// The questions that wait.
+    List,
+    /// Show questions as they come, and take the answers.
+    Watch,
+    /// Answer one question.
+    Answer {
+        /// Id of the question.
+        ask: String,
+        /// `allow`, `deny`, `always-reads`, `always-tool`, `always-server`, `tool-until-quit` or `tool-15m`.
+        answer: String,
+        /// What the model gets to read, for a deny.
+        reason: Vec<String>,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PolicyVerb {
+    /// All rules.
+    Show,
+    /// Set what runs without asking on a server, for every client.
+    AutoApprove {
+        /// Id or name of the server.
+        server: String,
+        /// To what.
+        to: AutoWord,
+    },
+    /// Allow a tool or more, without a question before it.
+    Grant {
+        /// Id or name of the server.
+        server: String,
+        #[command(flatten)]
+        scope: Scope,
+    },
+    /// Block a tool or more.
+    Deny {
+        /// Id or name of the server; every server where absent.
+        server: Option<String>,
+        #[command(flatten)]
+        scope: Scope,
+        /// What the model gets to read.
+        #[arg(long)]
+        reason: Option<String>,
+    },
+    /// Take back an allow.
+    Revoke {
+        /// Id of the rule.
+        rule: String,
+    },
+    /// Take back a deny.
+    Unblock {
+        /// Id of the rule.
+        rule: String,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Scope {
+    /// Only this tool (name on the server).
+    #[arg(long)]
+    pub(crate) tool: Option<String>,
+    /// All reads of the server.
+    #[arg(long, conflicts_with = "tool")]
+    pub(crate) reads: bool,
+    /// Everything of the server.
+    #[arg(long, conflicts_with_all = ["tool", "reads"])]
+    pub(crate) all: bool,
+    /// Only for this client (id or name).
+    #[arg(long)]
+    pub(crate) client: Option<String>,
+    /// How long.
+    #[arg(long = "for", value_name = "HOW LONG", default_value = "always")]
+    pub(crate) lifetime: LifetimeWord,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LifetimeWord {
+    /// For 15 minutes.
+    #[value(name = "15m")]
+    QuarterHour,
+    /// Until Gatehouse quits.
+    Quit,
+    /// Until it is taken back.
+    Always,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AutoWord {
+    /// Nothing.
+    Ask,
+    /// Reads.
+    Reads,
+    /// Writes, and not reads.
+    Writes,
+    /// Everything.
+    All,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AuditVerb {
+    /// The last entries.
+    List {
+        /// At most so many.
+        #[arg(long, default_value_t = 1000)]
+        limit: u32,
+        /// Only after this entry.
+        #[arg(long)]
+        after: Option<u64>,
+    },
+    /// Check that nothing was changed or left out.
+    Verify,
+    /// The whole audit as text.
+    Export {
+        /// In which form.
+        #[arg(long, default_value = "json-lines")]
+        format: FormatWord,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FormatWord {
+    /// One JSON object a line.
+    JsonLines,
+    /// Comma-separated values with a header.
+    Csv,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_are_consistent() {
+        use clap::CommandFactory as _;
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_server_of_each_kind() {
+        let add = |words: &[&str]| {
+            let all = [&["gatehousectl", "servers", "add", "x"][..], words].concat();
+            Cli::try_parse_from(all).is_ok()
+        };
+        assert!(add(&["--", "node", "server.js", "--flag"]));
+        assert!(add(&["--trust-labels", "--env", "A=b", "--", "npx", "-y", "it"]));
+        assert!(add(&["--url", "http://127.0.0.1:1/mcp"]));
+        assert!(add(&["--builtin", "files", "--folder", "/tmp"]));
+        assert!(!add(&["--url", "http://x", "--", "node"]));
+        assert!(!add(&["--url", "http://x", "--builtin", "time"]));
+    }
+}

@@ -1,0 +1,56 @@
+//! `clients …`: who may connect. A token is printed once, when it is made.
+
+use gatehouse_model::ClientView;
+use gatehouse_model::command::{ClientsAdd, ClientsList, ClientsRevoke, ClientsRotate, MintedClient};
+
+use crate::cli::ClientsVerb;
+use crate::failure::Failure;
+use crate::output::{Output, table};
+use crate::plain;
+use crate::session::Session;
+
+pub(crate) async fn run(verb: ClientsVerb, session: &mut Session, output: &Output) -> Result<(), Failure> {
+    match verb {
+        ClientsVerb::List => {
+            let clients = session.run(&ClientsList {}).await?;
+            output.show(&clients, |clients| list(clients))
+        }
+        ClientsVerb::Add { name } => {
+            let minted = session.run(&ClientsAdd { name }).await?;
+            output.show(&minted, told)
+        }
+        ClientsVerb::Rotate { client } => {
+            let minted = session.run(&ClientsRotate { client }).await?;
+            output.show(&minted, told)
+        }
+        ClientsVerb::Revoke { client } => {
+            session.run(&ClientsRevoke { client }).await?;
+            output.done("Revoked: its token is worth nothing any more.")
+        }
+    }
+}
+
+fn told(minted: &MintedClient) -> Vec<String> {
+    vec![
+        format!("Client    {} ({})", plain::line(&minted.client.name), minted.client.id),
+        format!("Endpoint  {}", minted.endpoint),
+        format!("Token     {}", minted.token.reveal()),
+        "The token is shown this once. The client sends it as `Authorization: Bearer TOKEN`.".to_owned(),
+    ]
+}
+
+fn list(clients: &[ClientView]) -> Vec<String> {
+    let rows: Vec<Vec<String>> = clients
+        .iter()
+        .map(|client| {
+            vec![
+                client.name.clone(),
+                client.id.to_string(),
+                client.says.clone().unwrap_or_else(|| "-".into()),
+                client.last_seen.map_or_else(|| "not in this run".into(), crate::plain::time),
+                client.sessions.to_string(),
+            ]
+        })
+        .collect();
+    table(&["NAME", "ID", "SAYS IT IS", "LAST SEEN", "SESSIONS"], &rows, "There are no clients.")
+}

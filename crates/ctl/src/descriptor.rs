@@ -1,0 +1,84 @@
+//! Secrets on file descriptors and at the terminal. They are read or written once; the descriptor is
+//! closed then, so that no child inherits it.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+
+use gatehouse_model::Secret;
+
+use crate::failure::Failure;
+
+/// Longest text that is read from a descriptor.
+const LONGEST: u64 = 64 * 1024;
+
+/// Reads one secret: the first line.
+pub(crate) fn read_secret(descriptor: i32, what: &str) -> Result<Secret, Failure> {
+    let lines = read_lines(descriptor, what)?;
+    match lines.into_iter().next().filter(|line| !line.is_empty()) {
+        Some(line) => Ok(Secret::new(line)),
+        None => Err(Failure::Usage(format!("File descriptor {descriptor} holds no {what}."))),
+    }
+}
+
+/// Reads several secrets, one a line.
+pub(crate) fn read_lines(descriptor: i32, what: &str) -> Result<Vec<String>, Failure> {
+    let trouble = |e: io::Error| {
+        Failure::Usage(format!("The {what} could not be read from file descriptor {descriptor}: {e}."))
+    };
+    let mut text = String::new();
+    if descriptor == 0 {
+        io::stdin().lock().take(LONGEST).read_to_string(&mut text).map_err(trouble)?;
+    } else {
+        let file = open(descriptor, OpenOptions::new().read(true)).map_err(trouble)?;
+        file.take(LONGEST).read_to_string(&mut text).map_err(trouble)?;
+    }
+    Ok(text.lines().map(|line| line.trim_end_matches('\r').to_owned()).collect())
+}
+
+/// Writes a secret, and a line end.
+pub(crate) fn write_secret(descriptor: i32, secret: &Secret) -> Result<(), Failure> {
+    let trouble = |e: io::Error| {
+        Failure::Usage(format!("Nothing could be written to file descriptor {descriptor}: {e}."))
+    };
+    if descriptor < 3 {
+        return Err(Failure::Usage(
+            "The operator key goes to a descriptor of its own: 3 or more.".to_owned(),
+        ));
+    }
+    let mut file = open(descriptor, OpenOptions::new().write(true)).map_err(trouble)?;
+    writeln!(file, "{}", secret.reveal()).and_then(|()| file.flush()).map_err(trouble)
+}
+
+/// Writes lines to the controlling terminal, and nowhere else.
+pub(crate) fn write_to_terminal(lines: &str) -> io::Result<()> {
+    let mut terminal = OpenOptions::new().write(true).open(TERMINAL)?;
+    writeln!(terminal, "{lines}")?;
+    terminal.flush()
+}
+
+/// Asks at the terminal without showing what is typed; `None` where there is no terminal.
+pub(crate) fn ask_at_terminal(what: &str) -> Option<Secret> {
+    let typed = rpassword::prompt_password(format!("{what}: ")).ok()?;
+    let typed = typed.trim();
+    if typed.is_empty() { None } else { Some(Secret::new(typed)) }
+}
+
+#[cfg(unix)]
+const TERMINAL: &str = "/dev/tty";
+#[cfg(windows)]
+const TERMINAL: &str = "CONOUT$";
+
+/// Opens what a descriptor stands for a second time, and closes the first.
+#[cfg(unix)]
+fn open(descriptor: i32, options: &OpenOptions) -> io::Result<File> {
+    let file = options.open(format!("/dev/fd/{descriptor}"))?;
+    if descriptor > 2 {
+        nix::unistd::close(descriptor)?;
+    }
+    Ok(file)
+}
+
+#[cfg(not(unix))]
+fn open(_descriptor: i32, _options: &OpenOptions) -> io::Result<File> {
+    Err(io::Error::new(io::ErrorKind::Unsupported, "only standard input can be used for this here"))
+}

@@ -1,0 +1,102 @@
+//! Standard output: JSON as the core gave it, or plain words and aligned tables without colour.
+
+use std::io::{self, IsTerminal as _, Write as _};
+
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::plain;
+
+/// How results are written.
+pub(crate) struct Output {
+    json: bool,
+}
+
+impl Output {
+    pub(crate) fn new(json: bool) -> Self {
+        Self { json }
+    }
+
+    /// Whether JSON is wanted.
+    pub(crate) fn is_json(&self) -> bool {
+        self.json
+    }
+
+    /// Writes one line.
+    pub(crate) fn line(&self, line: &str) -> Result<(), Failure> {
+        let mut out = io::stdout().lock();
+        writeln!(out, "{line}")?;
+        Ok(out.flush()?)
+    }
+
+    /// Writes text as it is, with a line end at its end.
+    pub(crate) fn text(&self, text: &str) -> Result<(), Failure> {
+        self.line(text.strip_suffix('\n').unwrap_or(text))
+    }
+
+    /// Writes JSON on one line.
+    pub(crate) fn json(&self, value: &impl Serialize) -> Result<(), Failure> {
+        self.line(&serde_json::to_string(value).map_err(io::Error::from)?)
+    }
+
+    /// Writes a value as JSON or in words.
+    pub(crate) fn show<T: Serialize>(
+        &self,
+        value: &T,
+        words: impl FnOnce(&T) -> Vec<String>,
+    ) -> Result<(), Failure> {
+        if self.json {
+            return self.json(value);
+        }
+        words(value).iter().try_for_each(|line| self.line(line))
+    }
+
+    /// Says that it was done.
+    pub(crate) fn done(&self, words: &str) -> Result<(), Failure> {
+        if self.json { self.json(&()) } else { self.line(words) }
+    }
+
+    /// Says something beside the result.
+    pub(crate) fn aside(&self, words: &str) {
+        // Nobody to tell when standard error is closed.
+        writeln!(io::stderr(), "{words}").unwrap_or(());
+    }
+}
+
+/// Whether a person sits in front of both ends.
+pub(crate) fn at_terminal() -> bool {
+    io::stdin().is_terminal() && io::stdout().is_terminal()
+}
+
+/// Rows as aligned lines under a heading; `empty` where there are none.
+pub(crate) fn table(heading: &[&str], rows: &[Vec<String>], empty: &str) -> Vec<String> {
+    if rows.is_empty() {
+        return vec![empty.to_owned()];
+    }
+    let heading = heading.iter().map(|cell| (*cell).to_owned()).collect::<Vec<_>>();
+    let all: Vec<Vec<String>> = std::iter::once(heading)
+        .chain(rows.iter().map(|row| row.iter().map(|cell| plain::line(cell)).collect()))
+        .collect();
+    let columns = all.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| {
+        all.iter().filter_map(|row| row.get(column)).map(|c| c.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let line = |row: &Vec<String>| {
+        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    };
+    all.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_line_up() {
+        let rows = [vec!["a".into(), "b".into()], vec!["long one".into(), "c\nd".into()]];
+        assert_eq!(table(&["NAME", "X"], &rows, "none"), ["NAME      X", "a         b", "long one  c d"]);
+        assert_eq!(table(&["NAME"], &[], "none"), ["none"]);
+    }
+}

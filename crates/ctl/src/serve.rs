@@ -1,0 +1,203 @@
+//! `gatehousectl serve`: the whole core without a window. Standard output gets exactly one line, when
+//! it is ready; the operator key goes to the terminal or to a descriptor, and nowhere else.
+
+use std::io::Write as _;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use gatehouse_app::{Core, CoreOptions, SecretStore, memory, new_operator_key, open_keychain, open_vault};
+use gatehouse_model::{ErrorCode, Problem, Secret};
+use serde::Serialize;
+
+use crate::cli::{SecretsWhere, Serve};
+use crate::descriptor;
+use crate::failure::Failure;
+
+/// File with the port of last time, so that clients need not be told a new one.
+const PORT_FILE: &str = "port";
+
+/// The one line on standard output.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Ready<'a> {
+    endpoint: &'a str,
+    pid: u32,
+    data_dir: &'a str,
+}
+
+pub(crate) fn run(
+    data_dir: Option<PathBuf>,
+    key_descriptor: Option<i32>,
+    wanted: &Serve,
+) -> Result<(), Failure> {
+    let data_dir =
+        data_dir.ok_or_else(|| Failure::Usage("Say with --data-dir which folder to use.".to_owned()))?;
+    // Before anything else opens a file, since these numbers are the caller's.
+    let passphrase = match wanted.vault_passphrase_fd {
+        Some(descriptor) => Some(descriptor::read_secret(descriptor, "passphrase of the vault")?),
+        None => None,
+    };
+    let operator_key = hand_over_key(key_descriptor)?;
+    make_private(&data_dir)?;
+    gatehouse_app::logging::start(&data_dir)?;
+    let secrets = open_secrets(wanted.secrets, &data_dir, passphrase)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let listen = wanted.listen.unwrap_or_else(|| usual_address(&data_dir));
+    let options = CoreOptions { operator_key, ..CoreOptions::new(data_dir, listen, secrets) };
+    runtime.block_on(serve(options))
+}
+
+async fn serve(options: CoreOptions) -> Result<(), Failure> {
+    let data_dir = std::path::absolute(&options.data_dir)?;
+    let stop = Stop::listen()?;
+    let core = Core::start(options).await?;
+    let endpoint = core.endpoint();
+    remember_port(&data_dir, &endpoint);
+    let ready =
+        Ready { endpoint: &endpoint, pid: std::process::id(), data_dir: &data_dir.display().to_string() };
+    let said = say_ready(&ready);
+    if said.is_ok() {
+        stop.wanted().await;
+    }
+    core.shutdown().await;
+    said
+}
+
+fn say_ready(ready: &Ready<'_>) -> Result<(), Failure> {
+    let line = serde_json::to_string(ready).map_err(std::io::Error::from)?;
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{line}")?;
+    Ok(out.flush()?)
+}
+
+/// Makes the operator key and gives it to the person. Without one nothing can be approved.
+fn hand_over_key(descriptor: Option<i32>) -> Result<Option<Secret>, Failure> {
+    let key = new_operator_key()?;
+    if let Some(descriptor) = descriptor {
+        descriptor::write_secret(descriptor, &key)?;
+        return Ok(Some(key));
+    }
+    let lines = format!(
+        "Operator key of this run (needed to answer questions and to allow things):\n{}",
+        key.reveal()
+    );
+    if descriptor::write_to_terminal(&lines).is_ok() {
+        return Ok(Some(key));
+    }
+    say(
+        "There is no terminal and no --operator-key-fd for the operator key: nothing can be approved, added or resumed in this run.",
+    );
+    Ok(None)
+}
+
+fn open_secrets(
+    wanted: Option<SecretsWhere>,
+    data_dir: &Path,
+    passphrase: Option<Secret>,
+) -> Result<Arc<dyn SecretStore>, Failure> {
+    match (wanted, passphrase) {
+        (Some(SecretsWhere::Keychain), _) => Ok(open_keychain().map_err(Problem::from)?),
+        (Some(SecretsWhere::Vault), passphrase) => {
+            let passphrase = passphrase.or_else(|| descriptor::ask_at_terminal("Passphrase of the vault"));
+            let passphrase = passphrase.ok_or_else(|| {
+                Problem::new(ErrorCode::SecretsUnavailable, "The vault needs its passphrase.")
+                    .todo("Give it with --vault-passphrase-fd, or start at a terminal.")
+            })?;
+            Ok(open_vault(data_dir, &passphrase).map_err(Problem::from)?)
+        }
+        (Some(SecretsWhere::Memory), _) => Ok(forgetful()),
+        (None, passphrase) => match (open_keychain(), passphrase) {
+            (Ok(keychain), _) => Ok(keychain),
+            (Err(_), Some(passphrase)) => Ok(open_vault(data_dir, &passphrase).map_err(Problem::from)?),
+            (Err(error), None) => {
+                say(&format!("{error} There is no --vault-passphrase-fd either."));
+                Ok(forgetful())
+            }
+        },
+    }
+}
+
+fn forgetful() -> Arc<dyn SecretStore> {
+    say("Secrets are kept in memory: secrets, clients and grants last only until this Gatehouse stops.");
+    memory()
+}
+
+fn say(text: &str) {
+    // Nobody to tell when standard error is closed.
+    writeln!(std::io::stderr(), "gatehousectl: {text}").unwrap_or(());
+}
+
+fn make_private(folder: &Path) -> Result<(), Failure> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder).map_err(|e| {
+        Problem::new(ErrorCode::Storage, format!("The data folder {} could not be made.", folder.display()))
+            .why(format!("{e}."))
+    })?;
+    Ok(())
+}
+
+/// The port of last time if it is free, else any.
+fn usual_address(data_dir: &Path) -> SocketAddr {
+    let last = std::fs::read_to_string(data_dir.join(PORT_FILE))
+        .ok()
+        .and_then(|text| text.trim().parse::<u16>().ok());
+    let free = last.filter(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok());
+    SocketAddr::from((Ipv4Addr::LOCALHOST, free.unwrap_or(0)))
+}
+
+fn remember_port(data_dir: &Path, endpoint: &str) {
+    let port = endpoint.rsplit_once(':').and_then(|(_, rest)| rest.split('/').next());
+    let Some(port) = port else { return };
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let written = options.open(data_dir.join(PORT_FILE)).and_then(|mut file| file.write_all(port.as_bytes()));
+    if let Err(error) = written {
+        tracing::warn!(%error, "the port could not be remembered");
+    }
+}
+
+/// Ctrl+C and SIGTERM.
+#[cfg(unix)]
+struct Stop {
+    interrupt: tokio::signal::unix::Signal,
+    terminate: tokio::signal::unix::Signal,
+}
+
+#[cfg(unix)]
+impl Stop {
+    fn listen() -> std::io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
+    }
+
+    async fn wanted(mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}
+
+/// Ctrl+C.
+#[cfg(not(unix))]
+struct Stop;
+
+#[cfg(not(unix))]
+impl Stop {
+    fn listen() -> std::io::Result<Self> {
+        Ok(Self)
+    }
+
+    async fn wanted(self) {
+        if let Err(error) = tokio::signal::ctrl_c().await {
+            tracing::error!(%error, "Ctrl+C cannot be heard");
+            std::future::pending::<()>().await;
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! `servers …`: what Gatehouse connects to.
+
+use std::collections::BTreeMap;
+
+use gatehouse_model::command::{
+    CallToken, FieldSecret, ServersAdd, ServersDuplicate, ServersEdit, ServersList, ServersReconnect,
+    ServersRemove, ServersStart, ServersStop, ServersTest, ServersTrustLabels,
+};
+use gatehouse_model::server::{Builtin, Limits, Look, ServerDraft, ServerView};
+use gatehouse_model::{ErrorCode, Problem, Secret, ServerStatus, Transport};
+
+use crate::cli::{AddServer, BuiltinKind, ServersVerb};
+use crate::descriptor;
+use crate::failure::Failure;
+use crate::output::{Output, table};
+use crate::plain;
+use crate::session::Session;
+
+pub(crate) async fn run(verb: ServersVerb, session: &mut Session, output: &Output) -> Result<(), Failure> {
+    match verb {
+        ServersVerb::List => {
+            let servers = session.run(&ServersList {}).await?;
+            output.show(&servers, |servers| list(servers))
+        }
+        ServersVerb::Add(wanted) => add(&wanted, session, output).await,
+        ServersVerb::Test(wanted) => {
+            let (draft, secrets) = draft(&wanted)?;
+            let report = session.run(&ServersTest { draft, secrets }).await?;
+            output.show(&report, |report| {
+                let server = format!("{} {}", report.server.name, report.server.version);
+                let tools = report.tools.iter().map(|tool| format!("  {}", plain::line(tool)));
+                let first = format!("It works: {} with {} tools.", plain::line(&server), report.tools.len());
+                std::iter::once(first).chain(tools).collect()
+            })
+        }
+        ServersVerb::Rename { server, name } => rename(server, name, session, output).await,
+        ServersVerb::Duplicate { server, name } => {
+            let view = session.run(&ServersDuplicate { server, name }).await?;
+            output.show(&view, |view| vec![told(view)])
+        }
+        ServersVerb::Remove { server } => {
+            session.run(&ServersRemove { server }).await?;
+            output.done("Removed, with its rights and secrets.")
+        }
+        ServersVerb::Start { server } => {
+            session.run(&ServersStart { server }).await?;
+            output.done("Starting.")
+        }
+        ServersVerb::Stop { server, disable } => {
+            session.run(&ServersStop { server, disable }).await?;
+            output.done(if disable { "Stopped and switched off." } else { "Stopped." })
+        }
+        ServersVerb::Reconnect { server } => {
+            session.run(&ServersReconnect { server }).await?;
+            output.done("Reconnecting.")
+        }
+        ServersVerb::TrustLabels { server, off } => {
+            session.run(&ServersTrustLabels { server, trusted: !off }).await?;
+            output.done(if off {
+                "Its labels are trusted no longer."
+            } else {
+                "Its read-only labels are trusted."
+            })
+        }
+    }
+}
+
+async fn add(wanted: &AddServer, session: &mut Session, output: &Output) -> Result<(), Failure> {
+    let (draft, secrets) = draft(wanted)?;
+    let view = session.run(&ServersAdd { draft, trust_labels: wanted.trust_labels, secrets }).await?;
+    output.show(&view, |view| vec![told(view)])?;
+    if wanted.trust_labels && view.auto_approve.is_empty() {
+        output.aside("Its labels are trusted, but it did not connect in time: its reads will ask.");
+    }
+    Ok(())
+}
+
+async fn rename(server: String, name: String, session: &mut Session, output: &Output) -> Result<(), Failure> {
+    let servers = session.run(&ServersList {}).await?;
+    let found =
+        servers.into_iter().find(|view| view.config.id.as_str() == server || view.config.name == server);
+    let config = found
+        .map(|view| view.config)
+        .ok_or_else(|| Problem::new(ErrorCode::NotFound, format!("There is no server “{server}”.")))?;
+    let draft = ServerDraft {
+        name,
+        transport: config.transport,
+        enabled: config.enabled,
+        autostart: config.autostart,
+        look: config.look,
+        limits: config.limits,
+    };
+    let server = config.id.as_str().to_owned();
+    let view = session.run(&ServersEdit { server, draft, secrets: Vec::new() }).await?;
+    output.show(&view, |view| vec![told(view)])
+}
+
+fn told(view: &ServerView) -> String {
+    format!("{} ({}) is {}.", plain::line(&view.config.name), view.config.id, state(&view.status))
+}
+
+fn list(servers: &[ServerView]) -> Vec<String> {
+    let rows: Vec<Vec<String>> = servers
+        .iter()
+        .map(|view| {
+            vec![
+                view.config.name.clone(),
+                view.config.transport.kind().to_owned(),
+                plain::cut(&state(&view.status), 70),
+                view.counts.tools.to_string(),
+                if view.auto_approve.is_empty() {
+                    "asks".into()
+                } else {
+                    plain::cut(&view.auto_approve.join("; "), 60)
+                },
+                view.config.id.to_string(),
+            ]
+        })
+        .collect();
+    table(&["NAME", "KIND", "STATE", "TOOLS", "WITHOUT ASKING", "ID"], &rows, "There are no servers.")
+}
+
+/// A state in words.
+fn state(status: &ServerStatus) -> String {
+    match status {
+        ServerStatus::Disabled => "switched off".into(),
+        ServerStatus::Stopped => "stopped".into(),
+        ServerStatus::Connecting { attempt: 1 } => "connecting".into(),
+        ServerStatus::Connecting { attempt } => format!("connecting (attempt {attempt})"),
+        ServerStatus::Connected { protocol, .. } => format!("connected ({})", plain::line(protocol)),
+        ServerStatus::NeedsAuth { issuer: None } => "needs you to sign in".into(),
+        ServerStatus::NeedsAuth { issuer: Some(issuer) } => {
+            format!("needs you to sign in at {}", plain::line(issuer))
+        }
+        ServerStatus::NeedsClientRegistration { reason } => {
+            format!("needs a client id: {}", plain::line(reason))
+        }
+        ServerStatus::Failed { message, next_retry, .. } => {
+            let retried = if next_retry.is_some() { ", will be tried again" } else { "" };
+            format!("failed{retried}: {}", plain::line(message))
+        }
+    }
+}
+
+fn draft(wanted: &AddServer) -> Result<(ServerDraft, Vec<FieldSecret>), Failure> {
+    let mut env = pairs(&wanted.env, "--env")?;
+    let mut headers = pairs(&wanted.header, "--header")?;
+    let remote = wanted.url.is_some();
+    let place = if remote { "headers" } else { "env" };
+    for name in &wanted.secret {
+        let values = if remote { &mut headers } else { &mut env };
+        // A value that was given may say where in it the secret goes.
+        let given = values.get(name).is_some_and(|value| value.contains("${secret:"));
+        if !given {
+            values.insert(name.clone(), format!("${{secret:{name}}}"));
+        }
+    }
+    let misplaced = if remote { !env.is_empty() } else { !headers.is_empty() };
+    if misplaced {
+        let words = if remote {
+            "--env is for servers that are programs."
+        } else {
+            "--header is for remote servers."
+        };
+        return Err(Failure::Usage(words.into()));
+    }
+    let transport = transport(wanted, env, headers)?;
+    if matches!(transport, Transport::Builtin { .. }) && (!wanted.secret.is_empty() || !wanted.env.is_empty())
+    {
+        return Err(Failure::Usage("A built-in server takes neither variables nor secrets.".into()));
+    }
+    let draft = ServerDraft {
+        name: wanted.name.clone(),
+        transport,
+        enabled: !wanted.disabled,
+        autostart: !wanted.no_autostart,
+        look: Look { description: wanted.description.clone(), ..Look::default() },
+        limits: Limits::default(),
+    };
+    Ok((draft, secrets(wanted, place)?))
+}
+
+fn transport(
+    wanted: &AddServer,
+    env: BTreeMap<String, String>,
+    headers: BTreeMap<String, String>,
+) -> Result<Transport, Failure> {
+    if let Some(url) = wanted.url.clone() {
+        let lower = url.to_ascii_lowercase();
+        return Ok(match (wanted.sse, lower.starts_with("ws:") || lower.starts_with("wss:")) {
+            (true, _) => Transport::Sse { url, headers },
+            (false, true) => Transport::Ws { url, headers },
+            (false, false) => Transport::Http { url, headers },
+        });
+    }
+    match (wanted.builtin, &wanted.folder) {
+        (Some(BuiltinKind::Time), None) => return Ok(Transport::Builtin { builtin: Builtin::Time }),
+        (Some(BuiltinKind::Notes), None) => return Ok(Transport::Builtin { builtin: Builtin::Notes }),
+        (Some(BuiltinKind::Files), Some(folder)) => {
+            let folder = std::path::absolute(folder)?.display().to_string();
+            return Ok(Transport::Builtin { builtin: Builtin::Files { folder } });
+        }
+        (Some(BuiltinKind::Files), None) => {
+            return Err(Failure::Usage("Say with --folder which folder.".into()));
+        }
+        (Some(BuiltinKind::Time | BuiltinKind::Notes), Some(_)) => {
+            return Err(Failure::Usage("--folder is for the built-in file server.".into()));
+        }
+        (None, _) => {}
+    }
+    match wanted.command.split_first() {
+        Some((command, args)) => Ok(Transport::Stdio {
+            command: command.clone(),
+            args: args.to_vec(),
+            env,
+            cwd: wanted.cwd.clone(),
+        }),
+        None => Err(Failure::Usage(
+            "Say what the server is: --url URL, --builtin KIND, or -- COMMAND ARGUMENTS…".into(),
+        )),
+    }
+}
+
+fn pairs(given: &[String], flag: &str) -> Result<BTreeMap<String, String>, Failure> {
+    given
+        .iter()
+        .map(|pair| match pair.split_once('=') {
+            Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+            // Not the value itself: it may be a secret.
+            _ => Err(Failure::Usage(format!("{flag} wants NAME=VALUE."))),
+        })
+        .collect()
+}
+
+fn secrets(wanted: &AddServer, place: &str) -> Result<Vec<FieldSecret>, Failure> {
+    let mut lines = match wanted.secret_fd {
+        Some(descriptor) => Some(descriptor::read_lines(descriptor, "secrets")?.into_iter()),
+        None => None,
+    };
+    wanted
+        .secret
+        .iter()
+        .map(|name| {
+            let value = match &mut lines {
+                Some(lines) => lines.next().filter(|line| !line.is_empty()).map(Secret::new),
+                None => descriptor::ask_at_terminal(&format!("Secret for {name}")),
+            };
+            let value = value.ok_or_else(|| Failure::Usage(format!("There is no secret for {name}.")))?;
+            Ok(FieldSecret { field: format!("{place}/{name}"), value: CallToken::new(&value) })
+        })
+        .collect()
+}

@@ -1,0 +1,80 @@
+//! The way to the running Gatehouse: which folder, which connection, and the operator key, which is
+//! asked for only when a command needs it.
+
+use std::path::PathBuf;
+
+use gatehouse_app::control::{ControlClient, ControlEvents};
+use gatehouse_model::Secret;
+use gatehouse_model::command::{Request, Right};
+
+use crate::descriptor;
+use crate::failure::Failure;
+
+/// One run of `gatehousectl` against one Gatehouse.
+pub(crate) struct Session {
+    data_dir: PathBuf,
+    key_descriptor: Option<i32>,
+    key: Option<Secret>,
+    key_asked: bool,
+    client: Option<(ControlClient, bool)>,
+}
+
+impl Session {
+    pub(crate) fn new(data_dir: PathBuf, key_descriptor: Option<i32>) -> Self {
+        Self { data_dir, key_descriptor, key: None, key_asked: false, client: None }
+    }
+
+    /// Runs a command.
+    pub(crate) async fn run<R: Request>(&mut self, request: &R) -> Result<R::Reply, Failure> {
+        let operator = R::RIGHT == Right::Operator;
+        Ok(self.client(operator).await?.run(request).await?)
+    }
+
+    /// Listens to events, with the operator key.
+    pub(crate) async fn events(&mut self) -> Result<ControlEvents, Failure> {
+        let key = self.key(true)?;
+        let client = ControlClient::connect(&self.data_dir).await?.with_operator_key(key);
+        Ok(client.events(None).await?)
+    }
+
+    async fn client(&mut self, operator: bool) -> Result<&mut ControlClient, Failure> {
+        let fits = self.client.as_ref().is_some_and(|(_, with_key)| *with_key || !operator);
+        if !fits {
+            // First, so that nobody is asked for a key when nothing runs.
+            let client = ControlClient::connect(&self.data_dir).await?;
+            let key = self.key(operator)?;
+            self.client = Some((client.with_operator_key(key), operator));
+        }
+        match &mut self.client {
+            Some((client, _)) => Ok(client),
+            None => Err(Failure::Io(std::io::ErrorKind::NotConnected.into())),
+        }
+    }
+
+    /// The operator key where it is needed. Without one the command goes out all the same, and
+    /// Gatehouse says that it is needed.
+    fn key(&mut self, operator: bool) -> Result<Option<Secret>, Failure> {
+        if operator && !self.key_asked {
+            self.key = match self.key_descriptor {
+                Some(descriptor) => Some(descriptor::read_secret(descriptor, "operator key")?),
+                None => descriptor::ask_at_terminal("Operator key"),
+            };
+            self.key_asked = true;
+        }
+        Ok(if operator { self.key.clone() } else { None })
+    }
+}
+
+/// The folder where nothing else is said.
+pub(crate) fn usual_data_dir() -> Result<PathBuf, Failure> {
+    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let folder = if cfg!(windows) {
+        variable("APPDATA").map(|dir| dir.join("Gatehouse"))
+    } else if cfg!(target_os = "macos") {
+        variable("HOME").map(|dir| dir.join("Library/Application Support/Gatehouse"))
+    } else {
+        let data = variable("XDG_DATA_HOME").filter(|dir| dir.is_absolute());
+        data.or_else(|| variable("HOME").map(|dir| dir.join(".local/share"))).map(|dir| dir.join("gatehouse"))
+    };
+    folder.ok_or_else(|| Failure::Usage("Say with --data-dir which folder is meant.".to_owned()))
+}

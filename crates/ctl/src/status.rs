@@ -1,0 +1,41 @@
+//! `status`, `pause` and `resume`.
+
+use gatehouse_model::command::{Pause, Resume, Status, StatusReport};
+
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::plain;
+use crate::session::Session;
+
+pub(crate) async fn status(session: &mut Session, output: &Output) -> Result<(), Failure> {
+    let report = session.run(&Status {}).await?;
+    output.show(&report, words)
+}
+
+fn words(report: &StatusReport) -> Vec<String> {
+    let state = if report.paused { "paused: every call is refused" } else { "running" };
+    let mut lines = vec![
+        format!("Gatehouse {} is {state}.", report.version),
+        format!("Gateway     {}", report.endpoint),
+        format!("Data        {} (process {})", plain::line(&report.data_dir), report.pid),
+        format!("Secrets     {}", report.secrets),
+        format!("Answered by {}", report.answered_by),
+        format!("Servers     {} of {} connected, {} tools", report.running, report.servers, report.tools),
+        format!("Clients     {}", report.clients),
+        format!("Waiting     {}", report.waiting),
+    ];
+    for problem in &report.problems {
+        lines.push(format!("Problem     {}", plain::line(&problem.to_string())));
+    }
+    lines
+}
+
+pub(crate) async fn pause(session: &mut Session, output: &Output) -> Result<(), Failure> {
+    session.run(&Pause {}).await?;
+    output.done("Paused: every call is refused until `gatehousectl resume`.")
+}
+
+pub(crate) async fn resume(session: &mut Session, output: &Output) -> Result<(), Failure> {
+    session.run(&Resume {}).await?;
+    output.done("Resumed.")
+}

@@ -1,0 +1,64 @@
+//! `tools …`: the catalogue.
+
+use gatehouse_model::command::{ToolsClassify, ToolsList};
+use gatehouse_model::grant::{AccessClass, ClassReason, Classified};
+
+use crate::cli::{ClassWord, ToolsVerb};
+use crate::failure::Failure;
+use crate::output::{Output, table};
+use crate::plain;
+use crate::session::Session;
+
+pub(crate) async fn run(verb: ToolsVerb, session: &mut Session, output: &Output) -> Result<(), Failure> {
+    match verb {
+        ToolsVerb::List { server } => {
+            let tools = session.run(&ToolsList { server }).await?;
+            output.show(&tools, |tools| {
+                let rows: Vec<Vec<String>> = tools
+                    .iter()
+                    .map(|tool| {
+                        let words = tool.title.as_deref().or(tool.description.as_deref()).unwrap_or("");
+                        vec![
+                            tool.exposed_name.clone(),
+                            tool.server_name.clone(),
+                            class_word(tool.class.class).to_owned(),
+                            plain::cut(words, 70),
+                        ]
+                    })
+                    .collect();
+                table(&["NAME", "SERVER", "CLASS", "WHAT IT DOES"], &rows, "There are no tools.")
+            })
+        }
+        ToolsVerb::Classify { server, tool, class } => {
+            let class = match class {
+                ClassWord::Read => Some(AccessClass::Read),
+                ClassWord::Write => Some(AccessClass::Write),
+                ClassWord::Clear => None,
+            };
+            session.run(&ToolsClassify { server, tool, class }).await?;
+            output.done("Done.")
+        }
+    }
+}
+
+pub(crate) fn class_word(class: AccessClass) -> &'static str {
+    match class {
+        AccessClass::Read => "read",
+        AccessClass::Write => "write",
+    }
+}
+
+/// A class with its reason, in words.
+pub(crate) fn class_in_words(class: &Classified) -> String {
+    let reason = match &class.reason {
+        ClassReason::Override => "you said so".to_owned(),
+        ClassReason::Annotation { hint } => format!("its annotation {} says so", plain::line(hint)),
+        ClassReason::Name { word } => format!("its name says “{}”", plain::line(word)),
+        ClassReason::Description { word } => format!("its description says “{}”", plain::line(word)),
+        ClassReason::TrustedLabel => "its read-only label, which you trust, and its name agree".to_owned(),
+        ClassReason::NotATool => "it only gives something to read".to_owned(),
+        ClassReason::Default => "nothing says otherwise".to_owned(),
+    };
+    let outside = if class.reaches_outside { "; it reaches outside" } else { "" };
+    format!("{} ({reason}{outside})", class_word(class.class))
+}

@@ -1,0 +1,103 @@
+//! From the words of a person to an answer. An answer fits the question as it was shown: it repeats
+//! its hash, and it chooses only what the question offers.
+
+use gatehouse_model::ask::{Answer, Ask, CallAsk, ChoiceLifetime, ChoiceWidth, GrantChoice};
+use gatehouse_model::{AskAnswer, PendingAsk};
+
+use super::board;
+
+/// What can be said to a question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Word {
+    /// Yes, this once.
+    Allow,
+    /// No, with what the model gets to read.
+    Deny(Option<String>),
+    /// Yes, as long and as wide as this.
+    Wider(ChoiceLifetime, ChoiceWidth),
+}
+
+/// The words for wider answers.
+const WIDER: [(&str, ChoiceLifetime, ChoiceWidth); 5] = [
+    ("always-reads", ChoiceLifetime::Always, ChoiceWidth::Reads),
+    ("always-tool", ChoiceLifetime::Always, ChoiceWidth::Tool),
+    ("tool-until-quit", ChoiceLifetime::UntilQuit, ChoiceWidth::Tool),
+    ("tool-15m", ChoiceLifetime::QuarterHour, ChoiceWidth::Tool),
+    ("always-server", ChoiceLifetime::Always, ChoiceWidth::Server),
+];
+
+impl Word {
+    /// Reads a word and what follows it.
+    pub(crate) fn read(word: &str, rest: &str) -> Result<Self, String> {
+        let rest = rest.trim();
+        if word == "deny" {
+            return Ok(Self::Deny(if rest.is_empty() { None } else { Some(rest.to_owned()) }));
+        }
+        let found = if word == "allow" {
+            Some(Self::Allow)
+        } else {
+            WIDER
+                .iter()
+                .find(|(known, ..)| *known == word)
+                .map(|(_, lifetime, width)| Self::Wider(*lifetime, *width))
+        };
+        match found {
+            Some(word) if rest.is_empty() => Ok(word),
+            Some(_) => Err(format!("Nothing can follow “{word}”.")),
+            None => Err(format!(
+                "“{}” is not an answer. Answers are allow, deny [REASON], {}.",
+                crate::plain::cut(word, 40),
+                names()
+            )),
+        }
+    }
+}
+
+fn names() -> String {
+    WIDER.iter().map(|(name, ..)| *name).collect::<Vec<_>>().join(", ")
+}
+
+/// The words that a question offers, beside `allow` and `deny`.
+pub(crate) fn wider_words(pending: &PendingAsk) -> Vec<&'static str> {
+    let Ask::Call(call) = &pending.ask else { return Vec::new() };
+    let offered =
+        |(_, lifetime, width): &&(&str, ChoiceLifetime, ChoiceWidth)| find(call, *lifetime, *width).is_some();
+    WIDER.iter().filter(offered).map(|(name, ..)| *name).collect()
+}
+
+/// The answer that a word means for a question.
+pub(crate) fn answer(pending: &PendingAsk, word: &Word) -> Result<AskAnswer, String> {
+    let answer = match (&pending.ask, word) {
+        (Ask::Call(_), Word::Allow) => Answer::Allow { choice: GrantChoice::once() },
+        (Ask::Call(_), Word::Deny(reason)) => {
+            Answer::Deny { choice: GrantChoice::once(), reason: reason.clone() }
+        }
+        (Ask::Call(call), Word::Wider(lifetime, width)) => {
+            let choice = find(call, *lifetime, *width).ok_or("This question does not offer that.")?;
+            Answer::Allow { choice: choice.clone() }
+        }
+        (Ask::Elicitation(_) | Ask::Sampling(_), Word::Allow) => {
+            return Err("A terminal cannot answer this with yes.".to_owned());
+        }
+        (_, Word::Allow) => Answer::Accept { content: None },
+        (_, Word::Deny(_)) => Answer::Decline,
+        (_, Word::Wider(..)) => {
+            return Err("This question can only be answered with allow or deny.".to_owned());
+        }
+    };
+    Ok(AskAnswer { id: pending.id.clone(), hash: board::hash(pending).cloned(), answer })
+}
+
+/// The offered choice of a length and a width, for this client rather than for every one.
+fn find(call: &CallAsk, lifetime: ChoiceLifetime, width: ChoiceWidth) -> Option<&GrantChoice> {
+    let fits = |choice: &&GrantChoice| {
+        choice.lifetime == lifetime && choice.width == width && choice.conditions.is_empty()
+    };
+    let mut fitting = call.choices.iter().filter(fits);
+    let first = fitting.next()?;
+    Some(if first.every_client {
+        fitting.find(|choice| !choice.every_client).unwrap_or(first)
+    } else {
+        first
+    })
+}

@@ -1,0 +1,145 @@
+//! The questions that wait, as this watch knows them, and what each event does to them.
+
+use gatehouse_model::ask::Ask;
+use gatehouse_model::{AskId, CallHash, Event, PendingAsk};
+
+/// The questions in the order in which they came.
+#[derive(Default)]
+pub(super) struct Board {
+    pending: Vec<PendingAsk>,
+}
+
+/// What became another thing.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Change {
+    /// A question came, or shows another call than before.
+    Asked(Box<PendingAsk>),
+    /// Whether its client still waits changed.
+    Waits(AskId, bool),
+    /// A question is gone.
+    Gone(AskId, How),
+}
+
+/// How a question went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum How {
+    /// It was answered, here or elsewhere.
+    Answered {
+        /// With yes.
+        allowed: bool,
+    },
+    /// Its time was over, or it was withdrawn.
+    Over,
+}
+
+impl Board {
+    /// All questions.
+    pub(super) fn pending(&self) -> &[PendingAsk] {
+        &self.pending
+    }
+
+    /// One question.
+    pub(super) fn find(&self, id: &AskId) -> Option<&PendingAsk> {
+        self.pending.iter().find(|pending| pending.id == *id)
+    }
+
+    /// Takes an event in.
+    pub(super) fn hear(&mut self, event: &Event) -> Vec<Change> {
+        match event {
+            Event::ApprovalRequested { pending } | Event::ApprovalChanged { pending } => {
+                self.put(pending.clone())
+            }
+            Event::ApprovalResolved { ask, allowed } => {
+                self.drop_one(ask, How::Answered { allowed: *allowed })
+            }
+            Event::ApprovalExpired { ask } => self.drop_one(ask, How::Over),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Takes a snapshot in.
+    pub(super) fn replace(&mut self, all: Vec<PendingAsk>) -> Vec<Change> {
+        let gone: Vec<AskId> = self
+            .pending
+            .iter()
+            .map(|old| old.id.clone())
+            .filter(|id| !all.iter().any(|new| new.id == *id))
+            .collect();
+        let mut changes: Vec<Change> = gone.iter().flat_map(|id| self.drop_one(id, How::Over)).collect();
+        changes.extend(all.into_iter().flat_map(|pending| self.put(pending)));
+        changes
+    }
+
+    fn put(&mut self, pending: PendingAsk) -> Vec<Change> {
+        let Some(old) = self.pending.iter_mut().find(|old| old.id == pending.id) else {
+            self.pending.push(pending.clone());
+            return vec![Change::Asked(Box::new(pending))];
+        };
+        let before = std::mem::replace(old, pending.clone());
+        if hash(&before) != hash(&pending) {
+            return vec![Change::Asked(Box::new(pending))];
+        }
+        if before.waiting != pending.waiting {
+            return vec![Change::Waits(pending.id, pending.waiting)];
+        }
+        Vec::new()
+    }
+
+    fn drop_one(&mut self, id: &AskId, how: How) -> Vec<Change> {
+        let before = self.pending.len();
+        self.pending.retain(|pending| pending.id != *id);
+        if self.pending.len() == before { Vec::new() } else { vec![Change::Gone(id.clone(), how)] }
+    }
+}
+
+/// The hash that an answer has to repeat.
+pub(super) fn hash(pending: &PendingAsk) -> Option<&CallHash> {
+    match &pending.ask {
+        Ask::Call(call) => Some(&call.hash),
+        Ask::Client(_) | Ask::ConfigChange(_) | Ask::Elicitation(_) | Ask::Sampling(_) | Ask::StepUp(_) => {
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gatehouse_model::Timestamp;
+    use gatehouse_model::ask::ClientAsk;
+
+    use super::*;
+
+    fn ask(id: &str, waiting: bool) -> PendingAsk {
+        let ask = Ask::Client(ClientAsk {
+            says: "x".into(),
+            redirect_uri: "http://127.0.0.1/".into(),
+            seen_from: None,
+        });
+        PendingAsk { id: AskId::new(id), asked_at: Timestamp(0), expires_at: Timestamp(9), ask, waiting }
+    }
+
+    #[test]
+    fn each_question_is_shown_once_and_leaves_once() {
+        let mut board = Board::default();
+        let asked = Event::ApprovalRequested { pending: ask("ask-1", true) };
+        assert!(matches!(board.hear(&asked)[..], [Change::Asked(_)]));
+        assert!(board.hear(&asked).is_empty());
+        assert_eq!(
+            board.hear(&Event::ApprovalChanged { pending: ask("ask-1", false) }),
+            [Change::Waits("ask-1".into(), false)]
+        );
+        let gone = Event::ApprovalResolved { ask: "ask-1".into(), allowed: true };
+        assert_eq!(board.hear(&gone), [Change::Gone("ask-1".into(), How::Answered { allowed: true })]);
+        assert!(board.hear(&gone).is_empty());
+    }
+
+    #[test]
+    fn a_snapshot_brings_what_was_missed() {
+        let mut board = Board::default();
+        board.hear(&Event::ApprovalRequested { pending: ask("ask-1", true) });
+        let changes = board.replace(vec![ask("ask-2", true)]);
+        assert!(
+            matches!(&changes[..], [Change::Gone(gone, How::Over), Change::Asked(_)] if gone.as_str() == "ask-1")
+        );
+    }
+}

@@ -1,0 +1,152 @@
+//! A question in plain text: who, what, with the whole arguments, and how long is left. Everything
+//! that came from a client or a server is shown with its hidden characters, and nothing is cut.
+
+use gatehouse_model::ask::{Ask, AskClient, AskServer, CallAsk, ConfigChangeKind, Warning};
+use gatehouse_model::grant::FieldChange;
+use gatehouse_model::{Clock as _, PendingAsk, SystemClock};
+
+use super::answer::wider_words;
+use super::board::How;
+use super::subject;
+use crate::plain;
+use crate::tools::class_in_words;
+
+/// What is said when a client has given up.
+pub(super) const NO_LONGER_WAITS: &str =
+    "its client no longer waits; an answer counts for the next identical call";
+/// What is said when it calls again.
+pub(super) const WAITS_AGAIN: &str = "its client waits again";
+
+/// The lines of one question, as number so and so of so many.
+pub(crate) fn lines(pending: &PendingAsk, number: usize, of: usize) -> Vec<String> {
+    let mut lines = vec![String::new(), format!("── Question {number} of {of} · {} ──", pending.id)];
+    match &pending.ask {
+        Ask::Call(ask) => call(&mut lines, ask),
+        Ask::Client(ask) => {
+            field(
+                &mut lines,
+                "Client",
+                &format!("an unknown one that says it is {}", plain::line(&ask.says)),
+            );
+            field(&mut lines, "Answer to", &plain::line(&ask.redirect_uri));
+            if let Some(program) = &ask.seen_from {
+                field(&mut lines, "Seen from", &plain::line(program));
+            }
+        }
+        Ask::ConfigChange(ask) => {
+            let what = match ask.kind {
+                ConfigChangeKind::Added => "a new server",
+                ConfigChangeKind::Changed => "a changed server",
+                ConfigChangeKind::Removed => "a server is gone",
+            };
+            field(
+                &mut lines,
+                "Hand edit",
+                &format!("{}: {what}, {}", plain::line(&ask.file), plain::line(&ask.server)),
+            );
+            changes(&mut lines, &ask.changes);
+        }
+        Ask::Elicitation(ask) => {
+            server(&mut lines, &ask.server);
+            field(&mut lines, "It asks", &plain::lines(&ask.message));
+            if let Some(url) = &ask.url {
+                field(&mut lines, "To open", &plain::line(url));
+            }
+        }
+        Ask::Sampling(ask) => {
+            server(&mut lines, &ask.server);
+            field(&mut lines, "For a model", &plain::lines(&ask.request));
+        }
+        Ask::StepUp(ask) => {
+            server(&mut lines, &ask.server);
+            field(&mut lines, "Wants scopes", &plain::line(&ask.scopes.join(" ")));
+        }
+    }
+    if !pending.waiting {
+        field(&mut lines, "Note", NO_LONGER_WAITS);
+    }
+    let left = pending.expires_at.remaining(SystemClock.now()).as_secs();
+    field(&mut lines, "Time left", &format!("{} min {} s", left / 60, left % 60));
+    lines
+}
+
+fn call(lines: &mut Vec<String>, ask: &CallAsk) {
+    field(lines, "Client", &client(&ask.client));
+    server(lines, &ask.server);
+    let title = plain::line(&ask.title);
+    let own = subject(&ask.subject);
+    let exposed = plain::line(&ask.exposed_name);
+    let title = if title == own { String::new() } else { format!(" “{title}”") };
+    let exposed = if exposed == own { String::new() } else { format!(", called as {exposed}") };
+    field(lines, "Wants", &format!("{own}{title}{exposed}"));
+    field(lines, "Class", &class_in_words(&ask.class));
+    for warning in &ask.warnings {
+        field(lines, "Warning", &warned(warning));
+    }
+    changes(lines, &ask.changes);
+    if ask.arguments.is_empty() {
+        field(lines, "Arguments", "none");
+    } else {
+        lines.push("Arguments".to_owned());
+    }
+    for argument in &ask.arguments {
+        let masked = if argument.masked { "   (secrets masked)" } else { "" };
+        let text = plain::lines(&argument.text).replace('\n', "\n      ");
+        lines.push(format!("    {} = {text}{masked}", plain::line(&argument.name)));
+    }
+}
+
+fn client(client: &AskClient) -> String {
+    let says = client.says.as_ref().map(|says| format!("says it is {}", plain::line(says)));
+    let seen = client.seen_from.as_ref().map(|seen| format!("seen from {}", plain::line(seen)));
+    let more: Vec<String> = says.into_iter().chain(seen).collect();
+    let name = plain::line(&client.name);
+    if more.is_empty() { name } else { format!("{name}   ({})", more.join("; ")) }
+}
+
+fn server(lines: &mut Vec<String>, server: &AskServer) {
+    let about =
+        server.description.as_ref().map(|text| format!("   ({})", plain::line(text))).unwrap_or_default();
+    field(lines, "Server", &format!("{}{about}", plain::line(&server.name)));
+}
+
+fn changes(lines: &mut Vec<String>, changes: &[FieldChange]) {
+    for change in changes {
+        let text =
+            |text: &Option<String>| text.as_ref().map_or("nothing".to_owned(), |text| plain::line(text));
+        field(lines, "Changed", &plain::line(&change.pointer));
+        lines.push(format!("    before: {}", text(&change.before)));
+        lines.push(format!("    after:  {}", text(&change.after)));
+    }
+}
+
+fn warned(warning: &Warning) -> String {
+    match warning {
+        Warning::FirstUse => "no call of this was allowed before".to_owned(),
+        Warning::DefinitionChanged => "its definition is not the one that was allowed".to_owned(),
+        Warning::HiddenCharacters { place } => format!("hidden characters in {}", plain::line(place)),
+        Warning::UnconfirmedServer => "the server was imported and never confirmed".to_owned(),
+        Warning::OtherProgram { before } => {
+            format!("the token is used from another program than before ({})", plain::line(before))
+        }
+    }
+}
+
+fn field(lines: &mut Vec<String>, name: &str, text: &str) {
+    lines.push(format!("{name:<12}{text}"));
+}
+
+/// The line that says how a script answers.
+pub(super) fn how_to_answer(pending: &PendingAsk) -> String {
+    let wider: String = wider_words(pending).iter().map(|word| format!(" | {word}")).collect();
+    format!("Answer with: {} allow | deny [REASON]{wider}", pending.id)
+}
+
+/// How a question went, in words.
+pub(super) fn gone(how: How) -> &'static str {
+    match how {
+        How::Answered { allowed: true } => "allowed",
+        How::Answered { allowed: false } => "denied",
+        How::Over => "over without an answer",
+    }
+}
