@@ -144,6 +144,12 @@ impl ServerHandle {
         if meant.is_some_and(|meant| meant != live.generation) {
             return Err(CallError::Closed { reason: "The server's settings were changed.".to_owned() });
         }
+        self.over(live, pause, call).await
+    }
+
+    /// Sends a request over one connection.
+    async fn over(&self, live: Arc<Live>, pause: CancellationToken, call: UpstreamCall) -> Result<Reply, CallError> {
+        let shared = &*self.shared;
         if !live.declared.cover(call.method) {
             return Ok(Reply::Error(not_offered(call.method)));
         }
@@ -159,6 +165,40 @@ impl ServerHandle {
         };
         drop(running);
         answer.map_err(|error| shared.call_failed(live.epoch, error))
+    }
+
+    /// Waits for one attempt to connect where there is no connection. True when it had to wait:
+    /// then the lists may be others than before.
+    ///
+    /// # Errors
+    /// When the attempt did not succeed.
+    pub async fn ready(&self, cancel: &CancellationToken) -> Result<bool, CallError> {
+        if self.shared.live.load().is_some() {
+            return Ok(false);
+        }
+        let pause = self.shared.calls.lock().clone();
+        tokio::select! {
+            biased;
+            () = pause.cancelled() => Err(CallError::Cancelled),
+            () = cancel.cancelled() => Err(CallError::Cancelled),
+            live = self.connected() => live.map(|_| true),
+        }
+    }
+
+    /// As [`ServerHandle::call_generation`], but only over a connection that is there, and only
+    /// while the server's lists are still these: what was judged by its definition is never sent to
+    /// a server that defines it otherwise. `None` when that is not so; then nothing was sent.
+    ///
+    /// # Errors
+    /// As for `call`.
+    pub async fn call_as_listed(&self, lists: &Arc<Lists>, call: UpstreamCall) -> Result<Option<Reply>, CallError> {
+        let pause = self.shared.calls.lock().clone();
+        // The lists of a connection are published before the connection itself, so these are its own.
+        let Some(live) = self.shared.live.load_full() else { return Ok(None) };
+        if live.generation != lists.generation || !Arc::ptr_eq(&self.lists(), lists) {
+            return Ok(None);
+        }
+        self.over(live, pause, call).await.map(Some)
     }
 
     /// Waits for one attempt to connect.

@@ -1,1 +1,36 @@
-//! Placeholder while the crate is laid out.
+//! The tools of all servers in one catalogue, and the one door that every call goes through: judged
+//! by policy, put to a person where nothing has decided, checked again, sent, and recorded.
+//!
+//! Nothing here speaks MCP to a client, keeps a connection, or knows a window. Arguments and results
+//! pass as the bytes that somebody wrote.
+
+mod approvals;
+mod asking;
+mod call;
+mod catalogue;
+mod definition;
+mod door;
+mod headers;
+mod ids;
+mod manager;
+mod matter;
+mod names;
+mod offer;
+mod paths;
+mod progress;
+mod raw;
+mod record;
+mod request;
+mod rights;
+mod rounds;
+mod rules;
+mod sentence;
+mod standing;
+mod texts;
+
+pub use approvals::{ApprovalQueue, Patience};
+pub use call::{AccessCall, AccessKind, CallEnd, Caller, Era, ProgressOut, ToolCall};
+pub use catalogue::{Catalogue, CatalogueTool, LeftOut};
+pub use manager::{ToolDeps, ToolManager};
+pub use names::Naming;
+pub use rights::{RightsKeeper, RuleOrder};

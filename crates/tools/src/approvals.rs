@@ -1,0 +1,356 @@
+//! The questions that wait for a person, and what came of them (PERM-9 to PERM-11).
+//!
+//! A question never waits for ever: it has a deadline, and nobody's answer is a no. An answer counts
+//! only for what it was given for, by id and hash. Nothing takes effect before it is written down.
+
+mod answering;
+mod desk;
+mod keeping;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use gatehouse_model::record::AuditEvent;
+use gatehouse_model::{
+    Answer, Ask, AskAnswer, AskId, AskUser, BoxFuture, CallAsk, CallHash, ClientId, ErrorCode, Event,
+    EventSink, PendingAsk, Problem,
+};
+use parking_lot::Mutex;
+use tokio::sync::{Notify, oneshot};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::matter::Matter;
+use crate::rights::{Keeper, RightsKeeper};
+use desk::{About, Desk, Late, Question, Waiter, Word};
+
+/// How long people and programs are waited for.
+#[derive(Clone, Debug)]
+pub struct Patience {
+    /// After this time no answer is a no.
+    pub ask_deadline: Duration,
+    /// After this time a client is told to call again.
+    pub client_hold: Duration,
+    /// Time between signs of life to a client that waits.
+    pub progress_every: Duration,
+    /// How long a question outlives its client, and how long a late answer counts.
+    pub ticket_life: Duration,
+    /// So many questions of one client may wait at once.
+    pub max_pending_per_client: usize,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self {
+            ask_deadline: Duration::from_secs(600),
+            client_hold: Duration::from_secs(50),
+            progress_every: Duration::from_secs(10),
+            ticket_life: Duration::from_secs(600),
+            max_pending_per_client: 64,
+        }
+    }
+}
+
+/// What came of a question about a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Settled {
+    /// This very call may run, this once.
+    Allowed(AskId),
+    /// It may not.
+    Denied(AskId, Option<String>),
+    /// The rules changed, or the approval went to another call: judge anew.
+    JudgeAnew,
+    /// Nobody answered.
+    Lapsed(AskId),
+}
+
+/// No room for another question of this client.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct TooMany(pub(crate) usize);
+
+/// The questions that wait. Cheap to clone.
+#[derive(Clone)]
+pub struct ApprovalQueue {
+    pub(crate) inner: Arc<Queue>,
+}
+
+impl fmt::Debug for ApprovalQueue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ApprovalQueue")
+            .field("pending", &self.inner.desk.lock().len())
+            .finish_non_exhaustive()
+    }
+}
+
+pub(crate) struct Queue {
+    desk: Mutex<Desk>,
+    wake: Notify,
+    events: Arc<dyn EventSink>,
+    rights: Arc<Keeper>,
+    patience: Patience,
+    closing: CancellationToken,
+    tracker: TaskTracker,
+}
+
+impl ApprovalQueue {
+    pub(crate) fn start(
+        rights: &RightsKeeper,
+        events: Arc<dyn EventSink>,
+        patience: Patience,
+        closing: CancellationToken,
+        tracker: TaskTracker,
+    ) -> Self {
+        let queue = Arc::new(Queue {
+            desk: Mutex::new(Desk::default()),
+            wake: Notify::new(),
+            events,
+            rights: rights.inner.clone(),
+            patience,
+            closing,
+            tracker: tracker.clone(),
+        });
+        tracker.spawn(queue.clone().keep());
+        Self { inner: queue }
+    }
+
+    /// The questions that wait, oldest first.
+    #[must_use]
+    pub fn pending(&self) -> Vec<PendingAsk> {
+        self.inner.desk.lock().pending()
+    }
+
+    /// Answers questions: one, or a group that was shown together. All answers count or none.
+    ///
+    /// # Errors
+    /// [`ErrorCode::StaleAnswer`] when a question is gone or shows another call by now; also when an
+    /// answer makes no sense, was not offered, or cannot be written down. Then nothing has changed.
+    pub async fn answer(&self, answers: Vec<AskAnswer>, by: &'static str) -> Result<(), Problem> {
+        let queue = self.inner.clone();
+        // The answer is carried to its end whatever becomes of whoever gave it.
+        let done = self.inner.tracker.spawn(async move { queue.answer(answers, by).await }).await;
+        done.unwrap_or_else(|_| Err(Problem::new(ErrorCode::Internal, "The answer could not be taken.")))
+    }
+}
+
+impl AskUser for ApprovalQueue {
+    fn ask(&self, ask: Ask) -> BoxFuture<'_, Answer> {
+        Box::pin(async move {
+            // Calls come in by the call door alone.
+            if matches!(ask, Ask::Call(_)) {
+                return Answer::Cancel;
+            }
+            let Ok((seat, answer)) = self.inner.put_plain(ask) else { return Answer::Cancel };
+            let answer = answer.await.unwrap_or(Answer::Cancel);
+            drop(seat);
+            answer
+        })
+    }
+}
+
+/// The place of one waiting call at its question. Leaving it gives up waiting, not the question.
+pub(crate) struct Seat {
+    queue: Arc<Queue>,
+    ask: AskId,
+    no: u64,
+    matter: Arc<Matter>,
+    settled: oneshot::Receiver<Settled>,
+}
+
+impl Seat {
+    /// The question.
+    pub(crate) fn ask(&self) -> &AskId {
+        &self.ask
+    }
+
+    /// Waits until the question is settled.
+    pub(crate) async fn settled(&mut self) -> Settled {
+        match (&mut self.settled).await {
+            Ok(settled) => settled,
+            Err(_) => Settled::Lapsed(self.ask.clone()),
+        }
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        // An approval that came in the moment of leaving is not lost.
+        if let Ok(Settled::Allowed(ask)) = self.settled.try_recv() {
+            self.queue.keep_late(&self.matter, ask, Word::Allowed);
+        }
+        self.queue.leave(&self.ask, self.no);
+    }
+}
+
+/// The place of whoever asked something that is not a call; leaving it withdraws the question.
+pub(crate) struct PlainSeat {
+    queue: Arc<Queue>,
+    ask: AskId,
+}
+
+impl Drop for PlainSeat {
+    fn drop(&mut self) {
+        let gone = self.queue.desk.lock().remove(&self.ask);
+        if gone.is_some() {
+            self.queue.events.emit(Event::ApprovalExpired { ask: self.ask.clone() });
+        }
+    }
+}
+
+impl Queue {
+    /// The seat at a question for the same call, if one waits (PERM-11).
+    pub(crate) fn attach(self: &Arc<Self>, matter: &Arc<Matter>) -> Option<Seat> {
+        let mut desk = self.desk.lock();
+        let no = desk.next();
+        let question = desk.by_hash(&matter.hash)?;
+        let About::Call { matter: about, waiters } = &mut question.about else { return None };
+        let (to, settled) = oneshot::channel();
+        waiters.push(Waiter { no, to });
+        let was_offer = waiters.len() == 1;
+        *about = matter.clone();
+        let now = self.rights.time();
+        if was_offer {
+            question.deadline = Instant::now() + self.patience.ask_deadline;
+            question.expires_at = now.plus(self.patience.ask_deadline);
+        }
+        if let Ask::Call(call) = &mut question.ask {
+            call.client.says.clone_from(&matter.caller.says);
+            call.client.seen_from.clone_from(&matter.caller.seen_from);
+            call.client.session.clone_from(&matter.caller.session);
+            call.client_waits_until = Some(now.plus(self.patience.client_hold));
+        }
+        let seat =
+            Seat { queue: self.clone(), ask: question.id.clone(), no, matter: matter.clone(), settled };
+        let pending = question.pending();
+        drop(desk);
+        self.wake.notify_one();
+        self.events.emit(Event::ApprovalChanged { pending });
+        Some(seat)
+    }
+
+    /// Puts a question about a call, or takes a seat at the one that is there already.
+    pub(crate) fn put(self: &Arc<Self>, matter: &Arc<Matter>, mut call: CallAsk) -> Result<Seat, TooMany> {
+        if let Some(seat) = self.attach(matter) {
+            return Ok(seat);
+        }
+        let mut desk = self.desk.lock();
+        let limit = self.patience.max_pending_per_client;
+        if desk.of_client(&matter.caller.client.id) >= limit {
+            return Err(TooMany(limit));
+        }
+        let now = self.rights.time();
+        call.client_waits_until = Some(now.plus(self.patience.client_hold));
+        let (to, settled) = oneshot::channel();
+        let no = desk.next();
+        let question = Question {
+            id: AskId::from_random(self.rights.ids.next()),
+            asked_at: now,
+            expires_at: now.plus(self.patience.ask_deadline),
+            deadline: Instant::now() + self.patience.ask_deadline,
+            ask: Ask::Call(call),
+            about: About::Call { matter: matter.clone(), waiters: vec![Waiter { no, to }] },
+            answering: false,
+        };
+        let seat =
+            Seat { queue: self.clone(), ask: question.id.clone(), no, matter: matter.clone(), settled };
+        let pending = question.pending();
+        desk.insert(question);
+        drop(desk);
+        self.wake.notify_one();
+        self.events.emit(Event::ApprovalRequested { pending });
+        Ok(seat)
+    }
+
+    /// Puts a question that is not about a call.
+    fn put_plain(self: &Arc<Self>, ask: Ask) -> Result<(PlainSeat, oneshot::Receiver<Answer>), TooMany> {
+        let mut desk = self.desk.lock();
+        let limit = self.patience.max_pending_per_client;
+        if desk.plain() >= limit || self.closing.is_cancelled() {
+            return Err(TooMany(limit));
+        }
+        let now = self.rights.time();
+        let (to, answer) = oneshot::channel();
+        let question = Question {
+            id: AskId::from_random(self.rights.ids.next()),
+            asked_at: now,
+            expires_at: now.plus(self.patience.ask_deadline),
+            deadline: Instant::now() + self.patience.ask_deadline,
+            ask,
+            about: About::Plain(Some(to)),
+            answering: false,
+        };
+        let seat = PlainSeat { queue: self.clone(), ask: question.id.clone() };
+        let pending = question.pending();
+        desk.insert(question);
+        drop(desk);
+        self.wake.notify_one();
+        self.events.emit(Event::ApprovalRequested { pending });
+        Ok((seat, answer))
+    }
+
+    /// Gives up waiting. The last to leave turns the question into an offer for the next identical
+    /// call.
+    fn leave(&self, ask: &AskId, no: u64) {
+        let mut desk = self.desk.lock();
+        let Some(question) = desk.get(ask) else { return };
+        let About::Call { waiters, .. } = &mut question.about else { return };
+        let before = waiters.len();
+        waiters.retain(|waiter| waiter.no != no);
+        if waiters.len() == before || !waiters.is_empty() {
+            return;
+        }
+        question.deadline = self.ticket_end();
+        question.expires_at = self.rights.time().plus(self.patience.ticket_life);
+        if let Ask::Call(call) = &mut question.ask {
+            call.client_waits_until = None;
+        }
+        let pending = question.pending();
+        drop(desk);
+        self.wake.notify_one();
+        self.events.emit(Event::ApprovalChanged { pending });
+    }
+
+    fn ticket_end(&self) -> Instant {
+        Instant::now() + self.patience.ticket_life
+    }
+
+    /// Keeps an answer that nobody waited for.
+    fn keep_late(&self, matter: &Matter, ask: AskId, word: Word) {
+        let late = Late { ask, client: matter.caller.client.id.clone(), word, until: self.ticket_end() };
+        self.desk.lock().late.insert(matter.hash.clone(), late);
+        self.wake.notify_one();
+    }
+
+    /// The late approval of this very call, if there is one. It is not used up by looking.
+    pub(crate) fn ticket(&self, hash: &CallHash) -> Option<AskId> {
+        let desk = self.desk.lock();
+        let late = desk.late.get(hash)?;
+        (late.word == Word::Allowed && late.until > Instant::now()).then(|| late.ask.clone())
+    }
+
+    /// Uses up the late approval; false when another call was quicker.
+    pub(crate) fn use_ticket(&self, hash: &CallHash, ask: &AskId) -> bool {
+        let mut desk = self.desk.lock();
+        let fits = desk.late.get(hash).is_some_and(|late| {
+            late.word == Word::Allowed && late.ask == *ask && late.until > Instant::now()
+        });
+        if fits {
+            desk.late.remove(hash);
+        }
+        fits
+    }
+
+    /// Uses up the late refusal of this very call, if there is one.
+    pub(crate) fn use_refusal(&self, hash: &CallHash) -> Option<(AskId, Option<String>)> {
+        let mut desk = self.desk.lock();
+        let late = desk.late.get(hash)?;
+        if late.word == Word::Allowed || late.until <= Instant::now() {
+            return None;
+        }
+        match desk.late.remove(hash)? {
+            Late { ask, word: Word::Refused(reason), .. } => Some((ask, reason)),
+            Late { word: Word::Allowed, .. } => None,
+        }
+    }
+}

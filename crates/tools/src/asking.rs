@@ -1,0 +1,203 @@
+//! Putting one call to a person and waiting for what comes of it (PERM-9, PERM-11).
+
+use std::sync::Arc;
+
+use gatehouse_model::ask::{AskClient, AskServer};
+use gatehouse_model::grant::FieldChange;
+use gatehouse_model::record::CallOutcome;
+use gatehouse_model::{CallAsk, Decision, GrantId, Rule, ServerStatus, Verdict};
+use gatehouse_policy::definition::diff;
+use gatehouse_policy::show::{clean_text, reveal};
+use tokio::time::{Instant, interval_at, sleep};
+
+use crate::approvals::{Seat, Settled};
+use crate::door::{Approval, Course, Ended};
+use crate::manager::Inner;
+use crate::matter::Matter;
+use crate::offer::{choices, warnings};
+use crate::request::Request;
+use crate::texts;
+
+/// What came of a call that nothing had decided.
+pub(crate) enum Asked {
+    /// It may run.
+    Approved(Approval),
+    /// The rules are others by now.
+    JudgeAnew,
+    /// It does not run.
+    Ended(Ended),
+}
+
+/// What ends the wait for a person.
+enum Wait {
+    Settled(Settled),
+    /// The client is told to call again.
+    Held,
+    /// The client has given up.
+    Cancelled,
+}
+
+impl Inner {
+    /// Settles a call that no rule has decided.
+    pub(crate) async fn settle(self: &Arc<Self>, request: &Request, course: &mut Course) -> Asked {
+        let matter = course.resolved.matter.clone();
+        if let Some(carried) = self.rounds.take(&matter.hash, &request.step) {
+            return Asked::Approved(Approval::carried(&matter, carried));
+        }
+        let queue = &self.approvals.inner;
+        if let Some((ask, reason)) = queue.use_refusal(&matter.hash) {
+            return Asked::Ended(refused(course, Rule::Answered { ask }, reason.as_deref()));
+        }
+        // Nobody is asked about a call that could not be sent anyway.
+        let status = course.resolved.handle.status();
+        if matches!(status, ServerStatus::NeedsAuth { .. } | ServerStatus::NeedsClientRegistration { .. }) {
+            let text = texts::unusable(&matter.config.name, &status);
+            return Asked::Ended(Ended::told(
+                &text,
+                CallOutcome::Failed { message: status.word().to_owned() },
+            ));
+        }
+        let seat = match queue.attach(&matter) {
+            Some(seat) => seat,
+            None => {
+                let call = self.question(request, &matter, &course.verdict.rule).await;
+                match queue.put(&matter, call) {
+                    Ok(seat) => seat,
+                    Err(too_many) => {
+                        return Asked::Ended(Ended::told(&texts::too_many(too_many.0), CallOutcome::Refused));
+                    }
+                }
+            }
+        };
+        let began = Instant::now();
+        let ask = seat.ask().clone();
+        let came = self.wait(seat, request).await;
+        course.waited += began.elapsed();
+        match came {
+            Wait::Settled(Settled::Allowed(ask)) => {
+                Asked::Approved(Approval::of(&matter, Rule::Answered { ask }))
+            }
+            Wait::Settled(Settled::JudgeAnew) => Asked::JudgeAnew,
+            Wait::Settled(Settled::Denied(ask, reason)) => {
+                Asked::Ended(refused(course, Rule::Answered { ask }, reason.as_deref()))
+            }
+            Wait::Settled(Settled::Lapsed(ask)) => {
+                Asked::Ended(refused(course, Rule::Unanswered { ask }, None))
+            }
+            Wait::Held => {
+                tracing::debug!(%ask, "a client is told to call again");
+                Asked::Ended(Ended::told(texts::still_waiting(), CallOutcome::StillWaiting))
+            }
+            Wait::Cancelled => Asked::Ended(Ended::told(
+                "The call was cancelled before the user had answered; it did not run.",
+                CallOutcome::Cancelled,
+            )),
+        }
+    }
+
+    async fn wait(&self, mut seat: Seat, request: &Request) -> Wait {
+        let every = self.patience.progress_every;
+        let mut signs = interval_at(Instant::now() + every, every);
+        let hold = sleep(self.patience.client_hold);
+        tokio::pin!(hold);
+        loop {
+            tokio::select! {
+                biased;
+                settled = seat.settled() => return Wait::Settled(settled),
+                () = request.cancel.cancelled() => return Wait::Cancelled,
+                () = &mut hold => return Wait::Held,
+                _ = signs.tick() => {
+                    if let Some(rising) = &request.progress {
+                        rising.waiting();
+                    }
+                }
+            }
+        }
+    }
+
+    /// The question as the prompt shows it.
+    async fn question(&self, request: &Request, matter: &Matter, rule: &Rule) -> CallAsk {
+        let changes = match rule {
+            Rule::ChangedDefinition { grant } => self.changes_since(matter, grant).await,
+            _ => Vec::new(),
+        };
+        let rights = self.rights.inner.now();
+        let warnings = warnings(matter, &rights, rule, self.is_first_use(matter));
+        let caller = &matter.caller;
+        let words = |text: &Option<String>| text.as_deref().map(|text| clean_text(text).into_owned());
+        let name = matter.subject.rule_name();
+        let title = match &matter.definition {
+            Some(definition) => {
+                definition.title.clone().unwrap_or_else(|| reveal(&definition.name).into_owned())
+            }
+            None => reveal(&name).into_owned(),
+        };
+        CallAsk {
+            client: AskClient {
+                id: caller.client.id.clone(),
+                name: caller.client.name.clone(),
+                says: words(&caller.says),
+                seen_from: words(&caller.seen_from),
+                session: caller.session.clone(),
+            },
+            server: AskServer {
+                id: matter.server().clone(),
+                generation: matter.generation(),
+                name: matter.config.name.clone(),
+                description: matter.config.look.description.clone(),
+                icon: matter.config.look.icon.clone(),
+            },
+            subject: matter.subject.clone(),
+            title,
+            exposed_name: matter.exposed_name.to_string(),
+            class: matter.class.clone(),
+            arguments: request.shown(),
+            hash: matter.hash.clone(),
+            choices: choices(matter, &rights, &warnings),
+            warnings,
+            changes,
+            client_waits_until: None,
+        }
+    }
+
+    /// What changed in the definition since a grant was given (PERM-8).
+    async fn changes_since(&self, matter: &Matter, grant: &GrantId) -> Vec<FieldChange> {
+        let Some(definition) = &matter.definition else { return Vec::new() };
+        let pinned = {
+            let rights = self.rights.inner.now();
+            let rule = rights.rules().find(|rule| rule.id == *grant);
+            rule.and_then(|rule| rule.pins.get(&*definition.name).cloned())
+        };
+        let Some(pinned) = pinned else { return Vec::new() };
+        let store = self.store.clone();
+        let before = tokio::task::spawn_blocking(move || store.definitions().get(&pinned)).await;
+        match before {
+            Ok(Ok(Some(before))) => diff(&before, definition.raw.get()),
+            Ok(Ok(None)) => Vec::new(),
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "an earlier definition cannot be read");
+                Vec::new()
+            }
+            Err(_) => Vec::new(),
+        }
+    }
+
+    fn is_first_use(&self, matter: &Matter) -> bool {
+        let name = matter.subject.rule_name();
+        let used = self.used.lock().get(matter.server()).is_some_and(|names| names.contains(&*name));
+        let granted = || {
+            let rights = self.rights.inner.now();
+            let of_tool = |rule: &gatehouse_model::Grant| {
+                rule.server.as_ref().is_some_and(|bound| bound.server == *matter.server())
+                    && matches!(&rule.width, gatehouse_model::Width::Tool { tool } if **tool == *name)
+            };
+            rights.rules().any(of_tool)
+        };
+        !used && !granted()
+    }
+}
+
+fn refused(course: &mut Course, rule: Rule, reason: Option<&str>) -> Ended {
+    course.verdict = Verdict { decision: Decision::Deny, rule };
+    Ended::refused(&course.verdict.rule, reason)
+}

@@ -1,0 +1,317 @@
+//! The catalogue over all servers (TOOL-1): an immutable value, made anew when a list changes and
+//! looked up by exposed name. Never decides whether a tool may run.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use gatehouse_model::grant::Classified;
+use gatehouse_model::{Fingerprint, Generation, ServerConfig, ServerId, ToolView};
+use gatehouse_servers::Lists;
+use serde_json::value::RawValue;
+
+use crate::definition::Definition;
+use crate::names::{NameBook, Naming};
+use crate::standing::RightsNow;
+
+/// The server of some tools, as it was when the catalogue was made.
+pub(crate) struct Home {
+    pub(crate) config: Arc<ServerConfig>,
+    pub(crate) lists: Arc<Lists>,
+}
+
+/// One tool.
+#[derive(Clone)]
+pub struct CatalogueTool {
+    pub(crate) exposed: Arc<str>,
+    pub(crate) home: Arc<Home>,
+    pub(crate) definition: Arc<Definition>,
+}
+
+impl fmt::Debug for CatalogueTool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CatalogueTool")
+            .field("exposed", &self.exposed)
+            .field("server", &self.home.config.id)
+            .finish_non_exhaustive()
+    }
+}
+
+impl CatalogueTool {
+    /// Name that clients use.
+    #[must_use]
+    pub fn exposed_name(&self) -> &str {
+        &self.exposed
+    }
+
+    /// Name on the server.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.definition.name
+    }
+
+    /// The server.
+    #[must_use]
+    pub fn server(&self) -> &ServerId {
+        &self.home.config.id
+    }
+
+    /// The server's generation.
+    #[must_use]
+    pub fn generation(&self) -> Generation {
+        self.home.config.generation
+    }
+
+    /// The server's name.
+    #[must_use]
+    pub fn server_name(&self) -> &str {
+        &self.home.config.name
+    }
+
+    /// Title, cleaned.
+    #[must_use]
+    pub fn title(&self) -> Option<&str> {
+        self.definition.title.as_deref()
+    }
+
+    /// The definition as the server gave it, byte for byte.
+    #[must_use]
+    pub fn definition(&self) -> &RawValue {
+        &self.definition.raw
+    }
+
+    /// Fingerprint of the definition.
+    #[must_use]
+    pub fn fingerprint(&self) -> &Fingerprint {
+        &self.definition.fingerprint
+    }
+}
+
+/// A tool that is not offered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    /// The server.
+    pub server: ServerId,
+    /// Name on the server, as far as it has one.
+    pub tool: String,
+    /// Why, in words.
+    pub reason: String,
+}
+
+/// All tools of all enabled servers.
+pub struct Catalogue {
+    tools: Vec<CatalogueTool>,
+    by_exposed: HashMap<Arc<str>, usize>,
+    list: Vec<Box<RawValue>>,
+    left_out: Vec<LeftOut>,
+    parts: HashMap<ServerId, Arc<Part>>,
+    naming: Naming,
+    rights: Arc<ArcSwap<RightsNow>>,
+}
+
+impl fmt::Debug for Catalogue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Catalogue").field("tools", &self.tools.len()).finish_non_exhaustive()
+    }
+}
+
+/// What one server's lists were read to; kept from one catalogue to the next.
+struct Part {
+    lists: Arc<Lists>,
+    tools: Vec<Arc<Definition>>,
+    left_out: Vec<LeftOut>,
+}
+
+/// A server as the catalogue takes it in.
+pub(crate) struct Source {
+    pub(crate) config: Arc<ServerConfig>,
+    pub(crate) lists: Arc<Lists>,
+}
+
+impl Catalogue {
+    /// A catalogue of nothing.
+    pub(crate) fn empty(rights: Arc<ArcSwap<RightsNow>>) -> Self {
+        Self {
+            tools: Vec::new(),
+            by_exposed: HashMap::new(),
+            list: Vec::new(),
+            left_out: Vec::new(),
+            parts: HashMap::new(),
+            naming: Naming::default(),
+            rights,
+        }
+    }
+
+    /// The catalogue of these servers; what did not change is taken over from this one.
+    pub(crate) fn rebuilt(&self, sources: &[Source], naming: Naming, names: &mut NameBook) -> Self {
+        let mut next = Self::empty(self.rights.clone());
+        next.naming = naming;
+        let before: HashMap<(&ServerId, &str), usize> = self
+            .tools
+            .iter()
+            .enumerate()
+            .map(|(index, tool)| ((tool.server(), tool.name()), index))
+            .collect();
+        for source in sources {
+            // Lists of an older generation are another server's.
+            if !source.config.enabled || source.lists.generation != source.config.generation {
+                continue;
+            }
+            let id = &source.config.id;
+            let part = match self.parts.get(id) {
+                Some(part) if Arc::ptr_eq(&part.lists, &source.lists) => part.clone(),
+                old => Arc::new(Part::read(id, &source.lists, old.map(|part| &**part))),
+            };
+            let home = Arc::new(Home { config: source.config.clone(), lists: source.lists.clone() });
+            for definition in &part.tools {
+                let exposed = names.name(naming, (id, &source.config.name), &definition.name);
+                let old = before
+                    .get(&(id, &*definition.name))
+                    .and_then(|index| Some((self.tools.get(*index)?, self.list.get(*index)?)))
+                    .filter(|(tool, _)| {
+                        Arc::ptr_eq(&tool.definition, definition) && *tool.exposed == *exposed
+                    });
+                let (exposed, listed) = match old {
+                    Some((tool, listed)) => (tool.exposed.clone(), listed.clone()),
+                    None => (Arc::from(&*exposed), definition.exposed(&exposed)),
+                };
+                next.by_exposed.insert(exposed.clone(), next.tools.len());
+                next.tools.push(CatalogueTool {
+                    exposed,
+                    home: home.clone(),
+                    definition: definition.clone(),
+                });
+                next.list.push(listed);
+            }
+            next.left_out.extend(part.left_out.iter().cloned());
+            next.parts.insert(id.clone(), part);
+        }
+        next
+    }
+
+    /// Whether a catalogue of these servers would be the same.
+    pub(crate) fn is_of(&self, sources: &[Source], naming: Naming) -> bool {
+        let counted =
+            |source: &&Source| source.config.enabled && source.lists.generation == source.config.generation;
+        self.naming == naming
+            && sources.iter().filter(counted).count() == self.parts.len()
+            && sources.iter().filter(counted).all(|source| {
+                self.parts.get(&source.config.id).is_some_and(|part| Arc::ptr_eq(&part.lists, &source.lists))
+            })
+            && self
+                .tools
+                .iter()
+                .all(|tool| sources.iter().any(|source| Arc::ptr_eq(&source.config, &tool.home.config)))
+    }
+
+    /// Whether clients see the same list.
+    pub(crate) fn lists_the_same(&self, other: &Self) -> bool {
+        self.tools.len() == other.tools.len()
+            && self
+                .tools
+                .iter()
+                .zip(&other.tools)
+                .all(|(one, two)| one.exposed == two.exposed && Arc::ptr_eq(&one.definition, &two.definition))
+    }
+
+    /// All tools, server by server.
+    #[must_use]
+    pub fn tools(&self) -> &[CatalogueTool] {
+        &self.tools
+    }
+
+    /// The tool behind an exposed name.
+    #[must_use]
+    pub fn by_exposed(&self, name: &str) -> Option<&CatalogueTool> {
+        self.tools.get(*self.by_exposed.get(name)?)
+    }
+
+    /// A tool by its server and its name there.
+    #[must_use]
+    pub fn find(&self, server: &ServerId, name: &str) -> Option<&CatalogueTool> {
+        self.tools.iter().find(|tool| tool.name() == name && tool.server() == server)
+    }
+
+    /// All tools of one server.
+    pub fn of_server<'a>(&'a self, server: &'a ServerId) -> impl Iterator<Item = &'a CatalogueTool> {
+        self.tools.iter().filter(move |tool| tool.server() == server)
+    }
+
+    /// Each tool as clients get it: the server's bytes with exposed name and cleaned words.
+    #[must_use]
+    pub fn list_json(&self) -> &[Box<RawValue>] {
+        &self.list
+    }
+
+    /// The tools that are not offered, with the reason.
+    #[must_use]
+    pub fn left_out(&self) -> &[LeftOut] {
+        &self.left_out
+    }
+
+    /// How names are made.
+    #[must_use]
+    pub fn naming(&self) -> Naming {
+        self.naming
+    }
+
+    /// The access class of a tool as it now stands.
+    #[must_use]
+    pub fn class(&self, tool: &CatalogueTool) -> Classified {
+        self.rights.load().class_of(tool).clone()
+    }
+
+    /// Each tool as people see it.
+    #[must_use]
+    pub fn views(&self) -> Vec<ToolView> {
+        let rights = self.rights.load();
+        self.tools
+            .iter()
+            .map(|tool| ToolView {
+                exposed_name: tool.exposed.to_string(),
+                server: tool.server().clone(),
+                generation: tool.generation(),
+                server_name: tool.server_name().to_owned(),
+                name: tool.name().to_owned(),
+                title: tool.definition.title.clone(),
+                description: tool.definition.description.clone(),
+                input_schema: tool.definition.input_schema.to_string(),
+                class: rights.class_of(tool).clone(),
+                fingerprint: tool.fingerprint().clone(),
+                flags: tool.definition.flags.clone(),
+            })
+            .collect()
+    }
+}
+
+impl Part {
+    fn read(server: &ServerId, lists: &Arc<Lists>, old: Option<&Part>) -> Self {
+        let known: HashMap<&str, &Arc<Definition>> =
+            old.map(|part| part.tools.iter().map(|tool| (&*tool.name, tool)).collect()).unwrap_or_default();
+        let mut part =
+            Self { lists: lists.clone(), tools: Vec::with_capacity(lists.tools.len()), left_out: Vec::new() };
+        let mut seen = HashSet::new();
+        for tool in &lists.tools {
+            let read = match known.get(tool.name.as_str()) {
+                Some(known) if known.raw.get() == tool.raw.get() => Ok((*known).clone()),
+                _ => Definition::read(&tool.raw).map(Arc::new),
+            };
+            let read = read.and_then(|definition| {
+                if seen.insert(definition.name.clone()) {
+                    Ok(definition)
+                } else {
+                    Err("The server has another tool of the same name.".to_owned())
+                }
+            });
+            match read {
+                Ok(definition) => part.tools.push(definition),
+                Err(reason) => {
+                    tracing::warn!(%server, tool = ?tool.name, reason, "a tool is not offered");
+                    part.left_out.push(LeftOut { server: server.clone(), tool: tool.name.clone(), reason });
+                }
+            }
+        }
+        part
+    }
+}

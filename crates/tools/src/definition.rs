@@ -1,0 +1,214 @@
+//! One tool as a server defined it, read once: fingerprint, words, flags, access classes, and the
+//! bytes that clients get. Never changes anything but name, title and description.
+
+use gatehouse_model::Fingerprint;
+use gatehouse_model::grant::{AccessClass, Classified};
+use gatehouse_policy::access::{ToolFacts, classify};
+use gatehouse_policy::definition::{fingerprint, hidden_places};
+use gatehouse_policy::show::{clean_text, has_hidden};
+use serde_json::value::RawValue;
+
+use crate::headers::check_headers;
+use crate::raw::{Members, place, quoted, raw, splice};
+
+/// What is read from a definition; cached by its bytes.
+#[derive(Debug)]
+pub(crate) struct Definition {
+    /// Name on the server.
+    pub(crate) name: Box<str>,
+    /// The name as the server wrote it, for the wire.
+    pub(crate) name_json: Box<RawValue>,
+    /// The whole definition, byte for byte.
+    pub(crate) raw: Box<RawValue>,
+    /// Title, cleaned.
+    pub(crate) title: Option<String>,
+    /// Description, cleaned.
+    pub(crate) description: Option<String>,
+    /// The input schema, byte for byte.
+    pub(crate) input_schema: Box<str>,
+    /// Fingerprint of the definition as the server gave it.
+    pub(crate) fingerprint: Fingerprint,
+    /// Where hidden characters are that are passed on.
+    pub(crate) flags: Vec<String>,
+    /// `title` and `description`, where hidden characters were taken out.
+    pub(crate) cleaned: Vec<&'static str>,
+    /// Access class in each of the user's moods.
+    classes: Classes,
+}
+
+/// The access class for every word that the user may have said, so that a call computes none.
+#[derive(Debug)]
+struct Classes {
+    untrusted: Classified,
+    trusted: Classified,
+    as_read: Classified,
+    as_write: Classified,
+}
+
+impl Definition {
+    /// Reads a definition.
+    ///
+    /// # Errors
+    /// Why the tool cannot be offered, in words.
+    pub(crate) fn read(raw: &RawValue) -> Result<Self, String> {
+        let text = raw.get();
+        // Strict reading comes first: past it no member is there twice.
+        let fingerprint =
+            fingerprint(text).map_err(|defect| format!("Its definition cannot be read safely: {defect}."))?;
+        let members = Members::read(text).ok_or("Its definition is not an object.")?;
+        let name_json = members.get("name").ok_or("It has no name.")?;
+        let name: String = serde_json::from_str(name_json.get()).map_err(|_| "Its name is not a text.")?;
+        if name.is_empty() {
+            return Err("Its name is empty.".to_owned());
+        }
+        let schema = members.get("inputSchema").map_or("{}", RawValue::get);
+        check_headers(schema)?;
+
+        let annotations = members.get("annotations").and_then(|raw| Members::read(raw.get()));
+        let hint = |name: &str| annotations.as_ref().and_then(|members| members.flag(name));
+        let title =
+            members.text("title").or_else(|| annotations.as_ref().and_then(|members| members.text("title")));
+        let description = members.text("description");
+        let properties = Members::read(schema)
+            .and_then(|schema| schema.get("properties"))
+            .and_then(|properties| Members::read(properties.get()));
+        let argument_names: Vec<&str> =
+            properties.as_ref().map(|members| members.names().collect()).unwrap_or_default();
+        let facts = ToolFacts {
+            name: &name,
+            title: title.as_deref(),
+            description: description.as_deref(),
+            read_only_hint: hint("readOnlyHint"),
+            destructive_hint: hint("destructiveHint"),
+            open_world_hint: hint("openWorldHint"),
+            argument_names: &argument_names,
+        };
+        let classes = Classes {
+            untrusted: classify(&facts, None, false),
+            trusted: classify(&facts, None, true),
+            as_read: classify(&facts, Some(AccessClass::Read), false),
+            as_write: classify(&facts, Some(AccessClass::Write), false),
+        };
+        let mut cleaned = Vec::new();
+        let mut clean = |place: &'static str, text: Option<String>| {
+            text.map(|text| {
+                if has_hidden(&text) {
+                    cleaned.push(place);
+                }
+                clean_text(&text).into_owned()
+            })
+        };
+        let title = clean("title", title);
+        let description = clean("description", description);
+        let flags = hidden_places(text)
+            .into_iter()
+            .filter(|place| !matches!(place.as_str(), "/title" | "/description" | "/annotations/title"))
+            .collect();
+        Ok(Self {
+            name: name.into(),
+            name_json: name_json.to_owned(),
+            title,
+            description,
+            input_schema: schema.into(),
+            fingerprint,
+            flags,
+            cleaned,
+            classes,
+            raw: raw.to_owned(),
+        })
+    }
+
+    /// The access class as the user's words make it.
+    pub(crate) fn class(&self, user: Option<AccessClass>, trusted_labels: bool) -> &Classified {
+        match (user, trusted_labels) {
+            (Some(AccessClass::Read), _) => &self.classes.as_read,
+            (Some(AccessClass::Write), _) => &self.classes.as_write,
+            (None, true) => &self.classes.trusted,
+            (None, false) => &self.classes.untrusted,
+        }
+    }
+
+    /// The definition as clients get it: the exposed name and cleaned words in the place of the
+    /// server's, every other byte as the server wrote it.
+    pub(crate) fn exposed(&self, exposed_name: &str) -> Box<RawValue> {
+        let text = self.raw.get();
+        let Some(members) = Members::read(text) else { return self.raw.clone() };
+        let mut edits = Vec::new();
+        if &*self.name != exposed_name {
+            if let Some(name) = members.get("name") {
+                edits.push((place(text, name.get()), quoted(exposed_name)));
+            }
+        }
+        let mut clean = |value: Option<&RawValue>| {
+            let Some(value) = value else { return };
+            let Ok(words) = serde_json::from_str::<String>(value.get()) else { return };
+            let cleaned = clean_text(&words);
+            if cleaned != words {
+                edits.push((place(text, value.get()), quoted(&cleaned)));
+            }
+        };
+        clean(members.get("title"));
+        clean(members.get("description"));
+        clean(
+            members
+                .get("annotations")
+                .and_then(|annotations| Members::read(annotations.get()))
+                .and_then(|annotations| annotations.get("title")),
+        );
+        if edits.is_empty() { self.raw.clone() } else { raw(splice(text, edits)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Definition, String> {
+        Definition::read(&RawValue::from_string(text.to_owned()).unwrap())
+    }
+
+    #[test]
+    fn nothing_but_name_title_and_description_is_changed() {
+        let text = "{ \"x\":1.00, \"title\":\"A\u{202E}b\" ,\"inputSchema\": {\"type\":\"object\", \"default\":{\"n\":12345678901234567890}},\n\"name\":\"read\",\"_meta\":{\"k\":null}}";
+        assert_eq!(
+            read(text).unwrap().exposed("files__read").get(),
+            "{ \"x\":1.00, \"title\":\"Ab\" ,\"inputSchema\": {\"type\":\"object\", \"default\":{\"n\":12345678901234567890}},\n\"name\":\"files__read\",\"_meta\":{\"k\":null}}"
+        );
+    }
+
+    #[test]
+    fn clean_words_are_not_written_anew() {
+        let text = r#"{"name":"a","title":"caf\u00e9","description":"x\/y"}"#;
+        assert_eq!(read(text).unwrap().exposed("a").get(), text);
+    }
+
+    #[test]
+    fn hidden_characters_are_taken_out_of_words_and_only_flagged_elsewhere() {
+        let tool = read("{\"name\":\"a\",\"description\":\"d\u{200B}\",\"annotations\":{\"title\":\"t\u{202E}\"},\"inputSchema\":{\"properties\":{\"k\u{200B}\":{\"enum\":[\"v\u{202E}\"]}}}}").unwrap();
+        assert_eq!(tool.title.as_deref(), Some("t"));
+        assert_eq!(tool.description.as_deref(), Some("d"));
+        assert_eq!(tool.cleaned, ["title", "description"]);
+        assert!(!tool.flags.is_empty());
+        assert!(tool.exposed("a").get().contains("k\u{200B}"));
+        assert!(tool.exposed("a").get().contains("v\u{202E}"));
+        assert!(!tool.exposed("a").get().contains("t\u{202E}"));
+    }
+
+    #[test]
+    fn what_cannot_be_read_safely_is_left_out_with_the_reason() {
+        for (text, reason) in [
+            (r#"{"name":"a","name":"b"}"#, "safely"),
+            (r#"{"title":"a"}"#, "no name"),
+            (r#"{"name":3}"#, "not a text"),
+            (r#"{"name":""}"#, "empty"),
+            (r#"[1]"#, ""),
+            (
+                r#"{"name":"a","inputSchema":{"properties":{"p":{"type":"string","x-mcp-header":""}}}}"#,
+                "x-mcp-header",
+            ),
+        ] {
+            let found = read(text).unwrap_err();
+            assert!(found.contains(reason), "{text}: {found}");
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! New ids. Uniqueness is all that is asked of them; nothing is secret about an id.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Hands out 64 bits at a time that no one else was given.
+#[derive(Debug)]
+pub(crate) struct Ids(AtomicU64);
+
+impl Ids {
+    pub(crate) fn new() -> Self {
+        let seed = getrandom::u64().unwrap_or_else(|_| {
+            let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            u64::try_from(since.as_nanos()).unwrap_or(u64::MAX).rotate_left(20)
+        });
+        Self(AtomicU64::new(seed))
+    }
+
+    pub(crate) fn next(&self) -> u64 {
+        self.0.fetch_add(1, Ordering::Relaxed)
+    }
+}

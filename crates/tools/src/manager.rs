@@ -1,0 +1,322 @@
+//! The one door for calls, with everything behind it: catalogue, rights, questions, records.
+//! Gateway, command line and windows all come in here, so nothing goes round the policy.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use gatehouse_model::{ClientId, Clock, Event, EventSink, Problem, ServerId, SessionId};
+use gatehouse_servers::ServerManager;
+use gatehouse_store::Store;
+use parking_lot::Mutex;
+use tokio::sync::watch;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::task::TaskTracker;
+
+use crate::approvals::{ApprovalQueue, Patience};
+use crate::call::{AccessCall, CallEnd, Caller, ToolCall};
+use crate::catalogue::{Catalogue, Source};
+use crate::ids::Ids;
+use crate::names::{NameBook, Naming};
+use crate::record::Recorder;
+use crate::request::Request;
+use crate::rights::{KeeperParts, RightsKeeper};
+use crate::rounds::Rounds;
+
+/// How long a pause waits for the servers to be told.
+const PAUSE_WAIT: Duration = Duration::from_millis(800);
+
+/// What the tool manager is made of.
+pub struct ToolDeps {
+    /// The upstream servers.
+    pub servers: ServerManager,
+    /// What is kept.
+    pub store: Arc<Store>,
+    /// Takes events.
+    pub events: Arc<dyn EventSink>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// How long people and programs are waited for.
+    pub patience: Patience,
+}
+
+impl fmt::Debug for ToolDeps {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ToolDeps").field("patience", &self.patience).finish_non_exhaustive()
+    }
+}
+
+/// The tools of all servers, and the only way to call one. Cheap to clone; everything ends when the
+/// last clone is dropped.
+#[derive(Clone)]
+pub struct ToolManager {
+    pub(crate) inner: Arc<Inner>,
+    _closes: Arc<DropGuard>,
+}
+
+impl fmt::Debug for ToolManager {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ToolManager").field("catalogue", &self.inner.catalogue.load()).finish_non_exhaustive()
+    }
+}
+
+pub(crate) struct Inner {
+    pub(crate) servers: ServerManager,
+    pub(crate) store: Arc<Store>,
+    pub(crate) events: Arc<dyn EventSink>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) patience: Patience,
+    pub(crate) rights: RightsKeeper,
+    pub(crate) approvals: ApprovalQueue,
+    pub(crate) rounds: Rounds,
+    pub(crate) recorder: Recorder,
+    pub(crate) catalogue: Arc<ArcSwap<Catalogue>>,
+    pub(crate) ids: Ids,
+    /// Cancelled, and replaced, by a pause.
+    pub(crate) halt: ArcSwap<CancellationToken>,
+    /// Tools that were let through before, by server.
+    pub(crate) used: Mutex<HashMap<ServerId, HashSet<String>>>,
+    /// Clients whose access ended.
+    pub(crate) gone: Mutex<HashSet<ClientId>>,
+    changes: watch::Sender<u64>,
+    refreshing: tokio::sync::Mutex<HashSet<ServerId>>,
+    names: Arc<Mutex<NameBook>>,
+    naming: Mutex<Naming>,
+    closing: CancellationToken,
+    tracker: TaskTracker,
+}
+
+impl ToolManager {
+    /// Reads rights and names, makes the first catalogue and begins to follow the servers.
+    ///
+    /// # Errors
+    /// None as of now: rights that cannot be read make everything ask and are told in the view.
+    pub async fn start(deps: ToolDeps) -> Result<Self, Problem> {
+        let ToolDeps { servers, store, events, clock, patience } = deps;
+        let tracker = TaskTracker::new();
+        let closing = CancellationToken::new();
+        let rights = RightsKeeper::open(KeeperParts {
+            store: store.clone(),
+            events: events.clone(),
+            clock: clock.clone(),
+            servers: servers.clone(),
+            tracker: tracker.clone(),
+        })
+        .await;
+        let approvals =
+            ApprovalQueue::start(&rights, events.clone(), patience.clone(), closing.clone(), tracker.clone());
+        let dir = store.dir().to_owned();
+        let names = tokio::task::spawn_blocking(move || NameBook::open(Some(&dir)))
+            .await
+            .unwrap_or_else(|_| NameBook::open(None));
+        let inner = Arc::new(Inner {
+            catalogue: rights.inner.catalogue.clone(),
+            recorder: Recorder::new(store.clone(), tracker.clone()),
+            servers,
+            store,
+            events,
+            clock,
+            patience,
+            rights,
+            approvals,
+            rounds: Rounds::default(),
+            ids: Ids::new(),
+            halt: ArcSwap::from_pointee(CancellationToken::new()),
+            used: Mutex::default(),
+            gone: Mutex::default(),
+            changes: watch::channel(0).0,
+            refreshing: tokio::sync::Mutex::default(),
+            names: Arc::new(Mutex::new(names)),
+            naming: Mutex::default(),
+            closing: closing.clone(),
+            tracker: tracker.clone(),
+        });
+        // Subscribed before the first look, so that no change falls between the two.
+        let revision = inner.servers.revision();
+        inner.refresh().await;
+        tracker.spawn(inner.clone().follow(revision));
+        Ok(Self { inner, _closes: Arc::new(closing.drop_guard()) })
+    }
+
+    /// The catalogue as it now is.
+    #[must_use]
+    pub fn catalogue(&self) -> Arc<Catalogue> {
+        self.inner.catalogue.load_full()
+    }
+
+    /// A number that changes whenever clients would see another list.
+    #[must_use]
+    pub fn catalogue_changes(&self) -> watch::Receiver<u64> {
+        self.inner.changes.subscribe()
+    }
+
+    /// Makes the catalogue anew if it is not the servers' present one.
+    pub async fn refresh(&self) {
+        self.inner.refresh().await;
+    }
+
+    /// Sets how exposed names are made.
+    pub async fn set_naming(&self, naming: Naming) {
+        *self.inner.naming.lock() = naming;
+        self.inner.refresh().await;
+    }
+
+    /// Calls a tool by its exposed name.
+    pub async fn call(&self, caller: Caller, call: ToolCall) -> CallEnd {
+        match Request::tool(caller, call) {
+            Ok(request) => self.inner.run(request).await,
+            Err(end) => end,
+        }
+    }
+
+    /// Reads a resource, subscribes to one, gets a prompt or completes (PERM-18).
+    pub async fn access(&self, caller: Caller, call: AccessCall) -> CallEnd {
+        match Request::access(caller, call) {
+            Ok(request) => self.inner.run(request).await,
+            Err(end) => end,
+        }
+    }
+
+    /// The questions that wait.
+    #[must_use]
+    pub fn approvals(&self) -> &ApprovalQueue {
+        &self.inner.approvals
+    }
+
+    /// The rights.
+    #[must_use]
+    pub fn rights(&self) -> &RightsKeeper {
+        &self.inner.rights
+    }
+
+    /// Stops everything (PERM-13): calls in flight are cancelled, what was allowed for a while ends,
+    /// new calls are refused until resumed. All of it holds when this returns, whatever it returns.
+    ///
+    /// # Errors
+    /// When the pause cannot be written down: then it does not outlive a restart.
+    pub async fn pause(&self) -> Result<(), Problem> {
+        let inner = &self.inner;
+        let keeper = &inner.rights.inner;
+        let was = keeper.set_paused(true);
+        let ended = keeper.drop_timed_allows();
+        inner.halt.swap(Arc::new(CancellationToken::new())).cancel();
+        inner.approvals.inner.end_calls();
+        inner.rounds.clear();
+        if !was {
+            inner.events.emit(Event::PauseChanged { paused: true });
+        }
+        if tokio::time::timeout(PAUSE_WAIT, inner.servers.cancel_all()).await.is_err() {
+            tracing::warn!("not every server could be told of the pause in time");
+        }
+        if was && ended.is_empty() { Ok(()) } else { keeper.keep_pause(true, ended).await }
+    }
+
+    /// Ends a pause.
+    ///
+    /// # Errors
+    /// When that cannot be written down; then everything stays paused.
+    pub async fn resume(&self) -> Result<(), Problem> {
+        let keeper = &self.inner.rights.inner;
+        if !keeper.paused() {
+            return Ok(());
+        }
+        keeper.keep_pause(false, Vec::new()).await?;
+        keeper.set_paused(false);
+        self.inner.events.emit(Event::PauseChanged { paused: false });
+        Ok(())
+    }
+
+    /// Ends what was allowed for a session.
+    pub fn session_ended(&self, session: &SessionId) {
+        self.inner.rights.inner.session_ended(session);
+    }
+
+    /// Ends everything that waits for a client or was allowed to it: its access was revoked.
+    pub fn client_gone(&self, client: &ClientId) {
+        self.inner.gone.lock().insert(client.clone());
+        self.inner.approvals.inner.end_client(client);
+        let (rights, client) = (self.inner.rights.clone(), client.clone());
+        self.inner.tracker.spawn(async move {
+            if let Err(problem) = rights.client_removed(&client).await {
+                tracing::error!(%problem, "the rules of a client that is gone could not be dropped");
+            }
+        });
+    }
+
+    /// Ends everything and waits until it has ended. Questions that wait end without an answer.
+    pub async fn shutdown(&self) {
+        self.inner.closing.cancel();
+        self.inner.halt.load().cancel();
+        self.inner.tracker.close();
+        self.inner.tracker.wait().await;
+    }
+}
+
+impl Inner {
+    pub(crate) fn closing(&self) -> bool {
+        self.closing.is_cancelled()
+    }
+
+    async fn follow(self: Arc<Self>, mut revision: watch::Receiver<u64>) {
+        loop {
+            tokio::select! {
+                biased;
+                () = self.closing.cancelled() => return,
+                changed = revision.changed() => {
+                    if changed.is_err() {
+                        return;
+                    }
+                    self.refresh().await;
+                }
+            }
+        }
+    }
+
+    /// Makes the catalogue anew if it is not the servers' present one.
+    pub(crate) async fn refresh(self: &Arc<Self>) {
+        let mut known = self.refreshing.lock().await;
+        let sources: Vec<Source> = self
+            .servers
+            .handles()
+            .into_iter()
+            .map(|handle| Source { config: handle.config(), lists: handle.lists() })
+            .collect();
+        let naming = *self.naming.lock();
+        let ids: HashSet<ServerId> = sources.iter().map(|source| source.config.id.clone()).collect();
+        let removed: Vec<ServerId> = known.difference(&ids).cloned().collect();
+        *known = ids;
+        let before = self.catalogue.load_full();
+        if !before.is_of(&sources, naming) || !removed.is_empty() {
+            let (names, old, gone) = (self.names.clone(), before.clone(), removed.clone());
+            let made = tokio::task::spawn_blocking(move || {
+                let mut names = names.lock();
+                for server in &gone {
+                    names.forget(server);
+                }
+                let next = old.rebuilt(&sources, naming, &mut names);
+                names.save();
+                next
+            })
+            .await;
+            match made {
+                Ok(next) => {
+                    let same = next.lists_the_same(&before);
+                    self.catalogue.store(Arc::new(next));
+                    if !same {
+                        self.changes.send_modify(|count| *count = count.wrapping_add(1));
+                    }
+                }
+                Err(error) => tracing::error!(%error, "the catalogue could not be made anew"),
+            }
+        }
+        drop(known);
+        for server in removed {
+            self.used.lock().remove(&server);
+            if let Err(problem) = self.rights.server_gone(&server, None).await {
+                tracing::error!(%server, %problem, "the rights of a removed server could not be dropped");
+            }
+        }
+    }
+}

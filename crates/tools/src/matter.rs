@@ -1,0 +1,67 @@
+//! One call as it is judged: everything that an approval is for, with its hash (PERM-7). The same
+//! value goes to policy, to the prompt and to the check before dispatch.
+
+use std::sync::Arc;
+
+use gatehouse_model::ask::Subject;
+use gatehouse_model::grant::{Classified, Verdict};
+use gatehouse_model::{AskId, CallHash, Fingerprint, Generation, ServerConfig, ServerId, Timestamp};
+use gatehouse_policy::json::Json;
+use gatehouse_policy::verdict::{CallFacts, Standing};
+
+use crate::call::Caller;
+use crate::definition::Definition;
+use crate::paths;
+use crate::standing::RightsNow;
+
+/// One call as it is judged.
+pub(crate) struct Matter {
+    pub(crate) caller: Arc<Caller>,
+    pub(crate) config: Arc<ServerConfig>,
+    pub(crate) subject: Subject,
+    pub(crate) exposed_name: Arc<str>,
+    pub(crate) class: Classified,
+    /// The tool's definition; `None` for what is not a tool.
+    pub(crate) definition: Option<Arc<Definition>>,
+    pub(crate) arguments: Arc<Json>,
+    pub(crate) hash: CallHash,
+}
+
+impl Matter {
+    pub(crate) fn server(&self) -> &ServerId {
+        &self.config.id
+    }
+
+    pub(crate) fn generation(&self) -> Generation {
+        self.config.generation
+    }
+
+    pub(crate) fn fingerprint(&self) -> Option<&Fingerprint> {
+        self.definition.as_ref().map(|definition| &definition.fingerprint)
+    }
+
+    /// What the policy says.
+    pub(crate) fn judge(
+        &self,
+        rights: &RightsNow,
+        paused: bool,
+        ticket: Option<&AskId>,
+        now: Timestamp,
+    ) -> Verdict {
+        rights.book.decide(&CallFacts {
+            client: &self.caller.client.id,
+            session: self.caller.session.as_ref(),
+            program: self.caller.seen_from.as_deref(),
+            server: self.server(),
+            generation: self.generation(),
+            subject: &self.subject.rule_name(),
+            class: &self.class,
+            fingerprint: self.fingerprint(),
+            arguments: &self.arguments,
+            hash: &self.hash,
+            now,
+            resolve_path: &paths::resolve,
+            standing: Standing { blocked_by_file: None, paused, verified: rights.verified, ticket },
+        })
+    }
+}

@@ -1,0 +1,286 @@
+//! Exposed names (TOOL-2): legal everywhere, unique, and stable from run to run. A name once given
+//! stays with its owner; what comes later goes round it. Never gives one name to two tools.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use gatehouse_model::ServerId;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+const LONGEST: usize = 64;
+const FILE: &str = "tool-names.json";
+const VERSION: u32 = 1;
+
+/// How exposed names are made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Naming {
+    /// The tool's own name; the server in front only when the name is taken.
+    #[default]
+    OnConflict,
+    /// `server__tool`
+    Server,
+    /// `mcp__server__tool`
+    McpServer,
+}
+
+/// All names that were ever given.
+#[derive(Debug)]
+pub(crate) struct NameBook {
+    file: Option<PathBuf>,
+    given: HashMap<(Naming, ServerId), HashMap<Box<str>, Box<str>>>,
+    taken: HashMap<(Naming, Box<str>), (ServerId, Box<str>)>,
+    unsaved: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    version: u32,
+    names: Vec<KeptName>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct KeptName {
+    naming: Naming,
+    server: ServerId,
+    tool: Box<str>,
+    exposed: Box<str>,
+}
+
+impl NameBook {
+    /// Reads the names of earlier runs. A file that cannot be read is begun anew: names confer no
+    /// rights.
+    pub(crate) fn open(dir: Option<&Path>) -> Self {
+        let file = dir.map(|dir| dir.join(FILE));
+        let mut book = Self { file, given: HashMap::new(), taken: HashMap::new(), unsaved: false };
+        let Some(text) = book.file.as_ref().and_then(|file| fs::read_to_string(file).ok()) else {
+            return book;
+        };
+        match serde_json::from_str::<Kept>(&text) {
+            Ok(kept) if kept.version == VERSION => {
+                for name in kept.names {
+                    let free = !book.taken.contains_key(&(name.naming, name.exposed.clone()));
+                    if legal(&name.exposed) && free {
+                        book.keep(name.naming, &name.server, &name.tool, &name.exposed);
+                    }
+                }
+            }
+            Ok(kept) => {
+                tracing::warn!(
+                    version = kept.version,
+                    "the tool names were kept by another version; they are left alone"
+                );
+                book.file = None;
+            }
+            Err(error) => tracing::warn!(%error, "the kept tool names cannot be read; names are given anew"),
+        }
+        book.unsaved = false;
+        book
+    }
+
+    /// The exposed name of a tool: the one that it always had, else a new one.
+    pub(crate) fn name(&mut self, naming: Naming, server: (&ServerId, &str), tool: &str) -> Box<str> {
+        let (id, server_name) = server;
+        let candidates = candidates(naming, id, server_name, tool);
+        let given = self.given.get(&(naming, id.clone())).and_then(|tools| tools.get(tool));
+        if let Some(given) = given {
+            // In the modes that always show the server, a renamed server gets new names.
+            if naming == Naming::OnConflict || candidates.contains(given) {
+                return given.clone();
+            }
+        }
+        for name in candidates {
+            if !self.taken.contains_key(&(naming, name.clone())) {
+                self.keep(naming, id, tool, &name);
+                return name;
+            }
+        }
+        let mut salt = 0_u32;
+        loop {
+            let name = hashed("tool", &format!("{id}\n{tool}\n{salt}"));
+            if !self.taken.contains_key(&(naming, name.clone())) {
+                self.keep(naming, id, tool, &name);
+                return name;
+            }
+            salt = salt.wrapping_add(1);
+        }
+    }
+
+    /// Gives back the names of a server that was removed.
+    pub(crate) fn forget(&mut self, server: &ServerId) {
+        self.given.retain(|(_, owner), _| owner != server);
+        let before = self.taken.len();
+        self.taken.retain(|_, (owner, _)| owner != server);
+        self.unsaved |= before != self.taken.len();
+    }
+
+    /// Writes the names down when there are new ones. Blocks on the disk.
+    pub(crate) fn save(&mut self) {
+        let Some(file) = self.file.as_ref().filter(|_| self.unsaved) else { return };
+        let mut names: Vec<KeptName> = self
+            .taken
+            .iter()
+            .map(|((naming, exposed), (server, tool))| KeptName {
+                naming: *naming,
+                server: server.clone(),
+                tool: tool.clone(),
+                exposed: exposed.clone(),
+            })
+            .collect();
+        names.sort_by(|a, b| a.exposed.cmp(&b.exposed));
+        match write_whole(file, &Kept { version: VERSION, names }) {
+            Ok(()) => self.unsaved = false,
+            Err(error) => {
+                tracing::warn!(%error, "the tool names cannot be kept; they may differ after a restart")
+            }
+        }
+    }
+
+    fn keep(&mut self, naming: Naming, server: &ServerId, tool: &str, exposed: &str) {
+        let old = self.given.entry((naming, server.clone())).or_default().insert(tool.into(), exposed.into());
+        if let Some(old) = old {
+            self.taken.remove(&(naming, old));
+        }
+        self.taken.insert((naming, exposed.into()), (server.clone(), tool.into()));
+        self.unsaved = true;
+    }
+}
+
+fn candidates(naming: Naming, id: &ServerId, server_name: &str, tool: &str) -> Vec<Box<str>> {
+    let own = sanitized(tool);
+    let server = sanitized(server_name);
+    let with_server = format!("{server}__{own}");
+    let with_all = format!("mcp__{server}__{own}");
+    let plain: Vec<String> = match naming {
+        Naming::OnConflict => vec![own, with_server],
+        Naming::Server => vec![with_server],
+        Naming::McpServer => vec![with_all],
+    };
+    let mut names: Vec<Box<str>> =
+        plain.iter().filter(|name| name.len() <= LONGEST).map(|name| name.as_str().into()).collect();
+    if let Some(last) = plain.last() {
+        names.push(hashed(last, &format!("{id}\n{tool}")));
+    }
+    names
+}
+
+/// The start of a name with a short hash behind it, at most as long as is legal.
+fn hashed(name: &str, of: &str) -> Box<str> {
+    let digest = hex::encode(Sha256::digest(of.as_bytes()));
+    let tail = digest.get(..8).unwrap_or_default();
+    let head: String = name.chars().take(LONGEST - tail.len() - 1).collect();
+    format!("{head}_{tail}").into()
+}
+
+fn sanitized(name: &str) -> String {
+    let legal: String = name
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' })
+        .collect();
+    if legal.is_empty() { "tool".to_owned() } else { legal }
+}
+
+fn legal(name: &str) -> bool {
+    (1..=LONGEST).contains(&name.len())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
+}
+
+fn write_whole(file: &Path, kept: &Kept) -> std::io::Result<()> {
+    let beside = file.with_extension("json.new");
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut out = options.open(&beside)?;
+    serde_json::to_writer(&mut out, kept)?;
+    out.flush()?;
+    out.sync_all()?;
+    fs::rename(&beside, file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn book() -> NameBook {
+        NameBook::open(None)
+    }
+
+    #[test]
+    fn names_by_mode() {
+        let long = "x".repeat(70);
+        for (naming, server, tool, expect) in [
+            (Naming::OnConflict, "files", "read", "read"),
+            (Naming::Server, "files", "read", "files__read"),
+            (Naming::McpServer, "files", "read", "mcp__files__read"),
+            (Naming::Server, "My Files", "read.all", "My_Files__read_all"),
+            (Naming::OnConflict, "files", "\u{202E}", "_"),
+        ] {
+            assert_eq!(&*book().name(naming, (&"s".into(), server), tool), expect);
+        }
+        let name = book().name(Naming::OnConflict, (&"s".into(), "files"), &long);
+        assert_eq!(name.len(), 64);
+        assert!(name.starts_with("files__xxx") && legal(&name), "{name}");
+    }
+
+    #[test]
+    fn a_name_once_given_stays_and_the_newcomer_goes_round() {
+        let mut book = book();
+        let a: ServerId = "a".into();
+        let b: ServerId = "b".into();
+        assert_eq!(&*book.name(Naming::OnConflict, (&a, "one"), "read"), "read");
+        assert_eq!(&*book.name(Naming::OnConflict, (&b, "two"), "read"), "two__read");
+        assert_eq!(&*book.name(Naming::OnConflict, (&a, "one"), "read"), "read");
+        let third = book.name(Naming::OnConflict, (&"c".into(), "two"), "read");
+        assert!(third.starts_with("two__read_") && legal(&third), "{third}");
+        // Two tools of one server that look the same once made legal.
+        assert_eq!(&*book.name(Naming::OnConflict, (&a, "one"), "x.y"), "x_y");
+        assert_eq!(&*book.name(Naming::OnConflict, (&a, "one"), "x y"), "one__x_y");
+    }
+
+    #[test]
+    fn names_survive_a_restart_whatever_the_order() {
+        let dir = tempfile::tempdir().unwrap();
+        let (a, b): (ServerId, ServerId) = ("a".into(), "b".into());
+        let mut book = NameBook::open(Some(dir.path()));
+        assert_eq!(&*book.name(Naming::OnConflict, (&a, "one"), "read"), "read");
+        assert_eq!(&*book.name(Naming::OnConflict, (&b, "two"), "read"), "two__read");
+        book.save();
+        let mut book = NameBook::open(Some(dir.path()));
+        assert_eq!(&*book.name(Naming::OnConflict, (&b, "two"), "read"), "two__read");
+        assert_eq!(&*book.name(Naming::OnConflict, (&a, "one"), "read"), "read");
+        book.forget(&a);
+        book.save();
+        let mut book = NameBook::open(Some(dir.path()));
+        assert_eq!(&*book.name(Naming::OnConflict, (&b, "two"), "read"), "two__read");
+        assert_eq!(&*book.name(Naming::OnConflict, (&"c".into(), "three"), "read"), "read");
+    }
+
+    #[test]
+    fn a_broken_or_forged_file_gives_no_illegal_or_double_name() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join(FILE), "{").unwrap();
+        assert_eq!(&*NameBook::open(Some(dir.path())).name(Naming::OnConflict, (&"a".into(), "s"), "t"), "t");
+        std::fs::write(
+            dir.path().join(FILE),
+            r#"{"version":1,"names":[{"naming":"onConflict","server":"a","tool":"t","exposed":"a b"},{"naming":"onConflict","server":"a","tool":"u","exposed":"v"},{"naming":"onConflict","server":"b","tool":"u","exposed":"v"}]}"#,
+        )
+        .unwrap();
+        let mut book = NameBook::open(Some(dir.path()));
+        assert_eq!(&*book.name(Naming::OnConflict, (&"a".into(), "s"), "t"), "t");
+        assert_eq!(&*book.name(Naming::OnConflict, (&"a".into(), "s"), "u"), "v");
+        assert_eq!(&*book.name(Naming::OnConflict, (&"b".into(), "r"), "u"), "u");
+    }
+
+    #[test]
+    fn a_renamed_server_changes_prefixed_names_only() {
+        let mut book = book();
+        let id: ServerId = "a".into();
+        assert_eq!(&*book.name(Naming::Server, (&id, "old"), "t"), "old__t");
+        assert_eq!(&*book.name(Naming::Server, (&id, "new"), "t"), "new__t");
+        assert_eq!(&*book.name(Naming::OnConflict, (&id, "new"), "t"), "t");
+    }
+}

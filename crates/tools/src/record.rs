@@ -1,0 +1,145 @@
+//! What is written down of each call (DATA-3): secrets masked, bodies capped. Small bodies are made
+//! ready at once; large ones beside the call, so that no client waits for its own record.
+
+use std::sync::Arc;
+
+use gatehouse_model::CallRecord;
+use gatehouse_model::record::CallOutcome;
+use gatehouse_policy::json::{Json, read};
+use gatehouse_policy::show::masked_json;
+use gatehouse_store::Store;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tokio_util::task::TaskTracker;
+
+/// Bodies are cut here.
+const CAP: usize = 64 * 1024;
+/// Larger results are not even read for masking.
+const READ: usize = 1024 * 1024;
+/// Up to here a body is made ready at once.
+const SMALL: usize = 8 * 1024;
+
+/// Writes records.
+#[derive(Clone)]
+pub(crate) struct Recorder {
+    store: Arc<Store>,
+    tracker: TaskTracker,
+}
+
+impl Recorder {
+    pub(crate) fn new(store: Arc<Store>, tracker: TaskTracker) -> Self {
+        Self { store, tracker }
+    }
+
+    /// Keeps a record with its bodies.
+    pub(crate) fn keep(&self, mut record: CallRecord, arguments: Arc<Json>, result: &RawValue) {
+        let bytes = u64::from(record.bytes_in) + u64::from(record.bytes_out);
+        let store = self.store.clone();
+        if bytes <= SMALL as u64 {
+            record.arguments = Some(cut(masked_json(&arguments)));
+            record.result = Some(kept_result(result));
+            store.activity().record(record);
+            return;
+        }
+        // What is too large to be kept is not copied either.
+        let result = if result.get().len() <= READ { Ok(result.to_owned()) } else { Err(not_kept(result)) };
+        self.tracker.spawn_blocking(move || {
+            record.arguments = Some(cut(masked_json(&arguments)));
+            record.result = Some(result.map_or_else(|words| words, |result| kept_result(&result)));
+            store.activity().record(record);
+        });
+    }
+}
+
+/// A result as it is kept.
+fn kept_result(result: &RawValue) -> String {
+    let text = result.get();
+    if text.len() <= READ {
+        if let Ok(read) = read(text) {
+            return cut(masked_json(&read));
+        }
+    }
+    not_kept(result)
+}
+
+/// What cannot be looked through for secrets is not kept.
+fn not_kept(result: &RawValue) -> String {
+    format!("(a result of {} bytes, not kept)", result.get().len())
+}
+
+fn cut(mut text: String) -> String {
+    if text.len() > CAP {
+        let mut end = CAP;
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        text.truncate(end);
+        text.push('…');
+    }
+    text
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ResultHead {
+    #[serde(default)]
+    is_error: bool,
+}
+
+#[derive(Deserialize)]
+struct ErrorHead {
+    #[serde(default)]
+    code: i64,
+    #[serde(default)]
+    message: String,
+}
+
+/// How a result counts.
+pub(crate) fn outcome_of_result(result: &RawValue) -> CallOutcome {
+    let text = result.get();
+    // Most results do not have the word, and reading a large one costs more than the whole call.
+    if memchr::memmem::find(text.as_bytes(), b"isError").is_none() {
+        return CallOutcome::Ok;
+    }
+    match serde_json::from_str(text) {
+        Ok(ResultHead { is_error: true }) => CallOutcome::ToolError,
+        Ok(ResultHead { is_error: false }) | Err(_) => CallOutcome::Ok,
+    }
+}
+
+/// How an error counts.
+pub(crate) fn outcome_of_error(error: &RawValue) -> CallOutcome {
+    let ErrorHead { code, message } =
+        serde_json::from_str(error.get()).unwrap_or(ErrorHead { code: 0, message: String::new() });
+    CallOutcome::RpcError { code: i32::try_from(code).unwrap_or(i32::MIN), message: cut(message) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn json(text: &str) -> Box<RawValue> {
+        RawValue::from_string(text.to_owned()).unwrap()
+    }
+
+    #[test]
+    fn outcomes() {
+        assert_eq!(outcome_of_result(&json(r#"{"content":[]}"#)), CallOutcome::Ok);
+        assert_eq!(outcome_of_result(&json(r#"{"content":[],"isError":false}"#)), CallOutcome::Ok);
+        assert_eq!(outcome_of_result(&json(r#"{"isError": true,"content":[]}"#)), CallOutcome::ToolError);
+        assert_eq!(outcome_of_result(&json(r#"{"content":[{"text":"isError\":true"}]}"#)), CallOutcome::Ok);
+        assert_eq!(
+            outcome_of_error(&json(r#"{"code":-32602,"message":"no"}"#)),
+            CallOutcome::RpcError { code: -32602, message: "no".into() }
+        );
+    }
+
+    #[test]
+    fn bodies_are_capped() {
+        let large = json(&format!("\"{}\"", "ä".repeat(CAP)));
+        let kept = kept_result(&large);
+        assert!(kept.len() <= CAP + 4, "{}", kept.len());
+        let huge = json(&format!("\"{}\"", "x".repeat(READ)));
+        assert!(kept_result(&huge).starts_with("(a result of"));
+    }
+}

@@ -1,0 +1,221 @@
+//! How rights change: a plan is made, written down, and only then put in the place of what held
+//! before. One at a time.
+
+use std::sync::Arc;
+
+use super::*;
+use crate::rules::replaces;
+
+/// What is to change.
+pub(crate) struct Plan {
+    /// The stored rights as they shall be; `None` when they stay.
+    pub(crate) rights: Option<Rights>,
+    /// Rules that last for a while, to be added.
+    pub(crate) add: Vec<Grant>,
+    /// Rules that last for a while, to be dropped.
+    pub(crate) drop: Vec<GrantId>,
+    /// What the audit shall say.
+    pub(crate) audit: Vec<AuditEvent>,
+    /// Definitions to keep.
+    pub(crate) keep: Vec<(Fingerprint, Box<str>)>,
+    /// Whether nothing becomes allowed by it: then it counts also when it cannot be written.
+    pub(crate) narrows: bool,
+}
+
+impl Plan {
+    pub(crate) fn narrowing() -> Self {
+        Self { narrows: true, ..Self::widening() }
+    }
+
+    pub(crate) fn widening() -> Self {
+        Self {
+            rights: None,
+            add: Vec::new(),
+            drop: Vec::new(),
+            audit: Vec::new(),
+            keep: Vec::new(),
+            narrows: false,
+        }
+    }
+
+    /// Adds a rule to what is planned; an older one for the same makes room.
+    pub(crate) fn put(&mut self, rule: Grant, now: &RightsNow, keep: Vec<(Fingerprint, Box<str>)>) {
+        self.keep.extend(keep);
+        if rule.lifetime == gatehouse_model::Lifetime::Always {
+            let rights = self.rights.get_or_insert_with(|| now.rights.clone());
+            for old in rights.rules.iter().filter(|old| replaces(&rule, old)) {
+                self.audit.push(AuditEvent::Revoked { rule: old.id.clone() });
+            }
+            rights.rules.retain(|old| !replaces(&rule, old));
+            rights.rules.push(rule.clone());
+        } else {
+            for old in now.timed.iter().filter(|old| replaces(&rule, old)) {
+                self.drop.push(old.id.clone());
+                self.audit.push(AuditEvent::Revoked { rule: old.id.clone() });
+            }
+            self.add.retain(|old| !replaces(&rule, old));
+            self.add.push(rule.clone());
+        }
+        self.audit.push(AuditEvent::Granted { rule: Box::new(rule) });
+    }
+}
+
+impl Keeper {
+    /// Makes a plan and carries it out, whatever becomes of the caller.
+    pub(crate) async fn change<F>(self: &Arc<Self>, plan: F) -> Result<(), Problem>
+    where
+        F: FnOnce(&Keeper, &RightsNow) -> Result<Plan, Problem> + Send + 'static,
+    {
+        let keeper = self.clone();
+        let done = self.tracker.spawn(async move { keeper.carry_out(plan).await }).await;
+        done.unwrap_or_else(|_| Err(Problem::new(ErrorCode::Internal, "The rights could not be changed.")))
+    }
+
+    async fn carry_out<F>(self: Arc<Self>, plan: F) -> Result<(), Problem>
+    where
+        F: FnOnce(&Keeper, &RightsNow) -> Result<Plan, Problem>,
+    {
+        let writing = self.writer.lock().await;
+        self.verify_again().await;
+        let base = self.now.load_full();
+        let plan = plan(&self, &base)?;
+        let mut written = Ok(());
+        if base.problem.as_ref().is_some_and(|problem| problem.code == ErrorCode::SecretsUnavailable)
+            && plan.rights.is_some()
+        {
+            // A locked keychain may hold rights that must not be written over.
+            written = base.problem.clone().map_or(Ok(()), Err);
+        } else if plan.rights.is_some() || !plan.audit.is_empty() {
+            written = self.write(&plan).await;
+        }
+        if written.is_ok() || plan.narrows {
+            let saved = written.is_ok() && plan.rights.is_some();
+            self.publish(plan, saved);
+        }
+        drop(writing);
+        written
+    }
+
+    /// Looks again at rights that could not be verified: the keychain may be open by now.
+    async fn verify_again(self: &Arc<Self>) {
+        if !self.now().problem.as_ref().is_some_and(|problem| problem.code == ErrorCode::SecretsUnavailable) {
+            return;
+        }
+        let store = self.store.clone();
+        let Ok(Ok(rights)) = tokio::task::spawn_blocking(move || store.rights().load()).await else { return };
+        let rights = rights.unwrap_or_default();
+        let publishing = self.publishing.lock();
+        let timed = self.now().timed.clone();
+        if rights.paused {
+            self.set_paused(true);
+        }
+        self.now.store(Arc::new(RightsNow::new(rights, timed, None)));
+        drop(publishing);
+        self.told();
+    }
+
+    /// Writes the audit first and the rights after it: nothing holds that the audit does not know.
+    async fn write(self: &Arc<Self>, plan: &Plan) -> Result<(), Problem> {
+        let store = self.store.clone();
+        let (audit, keep, rights) = (plan.audit.clone(), plan.keep.clone(), plan.rights.clone());
+        let undone: Vec<AuditEvent> = audit
+            .iter()
+            .filter_map(|event| match event {
+                AuditEvent::Granted { rule } => Some(AuditEvent::Revoked { rule: rule.id.clone() }),
+                _ => None,
+            })
+            .collect();
+        let written = tokio::task::spawn_blocking(move || {
+            for event in audit {
+                store.audit().append(event)?;
+            }
+            if !keep.is_empty() {
+                store
+                    .definitions()
+                    .keep_all(keep.iter().map(|(fingerprint, text)| (fingerprint, &**text)))?;
+            }
+            let Some(rights) = rights else { return Ok(()) };
+            store.rights().save(&rights).inspect_err(|_| {
+                for event in undone {
+                    if let Err(error) = store.audit().append(event) {
+                        tracing::error!(%error, "the audit could not be written");
+                    }
+                }
+            })
+        })
+        .await;
+        match written {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => {
+                tracing::error!(%error, "a change of rights could not be written");
+                Err(error.into())
+            }
+            Err(_) => Err(unreadable("writing them failed")),
+        }
+    }
+
+    /// Puts a plan in the place of what held.
+    fn publish(&self, plan: Plan, saved: bool) {
+        let publishing = self.publishing.lock();
+        let now = self.now.load_full();
+        let moment = self.time();
+        let mut timed: Vec<Grant> = now
+            .timed
+            .iter()
+            .filter(|rule| !plan.drop.contains(&rule.id) && !has_ended(rule, moment))
+            .cloned()
+            .collect();
+        // What began while everything was being paused is not let through by the back door.
+        let paused = self.paused();
+        timed.extend(plan.add.into_iter().filter(|rule| rule.effect == Effect::Deny || !paused));
+        let rights = plan.rights.unwrap_or_else(|| now.rights.clone());
+        let problem = if saved { None } else { now.problem.clone() };
+        self.now.store(Arc::new(RightsNow::new(rights, timed, problem)));
+        drop(publishing);
+        self.told();
+    }
+
+    /// Drops rules that last for a while, at once.
+    pub(crate) fn drop_timed(&self, ends: impl Fn(&Grant) -> bool) -> Vec<GrantId> {
+        let publishing = self.publishing.lock();
+        let now = self.now.load_full();
+        let (gone, timed): (Vec<Grant>, Vec<Grant>) = now.timed.iter().cloned().partition(|rule| ends(rule));
+        if !gone.is_empty() {
+            self.now.store(Arc::new(RightsNow::new(now.rights.clone(), timed, now.problem.clone())));
+        }
+        drop(publishing);
+        if !gone.is_empty() {
+            self.told();
+        }
+        gone.into_iter().map(|rule| rule.id).collect()
+    }
+
+    fn told(&self) {
+        self.changes.send_modify(|count| *count = count.wrapping_add(1));
+        self.events.emit(Event::RightsChanged { verified: self.now().verified });
+    }
+
+    /// Writes entries of the audit, durably.
+    pub(crate) async fn audit(&self, events: Vec<AuditEvent>) -> Result<(), Problem> {
+        if events.is_empty() {
+            return Ok(());
+        }
+        let store = self.store.clone();
+        let written = tokio::task::spawn_blocking(move || {
+            events.into_iter().try_for_each(|event| store.audit().append(event).map(drop))
+        })
+        .await;
+        match written {
+            Ok(written) => written.map_err(|error| {
+                tracing::error!(%error, "the audit could not be written");
+                error.into()
+            }),
+            Err(_) => Err(Problem::new(ErrorCode::Storage, "The audit could not be written.")),
+        }
+    }
+}
+
+/// Whether the time of a rule is over.
+fn has_ended(rule: &Grant, now: Timestamp) -> bool {
+    matches!(rule.lifetime, gatehouse_model::Lifetime::Until { at } if at <= now)
+}

@@ -1,0 +1,72 @@
+//! Rights as people see them.
+
+use gatehouse_model::Width;
+use gatehouse_model::grant::{ClientScope, PolicyView, RuleView};
+
+use super::*;
+use crate::sentence::{Named, sentence};
+
+impl RightsKeeper {
+    /// Every rule with its sentence, and whether the rights could be verified.
+    #[must_use]
+    pub fn view(&self) -> PolicyView {
+        let now = self.inner.now();
+        let moment = self.inner.time();
+        PolicyView {
+            verified: now.verified,
+            problem: now.problem.as_ref().map(ToString::to_string),
+            paused: self.inner.paused(),
+            rules: now
+                .rules()
+                .map(|rule| RuleView { rule: rule.clone(), sentence: self.inner.sentence(rule, moment) })
+                .collect(),
+            overrides: now.rights.overrides.clone(),
+            trusted_labels: now.rights.trusted_labels.clone(),
+        }
+    }
+
+    /// What may run without asking on a server: its always-grants in words (PERM-3).
+    #[must_use]
+    pub fn auto_approve(&self, server: &ServerId) -> Vec<String> {
+        let now = self.inner.now();
+        let Some(bound) = self.inner.binding(server) else { return Vec::new() };
+        let names = self.inner.client_names.lock();
+        now.rights
+            .rules
+            .iter()
+            .filter(|rule| rule.effect == Effect::Allow && rule.server.as_ref() == Some(&bound))
+            .map(|rule| {
+                let what = match &rule.width {
+                    Width::Call { .. } => "one exact call".to_owned(),
+                    Width::Tool { tool } => tool.clone(),
+                    Width::Reads => "read".to_owned(),
+                    Width::Writes => "write".to_owned(),
+                    Width::Everything => "all".to_owned(),
+                };
+                let only = if rule.conditions.is_empty() { "" } else { ", on conditions" };
+                match &rule.clients {
+                    ClientScope::Every => format!("{what}{only}"),
+                    ClientScope::One { client } => {
+                        let name = names.get(client).map_or_else(|| client.as_str(), String::as_str);
+                        format!("{what} (for {name}{only})")
+                    }
+                }
+            })
+            .collect()
+    }
+}
+
+impl Keeper {
+    /// A rule in words.
+    pub(crate) fn sentence(&self, rule: &Grant, now: Timestamp) -> String {
+        let server = rule
+            .server
+            .as_ref()
+            .map(|bound| self.server_name(&bound.server).unwrap_or_else(|| bound.server.to_string()));
+        let client = match &rule.clients {
+            ClientScope::Every => None,
+            ClientScope::One { client } => self.client_names.lock().get(client).cloned(),
+        };
+        sentence(rule, &Named { server: server.as_deref(), client: client.as_deref() }, now)
+    }
+}

@@ -1,0 +1,228 @@
+//! Rounds of one call (PERM-7): a server that wants more input answers the first round, and the
+//! client sends the same call again with that input. The first approval carries the next round only
+//! when the call is the very same and brings the state that was issued for it. Each is good once.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use gatehouse_model::{CallHash, Rule};
+use parking_lot::Mutex;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use sha2::{Digest, Sha256};
+use tokio::time::Instant;
+
+/// How long a next round may take to come.
+const LIFE: Duration = Duration::from_secs(600);
+/// After a first try, a call that was sent to a page may be tried so many times again (SRV-15).
+const RETRIES: u8 = 3;
+/// So many rounds are remembered at most; past that the oldest call is judged anew.
+const MOST: usize = 4096;
+/// JSON-RPC error of the older revisions: the user has to open a page first.
+const URL_ELICITATION: i32 = -32042;
+
+/// What makes a round the next one of its call.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Step {
+    /// It brings input, with the state that was issued (its digest), or without where none was.
+    Input(Option<[u8; 32]>),
+    /// It tries again after the user was sent to a page.
+    Retry,
+}
+
+struct Open {
+    rule: Rule,
+    retries: u8,
+    until: Instant,
+}
+
+/// The rounds that may still come.
+#[derive(Default)]
+pub(crate) struct Rounds(Mutex<HashMap<(CallHash, Step), Open>>);
+
+/// The approval that a round runs under.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Carried {
+    pub(crate) rule: Rule,
+    retries: u8,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct InputRequired<'a> {
+    result_type: Option<String>,
+    #[serde(borrow)]
+    request_state: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct ErrorCode {
+    code: i64,
+}
+
+impl Rounds {
+    /// The step that a call with these other members is.
+    pub(crate) fn step(rest: &[(Box<str>, Box<RawValue>)]) -> Step {
+        let member =
+            |name: &str| rest.iter().find(|(member, _)| &**member == name).map(|(_, value)| &**value);
+        match (member("inputResponses"), member("requestState")) {
+            (None, None) => Step::Retry,
+            (_, state) => Step::Input(state.map(digest)),
+        }
+    }
+
+    /// The approval that was left open for this step. Used up by asking.
+    pub(crate) fn take(&self, hash: &CallHash, step: &Step) -> Option<Carried> {
+        let mut open = self.0.lock();
+        if open.is_empty() {
+            return None;
+        }
+        let found = open.remove(&(hash.clone(), step.clone()))?;
+        (found.until > Instant::now()).then_some(Carried { rule: found.rule, retries: found.retries })
+    }
+
+    /// Closes all of them.
+    pub(crate) fn clear(&self) {
+        self.0.lock().clear();
+    }
+
+    /// Leaves the way open for the next round, where the answer asks for one. Only a person's own
+    /// answer carries over: a rule is judged again each time, so that a revocation counts at once.
+    pub(crate) fn note_result(&self, hash: &CallHash, rule: &Rule, result: &RawValue) {
+        if !by_a_person(rule) || memchr::memmem::find(result.get().as_bytes(), b"input_required").is_none() {
+            return;
+        }
+        let Ok(read) = serde_json::from_str::<InputRequired<'_>>(result.get()) else { return };
+        if read.result_type.as_deref() == Some("input_required") {
+            self.leave_open(hash, Step::Input(read.request_state.map(digest)), rule, RETRIES);
+        }
+    }
+
+    /// The same for an error that sends the user to a page.
+    pub(crate) fn note_error(
+        &self,
+        hash: &CallHash,
+        rule: &Rule,
+        error: &RawValue,
+        carried: Option<&Carried>,
+    ) {
+        if !by_a_person(rule) {
+            return;
+        }
+        let Ok(ErrorCode { code }) = serde_json::from_str(error.get()) else { return };
+        let left = carried.map_or(RETRIES, |carried| carried.retries);
+        if code == i64::from(URL_ELICITATION) && left > 0 {
+            self.leave_open(hash, Step::Retry, rule, left - 1);
+        }
+    }
+
+    fn leave_open(&self, hash: &CallHash, step: Step, rule: &Rule, retries: u8) {
+        let mut open = self.0.lock();
+        let now = Instant::now();
+        if open.len() >= MOST {
+            open.retain(|_, round| round.until > now);
+            if open.len() >= MOST {
+                let oldest = open.iter().min_by_key(|(_, round)| round.until).map(|(key, _)| key.clone());
+                if let Some(oldest) = oldest {
+                    open.remove(&oldest);
+                }
+            }
+        }
+        open.insert((hash.clone(), step), Open { rule: rule.clone(), retries, until: now + LIFE });
+    }
+}
+
+fn by_a_person(rule: &Rule) -> bool {
+    matches!(rule, Rule::Answered { .. } | Rule::LateTicket { .. })
+}
+
+fn digest(state: &RawValue) -> [u8; 32] {
+    // The text behind the JSON string, so that another way to escape it is still the same state.
+    match serde_json::from_str::<String>(state.get()) {
+        Ok(text) => Sha256::digest(text.as_bytes()).into(),
+        Err(_) => Sha256::digest(state.get().as_bytes()).into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn json(text: &str) -> Box<RawValue> {
+        RawValue::from_string(text.to_owned()).unwrap()
+    }
+
+    fn rest(members: &[(&str, &str)]) -> Vec<(Box<str>, Box<RawValue>)> {
+        members.iter().map(|(name, value)| ((*name).into(), json(value))).collect()
+    }
+
+    fn answered() -> Rule {
+        Rule::Answered { ask: "ask-1".into() }
+    }
+
+    const WANTS: &str = r#"{"resultType":"input_required","inputRequests":{"a":{}},"requestState":"s1"}"#;
+
+    #[test]
+    fn a_round_runs_once_under_its_first_approval() {
+        let rounds = Rounds::default();
+        let hash = CallHash::from("h");
+        rounds.note_result(&hash, &answered(), &json(WANTS));
+        let step = Rounds::step(&rest(&[("inputResponses", "{}"), ("requestState", "\"s\\u0031\"")]));
+        assert_eq!(rounds.take(&hash, &step).map(|carried| carried.rule), Some(answered()));
+        assert_eq!(rounds.take(&hash, &step), None, "used up");
+    }
+
+    #[test]
+    fn another_call_or_state_is_judged_anew() {
+        let rounds = Rounds::default();
+        let hash = CallHash::from("h");
+        rounds.note_result(&hash, &answered(), &json(WANTS));
+        let right = rest(&[("inputResponses", "{}"), ("requestState", "\"s1\"")]);
+        assert_eq!(rounds.take(&"other".into(), &Rounds::step(&right)), None);
+        for wrong in [
+            rest(&[("inputResponses", "{}"), ("requestState", "\"s2\"")]),
+            rest(&[("inputResponses", "{}")]),
+            rest(&[]),
+            rest(&[("task", "{}")]),
+        ] {
+            assert_eq!(rounds.take(&hash, &Rounds::step(&wrong)), None, "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn only_a_persons_answer_carries_over() {
+        let rounds = Rounds::default();
+        let hash = CallHash::from("h");
+        rounds.note_result(&hash, &Rule::AlwaysGrant { grant: "g".into() }, &json(WANTS));
+        rounds.note_result(
+            &hash,
+            &answered(),
+            &json(r#"{"content":[{"text":"input_required"}],"requestState":"s1"}"#),
+        );
+        assert_eq!(rounds.take(&hash, &Step::Input(Some(digest(&json("\"s1\""))))), None);
+    }
+
+    #[test]
+    fn a_page_allows_three_more_tries() {
+        let rounds = Rounds::default();
+        let hash = CallHash::from("h");
+        let error = json(r#"{"code":-32042,"message":"open the page"}"#);
+        rounds.note_error(&hash, &answered(), &json(r#"{"code":-32603}"#), None);
+        assert_eq!(rounds.take(&hash, &Step::Retry), None);
+        rounds.note_error(&hash, &answered(), &error, None);
+        for _ in 0..3 {
+            let carried = rounds.take(&hash, &Step::Retry).unwrap();
+            rounds.note_error(&hash, &carried.rule, &error, Some(&carried));
+        }
+        assert_eq!(rounds.take(&hash, &Step::Retry), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_round_that_comes_too_late_is_judged_anew() {
+        let rounds = Rounds::default();
+        let hash = CallHash::from("h");
+        rounds.note_result(&hash, &answered(), &json(WANTS));
+        tokio::time::advance(LIFE).await;
+        assert_eq!(rounds.take(&hash, &Step::Input(Some(digest(&json("\"s1\""))))), None);
+    }
+}

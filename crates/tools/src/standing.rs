@@ -1,0 +1,72 @@
+//! The rights as they now stand, as one immutable value that every call reads. Made only by the
+//! keeper of rights.
+
+use std::collections::HashMap;
+
+use gatehouse_model::grant::{AccessClass, Classified, Rights};
+use gatehouse_model::{Generation, Grant, Problem, ServerId};
+use gatehouse_policy::verdict::RuleBook;
+
+use crate::catalogue::CatalogueTool;
+
+/// What holds for calls from now on.
+#[derive(Debug, Default)]
+pub(crate) struct RightsNow {
+    /// All rules, ready to decide.
+    pub(crate) book: RuleBook,
+    /// Rules that last for a while.
+    pub(crate) timed: Vec<Grant>,
+    /// Whether the stored rights could be verified.
+    pub(crate) verified: bool,
+    /// Why not.
+    pub(crate) problem: Option<Problem>,
+    /// What is stored.
+    pub(crate) rights: Rights,
+    overrides: HashMap<ServerId, HashMap<String, (Generation, AccessClass)>>,
+    trusted: HashMap<ServerId, Generation>,
+}
+
+impl RightsNow {
+    pub(crate) fn new(rights: Rights, timed: Vec<Grant>, problem: Option<Problem>) -> Self {
+        let mut overrides: HashMap<ServerId, HashMap<String, _>> = HashMap::new();
+        for user in &rights.overrides {
+            overrides
+                .entry(user.server.server.clone())
+                .or_default()
+                .insert(user.tool.clone(), (user.server.generation, user.class));
+        }
+        let trusted =
+            rights.trusted_labels.iter().map(|server| (server.server.clone(), server.generation)).collect();
+        let rules = rights.rules.iter().chain(&timed).cloned().collect();
+        Self {
+            book: RuleBook::new(rules),
+            timed,
+            verified: problem.is_none(),
+            problem,
+            rights,
+            overrides,
+            trusted,
+        }
+    }
+
+    /// Whether the user trusts the labels of a server as it now is.
+    pub(crate) fn trusts(&self, server: &ServerId, generation: Generation) -> bool {
+        self.trusted.get(server) == Some(&generation)
+    }
+
+    /// The access class of a tool.
+    pub(crate) fn class_of<'a>(&self, tool: &'a CatalogueTool) -> &'a Classified {
+        let user = self
+            .overrides
+            .get(tool.server())
+            .and_then(|tools| tools.get(tool.name()))
+            .filter(|(generation, _)| *generation == tool.generation())
+            .map(|(_, class)| *class);
+        tool.definition.class(user, self.trusts(tool.server(), tool.generation()))
+    }
+
+    /// All rules.
+    pub(crate) fn rules(&self) -> impl Iterator<Item = &Grant> {
+        self.rights.rules.iter().chain(&self.timed)
+    }
+}
