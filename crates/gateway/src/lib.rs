@@ -1,1 +1,34 @@
-//! Placeholder while the crate is laid out.
+//! What AI clients connect to: the MCP endpoint on loopback, both families of revisions at one address, and the
+//! list of clients that may use it.
+//!
+//! The gateway knows who calls and how to talk to them; what may run is decided behind the [`ToolDoor`], which
+//! is the only way from here to a tool. It never listens on anything but loopback, never reads a body before it
+//! knows the token, never parses or rewrites arguments and results, and never logs either.
+
+mod calls;
+mod clients;
+mod connections;
+mod door;
+mod doorstep;
+mod envelope;
+mod error;
+mod event_log;
+mod fault;
+mod gateway;
+mod intake;
+mod introduction;
+mod mirror;
+mod reply;
+mod revision;
+mod sessions;
+mod splice;
+mod stateful;
+mod stateless;
+mod subscriptions;
+mod token;
+mod tool_list;
+
+pub use clients::ClientBook;
+pub use door::ToolDoor;
+pub use error::GatewayError;
+pub use gateway::{Gateway, GatewayDeps, GatewayParts};

@@ -1,0 +1,269 @@
+//! One `tools/call` from the params to the answer, for both families of revisions.
+//!
+//! A call belongs to nobody's connection: when the one that waits for it goes away, the call is cancelled or
+//! runs on, as its revision has it, but it always runs to its end.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use gatehouse_model::BoxFuture;
+use gatehouse_tools::{CallEnd, ProgressOut, ToolCall};
+use hyper::{Response, StatusCode};
+use serde_json::value::RawValue;
+use tokio::runtime::Handle;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::doorstep::Accepts;
+use crate::envelope::Members;
+use crate::event_log::EventLog;
+use crate::fault::Fault;
+use crate::reply::{self, Answer, Parts, ReplyBody};
+use crate::revision::Revision;
+use crate::splice::{self, Unfit};
+
+/// An answer that takes longer than this is sent as a stream, so that the client sees the connection is alive.
+pub(crate) const PATIENCE: Duration = Duration::from_millis(100);
+
+/// What a call does when its connection is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WhenLost {
+    /// It is cancelled: the stateless revision.
+    Cancel,
+    /// It runs on: the older revisions.
+    RunOn,
+}
+
+/// A call on its way. Dropping it never drops the call.
+pub(crate) struct RunningCall {
+    future: Option<BoxFuture<'static, CallEnd>>,
+    cancel: CancellationToken,
+    when_lost: WhenLost,
+    tasks: TaskTracker,
+    runtime: Handle,
+}
+
+impl RunningCall {
+    /// Takes charge of a call.
+    pub(crate) fn new(
+        future: BoxFuture<'static, CallEnd>,
+        cancel: CancellationToken,
+        when_lost: WhenLost,
+        tasks: &TaskTracker,
+    ) -> Self {
+        Self { future: Some(future), cancel, when_lost, tasks: tasks.clone(), runtime: Handle::current() }
+    }
+}
+
+impl Future for RunningCall {
+    type Output = CallEnd;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<CallEnd> {
+        let Some(future) = self.future.as_mut() else {
+            return Poll::Pending;
+        };
+        let end = std::task::ready!(future.as_mut().poll(cx));
+        self.future = None;
+        Poll::Ready(end)
+    }
+}
+
+impl Drop for RunningCall {
+    fn drop(&mut self) {
+        if let Some(future) = self.future.take() {
+            if self.when_lost == WhenLost::Cancel {
+                self.cancel.cancel();
+            }
+            self.tasks.spawn_on(
+                async move {
+                    let end = future.await;
+                    tracing::debug!(?end, "a call ended with nobody waiting for it");
+                },
+                &self.runtime,
+            );
+        }
+    }
+}
+
+/// A call as read from its params.
+pub(crate) fn read(params: &Members<'_>, cancel: CancellationToken) -> Result<ToolCall, Fault> {
+    let Some(name) = params.text("name") else {
+        return Err(Fault::new(StatusCode::OK, -32602, "The member `name` must be the tool's name."));
+    };
+    let rest = params
+        .iter()
+        .filter(|(name, _)| !matches!(*name, "name" | "arguments" | "_meta"))
+        .map(|(name, value)| (name.into(), value.to_owned()))
+        .collect();
+    Ok(ToolCall {
+        exposed_name: name.into_owned(),
+        arguments: params.get("arguments").map(ToOwned::to_owned),
+        rest,
+        meta: params.get("_meta").map(ToOwned::to_owned),
+        progress: None,
+        cancel,
+    })
+}
+
+/// The client's progress token as it was sent, if it is one.
+pub(crate) fn progress_token<'a>(meta: Option<&Members<'a>>) -> Option<&'a str> {
+    let token = meta?.get("progressToken")?.get();
+    token.starts_with(|first: char| first == '"' || first == '-' || first.is_ascii_digit()).then_some(token)
+}
+
+/// Writes progress into a log, under the client's own token.
+pub(crate) fn progress_into(log: &Arc<EventLog>, token: &str) -> ProgressOut {
+    let (log, token) = (Arc::clone(log), token.to_owned());
+    Arc::new(move |params: Box<RawValue>| {
+        if let Some(params) = splice::with_token(&params, &token) {
+            let pieces = [
+                &br#"{"jsonrpc":"2.0","method":"notifications/progress","params":"#[..],
+                params.as_bytes(),
+                b"}",
+            ];
+            log.push(pieces.into_iter());
+        }
+    })
+}
+
+/// The answer to a finished call, with the HTTP status that goes with it.
+pub(crate) fn answer(end: CallEnd, revision: Revision) -> (StatusCode, Answer) {
+    match end {
+        CallEnd::Result(raw) => match splice::fit_result(raw, revision) {
+            Ok(fitted) => (StatusCode::OK, Answer::Result { head: fitted.head, rest: fitted.rest }),
+            Err(Unfit::NotAnObject) => unfit("The server answered with a result that is not an object."),
+            Err(Unfit::UnknownType) => unfit(
+                "The server wants something (input or a task) that this client's revision of the protocol cannot carry.",
+            ),
+        },
+        CallEnd::Error(raw) => {
+            let status = match splice::error_code(&raw) {
+                Some(-32601) if revision == Revision::STATELESS => StatusCode::NOT_FOUND,
+                Some(-32022..=-32020) if revision == Revision::STATELESS => StatusCode::BAD_REQUEST,
+                Some(_) | None => StatusCode::OK,
+            };
+            (status, Answer::Error(splice::fit_error(raw, revision)))
+        }
+    }
+}
+
+fn unfit(message: &'static str) -> (StatusCode, Answer) {
+    (StatusCode::OK, Answer::from(&Fault::new(StatusCode::OK, -32603, message)))
+}
+
+/// A call with everything that its answer needs.
+pub(crate) struct Exchange {
+    /// The call.
+    pub(crate) running: RunningCall,
+    /// Where its events go if it becomes a stream.
+    pub(crate) log: Arc<EventLog>,
+    /// The request's id.
+    pub(crate) id: String,
+    /// The client's revision.
+    pub(crate) revision: Revision,
+    /// What the client takes.
+    pub(crate) accepts: Accepts,
+}
+
+/// How an exchange goes on after [`PATIENCE`].
+pub(crate) enum Begun {
+    /// It is over already.
+    Answered(Response<ReplyBody>),
+    /// It becomes a stream.
+    Streams(Exchange),
+}
+
+impl Exchange {
+    /// Cancels the call.
+    pub(crate) fn canceller(&self) -> CancellationToken {
+        self.running.cancel.clone()
+    }
+
+    /// Waits for the answer while it may still be sent as plain JSON.
+    pub(crate) async fn begin(mut self) -> Begun {
+        if !self.accepts.events {
+            let end = (&mut self.running).await;
+            return Begun::Answered(self.as_json(end));
+        }
+        let early = {
+            let patience = tokio::time::sleep(PATIENCE);
+            tokio::pin!(patience);
+            let log = &self.log;
+            let running = &mut self.running;
+            std::future::poll_fn(|cx| {
+                let polled = Pin::new(&mut *running).poll(cx);
+                if !log.is_drained() {
+                    // Progress goes out at once, and in its order before the answer.
+                    return Poll::Ready(match polled {
+                        Poll::Ready(end) => Some(end),
+                        Poll::Pending => None,
+                    });
+                }
+                match polled {
+                    Poll::Ready(end) => Poll::Ready(Some(end)),
+                    Poll::Pending => {
+                        log.wake_on_event(cx.waker());
+                        if log.is_drained() {
+                            patience.as_mut().poll(cx).map(|()| None)
+                        } else {
+                            Poll::Ready(None)
+                        }
+                    }
+                }
+            })
+            .await
+        };
+        match early {
+            Some(end) if self.log.is_drained() && self.accepts.json => Begun::Answered(self.as_json(end)),
+            Some(end) => {
+                self.running.future = Some(Box::pin(std::future::ready(end)));
+                Begun::Streams(self)
+            }
+            None => Begun::Streams(self),
+        }
+    }
+
+    fn as_json(&self, end: CallEnd) -> Response<ReplyBody> {
+        let (status, answer) = answer(end, self.revision);
+        reply::json(status, Parts::answer(&self.id, &answer))
+    }
+
+    /// Waits for the end and writes it into the log.
+    pub(crate) async fn pump(self) {
+        let Self { running, log, id, revision, .. } = self;
+        let end = running.await;
+        let (_, answer) = answer(end, revision);
+        log.finish(Parts::answer(&id, &answer).pieces());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_keeps_the_bytes_of_everything_that_it_passes_on() {
+        let params: Members<'_> = serde_json::from_str(
+            r#"{"requestState":"s","name":"a\u0062","arguments":{"z":1, "n":10000000000000000001},"_meta":{"progressToken":7.0}}"#,
+        )
+        .unwrap();
+        let call = read(&params, CancellationToken::new()).unwrap();
+        assert_eq!(call.exposed_name, "ab");
+        assert_eq!(call.arguments.unwrap().get(), r#"{"z":1, "n":10000000000000000001}"#);
+        assert_eq!(call.rest[0].0.as_ref(), "requestState");
+        assert_eq!(call.rest[0].1.get(), r#""s""#);
+        let meta = Members::of(call.meta.as_deref().unwrap()).unwrap();
+        assert_eq!(progress_token(Some(&meta)), Some("7.0"));
+    }
+
+    #[test]
+    fn a_call_without_a_name_is_refused() {
+        for params in ["{}", r#"{"name":7}"#, r#"{"name":null}"#] {
+            let params: Members<'_> = serde_json::from_str(params).unwrap();
+            assert_eq!(read(&params, CancellationToken::new()).unwrap_err().code(), -32602);
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! Who may come in: the checks of a request's head, made before a byte of its body is read.
+//!
+//! A web page must never reach the gateway through the user's own browser (Host and Origin), and nobody gets
+//! anything without a token. Every check that cannot be made refuses.
+
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN};
+use hyper::{StatusCode, Uri};
+
+use crate::fault::Fault;
+
+/// Checks that the request was meant for this very endpoint and comes from no foreign web page.
+pub(crate) fn check_origin(uri: &Uri, headers: &HeaderMap, port: u16) -> Result<(), Fault> {
+    let host = match sole(headers, &HOST) {
+        Sole::One(host) => host,
+        Sole::None => uri.authority().map(|authority| authority.as_str()).unwrap_or_default(),
+        Sole::Unusable => "",
+    };
+    if !is_our_authority(host, port) {
+        return Err(forbidden("The Host header does not name this gateway."));
+    }
+    match sole(headers, &ORIGIN) {
+        Sole::None => Ok(()),
+        Sole::One(origin) if is_loopback_origin(origin) => Ok(()),
+        Sole::One(_) | Sole::Unusable => Err(forbidden("Requests from this Origin are not allowed.")),
+    }
+}
+
+fn forbidden(message: &'static str) -> Fault {
+    Fault::new(StatusCode::FORBIDDEN, -32600, message)
+}
+
+fn is_our_authority(authority: &str, port: u16) -> bool {
+    let (host, given) = match authority.rsplit_once(':') {
+        Some((host, digits)) if !digits.ends_with(']') => (host, parse_port(digits)),
+        Some(_) | None => (authority, Some(80)),
+    };
+    is_loopback_name(host) && given == Some(port)
+}
+
+fn is_loopback_origin(origin: &str) -> bool {
+    let Some((scheme, authority)) = origin.split_once("://") else {
+        return false;
+    };
+    if !scheme.eq_ignore_ascii_case("http") && !scheme.eq_ignore_ascii_case("https") {
+        return false;
+    }
+    match authority.rsplit_once(':') {
+        Some((host, digits)) if !digits.ends_with(']') => {
+            is_loopback_name(host) && parse_port(digits).is_some()
+        }
+        Some(_) | None => is_loopback_name(authority),
+    }
+}
+
+fn is_loopback_name(host: &str) -> bool {
+    host == "127.0.0.1" || host == "[::1]" || host.eq_ignore_ascii_case("localhost")
+}
+
+fn parse_port(digits: &str) -> Option<u16> {
+    if digits.bytes().all(|byte| byte.is_ascii_digit()) { digits.parse().ok() } else { None }
+}
+
+/// The token of the `Authorization` header.
+pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let Sole::One(value) = sole(headers, &AUTHORIZATION) else {
+        return None;
+    };
+    let (scheme, token) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+/// What no right token is answered with.
+pub(crate) fn unauthorized() -> Fault {
+    Fault::new(
+        StatusCode::UNAUTHORIZED,
+        -32600,
+        "A token is needed: add this client in Gatehouse and send its token as \"Authorization: Bearer …\".",
+    )
+}
+
+/// Which kinds of answer the client takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Accepts {
+    /// `application/json`
+    pub(crate) json: bool,
+    /// `text/event-stream`, which only counts when it is named.
+    pub(crate) events: bool,
+}
+
+impl Accepts {
+    /// Reads the `Accept` header; without one, JSON is taken.
+    pub(crate) fn of(headers: &HeaderMap) -> Self {
+        let mut accepts = Self { json: !headers.contains_key(ACCEPT), events: false };
+        for value in headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()) {
+            for range in value.split(',') {
+                let mut parts = range.split(';').map(str::trim);
+                let kind = parts.next().unwrap_or_default();
+                if parts.any(is_zero_weight) {
+                    continue;
+                }
+                accepts.json |= ["application/json", "application/*", "*/*"]
+                    .iter()
+                    .any(|name| kind.eq_ignore_ascii_case(name));
+                accepts.events |= kind.eq_ignore_ascii_case("text/event-stream");
+            }
+        }
+        accepts
+    }
+}
+
+fn is_zero_weight(parameter: &str) -> bool {
+    parameter.split_once('=').is_some_and(|(name, value)| {
+        name.trim().eq_ignore_ascii_case("q") && value.trim().parse() == Ok(0.0f32)
+    })
+}
+
+/// Whether the body is said to be JSON. Asking for it also keeps web forms out.
+pub(crate) fn is_json(headers: &HeaderMap) -> bool {
+    match sole(headers, &CONTENT_TYPE) {
+        Sole::One(value) => {
+            value.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
+        }
+        Sole::None | Sole::Unusable => false,
+    }
+}
+
+/// A header that may come only once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sole<'a> {
+    /// It did not come.
+    None,
+    /// It came once, and is text.
+    One(&'a str),
+    /// It came twice, or is no text.
+    Unusable,
+}
+
+/// Reads a header that may come only once.
+pub(crate) fn sole<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Sole<'a> {
+    let mut values = headers.get_all(name).iter();
+    match (values.next(), values.next()) {
+        (None, _) => Sole::None,
+        (Some(value), None) => HeaderValue::to_str(value).map_or(Sole::Unusable, Sole::One),
+        (Some(_), Some(_)) => Sole::Unusable,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for (name, value) in pairs {
+            headers.append(HeaderName::from_static(name), value.parse().unwrap());
+        }
+        headers
+    }
+
+    #[test]
+    fn only_our_own_loopback_names_are_let_in() {
+        for (host, allowed) in [
+            ("127.0.0.1:7000", true),
+            ("localhost:7000", true),
+            ("LocalHost:7000", true),
+            ("[::1]:7000", true),
+            ("127.0.0.1:7001", false),
+            ("127.0.0.1", false),
+            ("localhost", false),
+            ("[::1]", false),
+            ("127.0.0.2:7000", false),
+            ("0.0.0.0:7000", false),
+            ("::1:7000", false),
+            ("localhost.:7000", false),
+            ("localhost.evil.example:7000", false),
+            ("evil.example:7000", false),
+            ("evil.example", false),
+            ("user@127.0.0.1:7000", false),
+            ("127.0.0.1:+7000", false),
+            ("127.0.0.1:07000", true),
+            ("", false),
+        ] {
+            let found = check_origin(&Uri::from_static("/mcp"), &headers(&[("host", host)]), 7000);
+            assert_eq!(found.is_ok(), allowed, "{host}");
+        }
+        let twice = headers(&[("host", "127.0.0.1:7000"), ("host", "127.0.0.1:7000")]);
+        assert!(check_origin(&Uri::from_static("/mcp"), &twice, 7000).is_err());
+        assert!(check_origin(&Uri::from_static("/mcp"), &HeaderMap::new(), 7000).is_err());
+    }
+
+    #[test]
+    fn only_loopback_pages_are_let_in() {
+        for (origin, allowed) in [
+            ("http://127.0.0.1", true),
+            ("http://127.0.0.1:7000", true),
+            ("http://localhost:6274", true),
+            ("https://localhost:3000", true),
+            ("http://[::1]:80", true),
+            ("null", false),
+            ("", false),
+            ("https://evil.example", false),
+            ("http://localhost.evil.example", false),
+            ("http://127.0.0.1.evil.example:80", false),
+            ("http://127.0.0.1:x", false),
+            ("http://127.0.0.1/", false),
+            ("file://localhost", false),
+            ("http://user@localhost", false),
+            ("vscode-webview://localhost", false),
+        ] {
+            let both = headers(&[("host", "127.0.0.1:7000"), ("origin", origin)]);
+            assert_eq!(check_origin(&Uri::from_static("/mcp"), &both, 7000).is_ok(), allowed, "{origin}");
+        }
+    }
+
+    #[test]
+    fn tokens_are_read_from_one_bearer_header_only() {
+        for (pairs, token) in [
+            (vec![("authorization", "Bearer abc")], Some("abc")),
+            (vec![("authorization", "bearer abc")], Some("abc")),
+            (vec![("authorization", "Basic abc")], None),
+            (vec![("authorization", "Bearer")], None),
+            (vec![("authorization", "Bearer a"), ("authorization", "Bearer b")], None),
+            (vec![], None),
+        ] {
+            assert_eq!(bearer(&headers(&pairs)), token, "{pairs:?}");
+        }
+    }
+
+    #[test]
+    fn event_streams_are_sent_only_to_those_who_name_them() {
+        for (accept, json, events) in [
+            ("application/json, text/event-stream", true, true),
+            ("text/event-stream", false, true),
+            ("application/json", true, false),
+            ("*/*", true, false),
+            ("text/event-stream;q=0, application/json;q=0.5", true, false),
+            ("Text/Event-Stream; charset=utf-8", false, true),
+            ("text/html", false, false),
+        ] {
+            assert_eq!(Accepts::of(&headers(&[("accept", accept)])), Accepts { json, events }, "{accept}");
+        }
+        assert_eq!(Accepts::of(&HeaderMap::new()), Accepts { json: true, events: false });
+    }
+}

@@ -1,0 +1,232 @@
+//! The gateway as a whole: what it is made of, how it starts, and how it ends.
+
+use std::io::ErrorKind;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use gatehouse_model::{ClientId, Clock, Event, EventSink};
+use gatehouse_tools::ToolManager;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::task::TaskTracker;
+
+use crate::clients::{ClientBook, Departure};
+use crate::connections;
+use crate::door::ToolDoor;
+use crate::error::GatewayError;
+use crate::sessions::{Session, Sessions};
+use crate::subscriptions::Subscriptions;
+use crate::tool_list::ToolList;
+
+/// Changes of the list are announced together when they come within this time.
+const DEBOUNCE: Duration = Duration::from_millis(200);
+
+/// How often idle sessions are looked for.
+const SWEEP: Duration = Duration::from_secs(60);
+
+/// How long connections and calls may take to end by themselves.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// What the gateway needs.
+pub struct GatewayDeps {
+    /// The tools.
+    pub tools: ToolManager,
+    /// Who may connect.
+    pub clients: Arc<ClientBook>,
+    /// Where events go.
+    pub events: Arc<dyn EventSink>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// The same with another door than [`ToolManager`].
+pub struct GatewayParts {
+    /// The door to the tools.
+    pub door: Arc<dyn ToolDoor>,
+    /// Who may connect.
+    pub clients: Arc<ClientBook>,
+    /// Where events go.
+    pub events: Arc<dyn EventSink>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// What every connection shares.
+pub(crate) struct Core {
+    /// The door to the tools.
+    pub(crate) door: Arc<dyn ToolDoor>,
+    /// Who may connect.
+    pub(crate) clients: Arc<ClientBook>,
+    /// Where events go.
+    pub(crate) events: Arc<dyn EventSink>,
+    /// The time.
+    pub(crate) clock: Arc<dyn Clock>,
+    /// Our port, which the Host header has to name.
+    pub(crate) port: u16,
+    /// Sessions of the stateful revisions.
+    pub(crate) sessions: Sessions,
+    /// Listening streams of the stateless revision.
+    pub(crate) subscriptions: Subscriptions,
+    /// Calls that have outgrown their request.
+    pub(crate) calls: TaskTracker,
+    /// Cancelled when the gateway ends.
+    pub(crate) stop: CancellationToken,
+    tool_list: ToolList,
+    changes: watch::Receiver<u64>,
+}
+
+impl Core {
+    /// The list of tools as it stands.
+    pub(crate) fn tool_list(&self) -> Arc<crate::tool_list::ReadyList> {
+        let revision = *self.changes.borrow();
+        self.tool_list.now(&*self.door, revision)
+    }
+
+    /// Ends a session and tells everybody.
+    pub(crate) fn end_session(&self, session: &Session) -> bool {
+        let ended = self.sessions.end(session);
+        if ended {
+            self.after_session(session);
+        }
+        ended
+    }
+
+    /// Tells everybody that a session ended.
+    pub(crate) fn after_session(&self, session: &Session) {
+        self.door.session_ended(&session.id);
+        self.events.emit(Event::ClientGone { client: session.client.entry.id.clone() });
+        tracing::debug!(client = %session.client.entry.id, session = %session.id, "a session ended");
+    }
+
+    fn depart(&self, client: &ClientId, why: Departure) {
+        for session in self.sessions.end_of(client) {
+            self.after_session(&session);
+        }
+        self.subscriptions.end_of(client);
+        if why == Departure::Revoked {
+            self.door.client_gone(client);
+        }
+    }
+}
+
+/// The running gateway. Dropping it ends it without waiting.
+pub struct Gateway {
+    core: Arc<Core>,
+    address: SocketAddr,
+    tasks: TaskTracker,
+    kill: CancellationToken,
+    _stop: DropGuard,
+}
+
+impl Gateway {
+    /// Listens.
+    ///
+    /// # Errors
+    /// When the address is not loopback, is in use, or the system refuses.
+    pub async fn bind(listen: SocketAddr, deps: GatewayDeps) -> Result<Self, GatewayError> {
+        let GatewayDeps { tools, clients, events, clock } = deps;
+        Self::bind_parts(listen, GatewayParts { door: Arc::new(tools), clients, events, clock }).await
+    }
+
+    /// Listens in front of any door.
+    ///
+    /// # Errors
+    /// As [`Self::bind`].
+    pub async fn bind_parts(listen: SocketAddr, parts: GatewayParts) -> Result<Self, GatewayError> {
+        if !listen.ip().is_loopback() {
+            return Err(GatewayError::NotLoopback(listen));
+        }
+        let refused = |source: std::io::Error| match source.kind() {
+            ErrorKind::AddrInUse => GatewayError::PortInUse(listen),
+            _ => GatewayError::Io { address: listen, source },
+        };
+        let listener = TcpListener::bind(listen).await.map_err(refused)?;
+        let address = listener.local_addr().map_err(refused)?;
+        let GatewayParts { door, clients, events, clock } = parts;
+        let stop = CancellationToken::new();
+        let core = Arc::new(Core {
+            changes: door.changes(),
+            door,
+            clients,
+            events,
+            clock,
+            port: address.port(),
+            sessions: Sessions::default(),
+            subscriptions: Subscriptions::default(),
+            calls: TaskTracker::new(),
+            stop: stop.clone(),
+            tool_list: ToolList::default(),
+        });
+        let hearer = Arc::downgrade(&core);
+        core.clients.on_departure(Arc::new(move |client, why| {
+            if let Some(core) = hearer.upgrade() {
+                core.depart(client, why);
+            }
+        }));
+        let (tasks, kill) = (TaskTracker::new(), CancellationToken::new());
+        tasks.spawn(connections::accept(listener, Arc::clone(&core), tasks.clone(), kill.clone()));
+        tasks.spawn(announce(Arc::clone(&core)));
+        tasks.spawn(sweep(Arc::clone(&core)));
+        tracing::info!(%address, "the gateway listens");
+        Ok(Self { core, address, tasks, kill, _stop: stop.drop_guard() })
+    }
+
+    /// The address that clients use.
+    #[must_use]
+    pub fn endpoint(&self) -> String {
+        format!("http://{}/mcp", self.address)
+    }
+
+    /// Ends all sessions and calls, and returns when nothing runs any more.
+    pub async fn shutdown(&self) {
+        self.core.stop.cancel();
+        for session in self.core.sessions.end_all() {
+            self.core.after_session(&session);
+        }
+        self.core.subscriptions.end_all();
+        self.tasks.close();
+        if tokio::time::timeout(GRACE, self.tasks.wait()).await.is_err() {
+            self.kill.cancel();
+            self.tasks.wait().await;
+        }
+        self.core.calls.close();
+        if tokio::time::timeout(GRACE, self.core.calls.wait()).await.is_err() {
+            tracing::warn!(calls = self.core.calls.len(), "calls were still ending when the gateway was");
+        }
+    }
+}
+
+/// Tells clients that the list of tools changed.
+async fn announce(core: Arc<Core>) {
+    let mut changes = core.changes.clone();
+    let next = async {
+        while changes.changed().await.is_ok() {
+            tokio::time::sleep(DEBOUNCE).await;
+            changes.mark_unchanged();
+            core.sessions.list_changed();
+            core.subscriptions.list_changed();
+        }
+    };
+    tokio::select! {
+        () = core.stop.cancelled() => {}
+        () = next => {}
+    }
+}
+
+/// Ends sessions that nobody uses.
+async fn sweep(core: Arc<Core>) {
+    let each = async {
+        loop {
+            tokio::time::sleep(SWEEP).await;
+            for session in core.sessions.end_idle() {
+                core.after_session(&session);
+            }
+        }
+    };
+    tokio::select! {
+        () = core.stop.cancelled() => {}
+        () = each => {}
+    }
+}

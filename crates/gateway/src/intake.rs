@@ -1,0 +1,280 @@
+//! One HTTP request: the checks of its head, its body, and the way to the family of revisions that it belongs to.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt;
+use hyper::body::{Body, Incoming};
+use hyper::header::HeaderMap;
+use hyper::{Method, Request, Response, StatusCode};
+
+use crate::calls::{Begun, Exchange};
+use crate::clients::ClientState;
+use crate::doorstep::{self, Accepts};
+use crate::envelope::{self, Members, Message};
+use crate::event_log::{EventLog, Keeping};
+use crate::fault::Fault;
+use crate::gateway::Core;
+use crate::mirror::{self, PROTOCOL_VERSION, SESSION_ID};
+use crate::reply::{self, Answer, Parts, ReplyBody};
+use crate::revision;
+use crate::sessions::Session;
+use crate::{stateful, stateless};
+
+/// The one path.
+const PATH: &str = "/mcp";
+
+/// Largest body.
+const LARGEST_BODY: usize = 16 * 1024 * 1024;
+
+/// How long a body may take.
+const BODY_TIME: Duration = Duration::from_secs(30);
+
+/// How much of a body that is too large is read and thrown away, so that the client gets to see the answer.
+const MOST_DRAINED: usize = 64 * 1024 * 1024;
+
+/// A request of a known client, its envelope read.
+pub(crate) struct Asked<'a> {
+    /// What the connections share.
+    pub(crate) core: &'a Arc<Core>,
+    /// Who asks.
+    pub(crate) client: &'a Arc<ClientState>,
+    /// The head.
+    pub(crate) headers: &'a HeaderMap,
+    /// What the client takes.
+    pub(crate) accepts: Accepts,
+    /// The request's id, byte for byte.
+    pub(crate) id: &'a str,
+    /// `method`
+    pub(crate) method: &'a str,
+    /// `params`
+    pub(crate) params: &'a Members<'a>,
+    /// `params._meta`
+    pub(crate) meta: Option<&'a Members<'a>>,
+}
+
+impl Asked<'_> {
+    /// An answer that is there at once, as JSON or, for those who take nothing else, as a stream.
+    pub(crate) fn answer(&self, answer: &Answer) -> Response<ReplyBody> {
+        let parts = Parts::answer(self.id, answer);
+        if self.accepts.json {
+            return reply::json(StatusCode::OK, parts);
+        }
+        let log = EventLog::new(Keeping::Passing);
+        log.finish(parts.pieces());
+        reply::events(log.read(0))
+    }
+}
+
+/// How a request goes on.
+pub(crate) enum Step {
+    /// It is over.
+    Done(Response<ReplyBody>),
+    /// It is a call, in a session or without one.
+    Call(Box<Exchange>, Option<(Arc<Session>, u64)>),
+}
+
+/// Serves one request.
+pub(crate) async fn serve(core: Arc<Core>, request: Request<Incoming>) -> Response<ReplyBody> {
+    match try_serve(&core, request).await {
+        Ok(response) => response,
+        Err(fault) => reply::fault(&fault),
+    }
+}
+
+async fn try_serve(core: &Arc<Core>, request: Request<Incoming>) -> Result<Response<ReplyBody>, Fault> {
+    doorstep::check_origin(request.uri(), request.headers(), core.port)?;
+    let client = doorstep::bearer(request.headers())
+        .and_then(|token| core.clients.recognise(token))
+        .ok_or_else(doorstep::unauthorized)?;
+    if request.uri().path() != PATH {
+        return Err(Fault::new(
+            StatusCode::NOT_FOUND,
+            -32600,
+            "There is nothing here; the endpoint is /mcp.",
+        ));
+    }
+    let first = client.seen(core.clock.now());
+    match *request.method() {
+        Method::POST => post(core, &client, request, first).await,
+        Method::GET => stateful::listen(core, &client, request.headers()),
+        Method::DELETE => stateful::end(core, &client, request.headers()),
+        _ => Ok(reply::method_not_allowed("GET, POST, DELETE")),
+    }
+}
+
+async fn post(
+    core: &Arc<Core>,
+    client: &Arc<ClientState>,
+    request: Request<Incoming>,
+    first: bool,
+) -> Result<Response<ReplyBody>, Fault> {
+    let (head, body) = request.into_parts();
+    if !doorstep::is_json(&head.headers) {
+        return Err(Fault::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            -32600,
+            "The body must be application/json.",
+        ));
+    }
+    let accepts = Accepts::of(&head.headers);
+    if !accepts.json && !accepts.events {
+        return Err(Fault::new(
+            StatusCode::NOT_ACCEPTABLE,
+            -32600,
+            "Accept must name application/json, text/event-stream, or both.",
+        ));
+    }
+    let body = read_body(body).await?;
+    match route(core, client, (&head.headers, accepts, first), &body)? {
+        Step::Done(response) => Ok(response),
+        Step::Call(exchange, place) => Ok(run(core, *exchange, place).await),
+    }
+}
+
+fn route(
+    core: &Arc<Core>,
+    client: &Arc<ClientState>,
+    (headers, accepts, first): (&HeaderMap, Accepts, bool),
+    body: &[u8],
+) -> Result<Step, Fault> {
+    let (id, method, params) = match envelope::read(body)? {
+        Message::Answer => return stateful::take(core, client, headers, None).map(Step::Done),
+        Message::Notification { method, params } => {
+            if is_stateless(headers) {
+                return Ok(Step::Done(reply::empty(StatusCode::ACCEPTED)));
+            }
+            return stateful::take(core, client, headers, Some((&method, &params))).map(Step::Done);
+        }
+        Message::Request { id, method, params } => (id, method, params),
+    };
+    let route = || {
+        let meta = params.get("_meta").map(Members::of).transpose().map_err(|error| {
+            if error.to_string().contains("appears twice") {
+                Fault::invalid_request(format!("In _meta {error}"))
+            } else {
+                Fault::invalid_params("The member `_meta` must be an object.")
+            }
+        })?;
+        let asked = Asked {
+            core,
+            client,
+            headers,
+            accepts,
+            id,
+            method: &method,
+            params: &params,
+            meta: meta.as_ref(),
+        };
+        if method == "initialize" {
+            return stateful::initialize(&asked).map(Step::Done);
+        }
+        let names_version = meta.as_ref().is_some_and(|meta| meta.get(stateless::VERSION).is_some());
+        if names_version || method == "server/discover" || is_stateless(headers) {
+            stateless::request(&asked, first)
+        } else {
+            stateful::request(&asked)
+        }
+    };
+    route().map_err(|fault| fault.for_id(id))
+}
+
+/// Whether the head alone says that the request belongs to the revisions without sessions.
+pub(crate) fn is_stateless(headers: &HeaderMap) -> bool {
+    matches!(mirror::header(headers, &PROTOCOL_VERSION), Ok(Some(version)) if revision::names_stateless(version))
+}
+
+/// The id of the session that a request names.
+pub(crate) fn session_id(headers: &HeaderMap) -> Result<&str, Fault> {
+    match mirror::header(headers, &SESSION_ID) {
+        Ok(Some(id)) => Ok(id),
+        Ok(None) => {
+            Err(Fault::invalid_request("The header Mcp-Session-Id is missing; begin with initialize."))
+        }
+        Err(_) => Err(Fault::invalid_request("The header Mcp-Session-Id must come once, as plain text.")),
+    }
+}
+
+async fn run(
+    core: &Arc<Core>,
+    exchange: Exchange,
+    place: Option<(Arc<Session>, u64)>,
+) -> Response<ReplyBody> {
+    let exchange = match exchange.begin().await {
+        Begun::Answered(response) => return response,
+        Begun::Streams(exchange) => exchange,
+    };
+    let log = Arc::clone(&exchange.log);
+    let reader = match place {
+        Some((session, number)) => {
+            if exchange.revision.primes_streams() && log.is_drained() {
+                log.prime();
+            }
+            session.keep_stream(number, &log);
+            log.read(0)
+        }
+        None => {
+            let cancel = exchange.canceller();
+            log.read(0).when_lost(move || cancel.cancel())
+        }
+    };
+    core.calls.spawn(exchange.pump());
+    reply::events(reader)
+}
+
+async fn read_body(mut body: Incoming) -> Result<Bytes, Fault> {
+    if body.size_hint().lower() > LARGEST_BODY as u64 {
+        return Err(too_large(&mut body).await);
+    }
+    let whole = async {
+        let mut first = Bytes::new();
+        let mut all = BytesMut::new();
+        while let Some(frame) = body.frame().await {
+            let frame =
+                frame.map_err(|error| Fault::parse(format!("The body could not be read: {error}.")))?;
+            let Ok(data) = frame.into_data() else { continue };
+            if first.len() + all.len() + data.len() > LARGEST_BODY {
+                return Ok(None);
+            }
+            if first.is_empty() && all.is_empty() {
+                first = data;
+            } else {
+                if all.is_empty() {
+                    all.reserve(
+                        usize::try_from(body.size_hint().lower()).unwrap_or(0) + first.len() + data.len(),
+                    );
+                    all.extend_from_slice(&std::mem::take(&mut first));
+                }
+                all.extend_from_slice(&data);
+            }
+        }
+        Ok(Some(if all.is_empty() { first } else { all.freeze() }))
+    };
+    let read = tokio::time::timeout(BODY_TIME, whole).await;
+    match read {
+        Ok(Ok(Some(body))) => Ok(body),
+        Ok(Ok(None)) => Err(too_large(&mut body).await),
+        Ok(Err(fault)) => Err(fault),
+        Err(_) => {
+            Err(Fault::new(StatusCode::REQUEST_TIMEOUT, -32600, "The body took longer than 30 seconds."))
+        }
+    }
+}
+
+/// Reads on for a while: a client that still sends would not see an answer.
+async fn too_large(body: &mut Incoming) -> Fault {
+    let drain = async {
+        let mut drained = 0;
+        while let Some(Ok(frame)) = body.frame().await {
+            drained += frame.data_ref().map_or(0, Bytes::len);
+            if drained > MOST_DRAINED {
+                break;
+            }
+        }
+    };
+    if tokio::time::timeout(BODY_TIME, drain).await.is_err() {
+        tracing::debug!("a body that is too large was not read to its end");
+    }
+    Fault::new(StatusCode::PAYLOAD_TOO_LARGE, -32600, "The body is larger than 16 MiB.")
+}

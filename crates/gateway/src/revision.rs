@@ -1,0 +1,100 @@
+//! The revisions of MCP that the gateway speaks, and what each of them knows.
+//!
+//! A revision is chosen once, by `initialize` or by the request itself, and everything that depends on it asks
+//! here. Nothing else compares version strings.
+
+/// A revision of the protocol, in the order of its date.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Revision {
+    /// `2024-11-05`
+    V2024,
+    /// `2025-03-26`
+    V2025March,
+    /// `2025-06-18`
+    V2025June,
+    /// `2025-11-25`
+    V2025November,
+    /// `2026-07-28`: stateless, no handshake, no session.
+    V2026,
+}
+
+impl Revision {
+    /// All of them, oldest first.
+    const ALL: [Self; 5] = [Self::V2024, Self::V2025March, Self::V2025June, Self::V2025November, Self::V2026];
+
+    /// The newest one with a handshake.
+    pub(crate) const NEWEST_WITH_SESSION: Self = Self::V2025November;
+
+    /// The one without a handshake.
+    pub(crate) const STATELESS: Self = Self::V2026;
+
+    /// Reads its date.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|revision| revision.as_str() == text)
+    }
+
+    /// Its date.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::V2024 => "2024-11-05",
+            Self::V2025March => "2025-03-26",
+            Self::V2025June => "2025-06-18",
+            Self::V2025November => "2025-11-25",
+            Self::V2026 => "2026-07-28",
+        }
+    }
+
+    /// What `initialize` is answered with: the revision that the client asked for if it has a handshake,
+    /// otherwise the newest that has.
+    pub(crate) fn negotiate(asked: &str) -> Self {
+        match Self::parse(asked) {
+            Some(revision) if revision != Self::STATELESS => revision,
+            Some(_) | None => Self::NEWEST_WITH_SESSION,
+        }
+    }
+
+    /// Whether results carry `resultType` and lists carry caching hints.
+    pub(crate) fn has_result_type(self) -> bool {
+        self >= Self::V2026
+    }
+
+    /// Whether a stream opens with an empty event that carries an id, so that it can be resumed even if it
+    /// breaks before its first message. Older clients take an empty event for a broken message.
+    pub(crate) fn primes_streams(self) -> bool {
+        self == Self::V2025November
+    }
+}
+
+/// Whether a version text, known or not, belongs to the revisions without a handshake. Dates compare as text.
+pub(crate) fn names_stateless(text: &str) -> bool {
+    text >= Revision::STATELESS.as_str()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_initialize_agrees_on() {
+        for (asked, agreed) in [
+            ("2024-11-05", "2024-11-05"),
+            ("2025-03-26", "2025-03-26"),
+            ("2025-06-18", "2025-06-18"),
+            ("2025-11-25", "2025-11-25"),
+            // The stateless revision has no handshake, so a client that shakes hands gets the newest that has.
+            ("2026-07-28", "2025-11-25"),
+            ("2099-01-01", "2025-11-25"),
+            ("1.0", "2025-11-25"),
+            ("", "2025-11-25"),
+        ] {
+            assert_eq!(Revision::negotiate(asked).as_str(), agreed, "{asked}");
+        }
+    }
+
+    #[test]
+    fn what_counts_as_stateless() {
+        assert!(names_stateless("2026-07-28"));
+        assert!(names_stateless("2027-01-01"));
+        assert!(!names_stateless("2025-11-25"));
+    }
+}

@@ -1,0 +1,327 @@
+//! Sessions of the stateful revisions: who opened each, what is in flight in it, and the streams that a client
+//! may come back to.
+//!
+//! A session belongs to the client that opened it and is invisible to every other. It ends by DELETE, by being
+//! idle for a day, by being the longest idle of too many, or with its client's token.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use gatehouse_model::{ClientId, SessionId};
+use gatehouse_tools::{Caller, Era};
+use parking_lot::{Mutex, RwLock};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::clients::ClientState;
+use crate::event_log::{EventLog, Keeping};
+use crate::revision::Revision;
+
+/// A session that nobody used for this long ends.
+pub(crate) const LONGEST_IDLE: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Most sessions of one client; the next one ends the longest idle.
+pub(crate) const MOST_PER_CLIENT: usize = 64;
+
+/// Most calls in flight in one session.
+const MOST_CALLS: usize = 1024;
+
+/// How long a finished stream stays to be resumed.
+const KEEP_FINISHED: Duration = Duration::from_secs(300);
+
+/// How many finished streams of a session stay, and how many bytes they may have together.
+const MOST_FINISHED: usize = 64;
+const MOST_FINISHED_BYTES: usize = 16 * 1024 * 1024;
+
+/// What a session's GET stream says when the list of tools changed.
+const LIST_CHANGED: &[u8] = br#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
+
+/// One session.
+pub(crate) struct Session {
+    /// Its id.
+    pub(crate) id: SessionId,
+    /// Who opened it.
+    pub(crate) client: Arc<ClientState>,
+    /// What was agreed on.
+    pub(crate) revision: Revision,
+    /// Cancelled when it ends.
+    pub(crate) ended: CancellationToken,
+    says: Option<String>,
+    began: Instant,
+    /// Milliseconds from `began` to the last use.
+    used: AtomicU64,
+    calls: Mutex<HashMap<Box<str>, CancellationToken>>,
+    streams: Mutex<Streams>,
+    /// Whether the list changed while no GET stream was there to say so.
+    missed_change: AtomicBool,
+}
+
+#[derive(Default)]
+struct Streams {
+    next: u64,
+    numbered: VecDeque<(u64, Arc<EventLog>)>,
+    standing: Option<Arc<EventLog>>,
+}
+
+impl Session {
+    fn new(id: SessionId, client: Arc<ClientState>, revision: Revision, says: Option<String>) -> Self {
+        Self {
+            ended: client.gone.child_token(),
+            id,
+            client,
+            revision,
+            says,
+            began: Instant::now(),
+            used: AtomicU64::new(0),
+            calls: Mutex::default(),
+            streams: Mutex::default(),
+            missed_change: AtomicBool::new(false),
+        }
+    }
+
+    /// Who calls when a call comes in this session.
+    pub(crate) fn caller(&self) -> Caller {
+        Caller {
+            client: Arc::clone(&self.client.entry),
+            session: Some(self.id.clone()),
+            says: self.says.clone(),
+            seen_from: None,
+            era: Era::Stateful,
+        }
+    }
+
+    /// What the client said of itself when it opened the session.
+    pub(crate) fn says(&self) -> Option<&str> {
+        self.says.as_deref()
+    }
+
+    /// Notes that it is in use.
+    pub(crate) fn touch(&self) {
+        let millis = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.used.store(millis, Ordering::Relaxed);
+    }
+
+    fn last_used(&self) -> Instant {
+        self.began + Duration::from_millis(self.used.load(Ordering::Relaxed))
+    }
+
+    fn is_busy(&self) -> bool {
+        !self.calls.lock().is_empty()
+            || self.streams.lock().standing.as_ref().is_some_and(|log| log.is_read())
+    }
+
+    /// Enters a call under its id. `None` when that id is in flight, or too many are.
+    pub(crate) fn begin_call(self: &Arc<Self>, id: &str) -> Option<CallPlace> {
+        let cancel = self.ended.child_token();
+        let mut calls = self.calls.lock();
+        if calls.len() >= MOST_CALLS || calls.contains_key(id) {
+            return None;
+        }
+        calls.insert(id.into(), cancel.clone());
+        Some(CallPlace { session: Arc::clone(self), id: id.into(), cancel })
+    }
+
+    /// Cancels the call with an id, if it is in flight.
+    pub(crate) fn cancel_call(&self, id: &str) {
+        let found = self.calls.lock().get(id).cloned();
+        if let Some(cancel) = found {
+            cancel.cancel();
+        }
+    }
+
+    /// The number for a stream that is about to begin.
+    pub(crate) fn next_stream(&self) -> u64 {
+        let mut streams = self.streams.lock();
+        streams.next += 1;
+        streams.next
+    }
+
+    /// Keeps a stream, so that it can be resumed, and lets old ones go.
+    pub(crate) fn keep_stream(&self, number: u64, log: &Arc<EventLog>) {
+        let mut streams = self.streams.lock();
+        streams.numbered.push_back((number, Arc::clone(log)));
+        streams.prune();
+    }
+
+    /// A stream that is still kept.
+    pub(crate) fn stream(&self, number: u64) -> Option<Arc<EventLog>> {
+        let streams = self.streams.lock();
+        streams.numbered.iter().find(|(kept, _)| *kept == number).map(|(_, log)| Arc::clone(log))
+    }
+
+    /// Begins the stream for what belongs to no request; the one before ends.
+    pub(crate) fn stand(&self) -> Arc<EventLog> {
+        let log = EventLog::new(Keeping::Passing);
+        if self.ended.is_cancelled() {
+            log.end();
+        }
+        if self.missed_change.swap(false, Ordering::AcqRel) {
+            log.push(std::iter::once(LIST_CHANGED));
+        }
+        let before = self.streams.lock().standing.replace(Arc::clone(&log));
+        if let Some(before) = before {
+            if !before.is_drained() && log.is_drained() {
+                log.push(std::iter::once(LIST_CHANGED));
+            }
+            before.end();
+        }
+        log
+    }
+
+    /// Tells the client that the list of tools changed.
+    pub(crate) fn list_changed(&self) {
+        let standing = self.streams.lock().standing.clone();
+        match standing {
+            // One that was not read yet says it already.
+            Some(log) => {
+                if log.is_drained() {
+                    log.push(std::iter::once(LIST_CHANGED));
+                }
+            }
+            None => self.missed_change.store(true, Ordering::Release),
+        }
+    }
+
+    /// Notes that the client has just read the list.
+    pub(crate) fn list_read(&self) {
+        self.missed_change.store(false, Ordering::Release);
+    }
+
+    fn end(&self) {
+        self.ended.cancel();
+        if let Some(log) = self.streams.lock().standing.take() {
+            log.end();
+        }
+        self.client.session_closed();
+    }
+}
+
+impl Streams {
+    fn prune(&mut self) {
+        let now = Instant::now();
+        self.numbered.retain(|(_, log)| log.ended().is_none_or(|at| now.duration_since(at) < KEEP_FINISHED));
+        let finished = |streams: &Self| {
+            let logs = streams.numbered.iter().filter(|(_, log)| log.ended().is_some());
+            logs.fold((0, 0), |(count, bytes), (_, log)| (count + 1, bytes + log.bytes()))
+        };
+        loop {
+            let (count, bytes) = finished(self);
+            if count <= MOST_FINISHED && bytes <= MOST_FINISHED_BYTES {
+                return;
+            }
+            match self.numbered.iter().position(|(_, log)| log.ended().is_some()) {
+                Some(oldest) => self.numbered.remove(oldest),
+                None => return,
+            };
+        }
+    }
+}
+
+/// The place of a call among those in flight; given back when it is dropped.
+pub(crate) struct CallPlace {
+    session: Arc<Session>,
+    id: Box<str>,
+    /// Cancels the call.
+    pub(crate) cancel: CancellationToken,
+}
+
+impl Drop for CallPlace {
+    fn drop(&mut self) {
+        self.session.calls.lock().remove(&self.id);
+        self.session.touch();
+    }
+}
+
+/// All sessions.
+#[derive(Default)]
+pub(crate) struct Sessions {
+    open: RwLock<HashMap<SessionId, Arc<Session>>>,
+}
+
+/// What opening a session comes to: the session, and the one that had to end for it.
+pub(crate) type Opened = (Arc<Session>, Option<Arc<Session>>);
+
+impl Sessions {
+    /// Opens a session. If its client has too many, the longest idle ends and is returned too.
+    pub(crate) fn open(
+        &self,
+        id: SessionId,
+        client: &Arc<ClientState>,
+        revision: Revision,
+        says: Option<String>,
+    ) -> Opened {
+        let session = Arc::new(Session::new(id.clone(), Arc::clone(client), revision, says));
+        let mut open = self.open.write();
+        let mut own: Vec<&Arc<Session>> =
+            open.values().filter(|other| other.client.entry.id == client.entry.id).collect();
+        let surplus = if own.len() >= MOST_PER_CLIENT {
+            own.sort_by_key(|other| (other.is_busy(), other.last_used()));
+            own.first().map(|oldest| oldest.id.clone())
+        } else {
+            None
+        };
+        let surplus = surplus.and_then(|oldest| open.remove(&oldest));
+        open.insert(id, Arc::clone(&session));
+        drop(open);
+        client.session_opened();
+        if let Some(ended) = &surplus {
+            ended.end();
+        }
+        (session, surplus)
+    }
+
+    /// The session with an id, if it is this client's.
+    pub(crate) fn find(&self, id: &str, client: &ClientState) -> Option<Arc<Session>> {
+        let session = self.open.read().get(&SessionId::new(id)).cloned()?;
+        let fits = session.client.entry.id == client.entry.id && !session.ended.is_cancelled();
+        if fits {
+            session.touch();
+        }
+        fits.then_some(session)
+    }
+
+    /// Ends one. `false` when it has ended already.
+    pub(crate) fn end(&self, session: &Session) -> bool {
+        let removed = self.open.write().remove(&session.id);
+        if let Some(removed) = &removed {
+            removed.end();
+        }
+        removed.is_some()
+    }
+
+    /// Ends all that were idle for too long, and returns them.
+    pub(crate) fn end_idle(&self) -> Vec<Arc<Session>> {
+        let now = Instant::now();
+        self.end_where(|session| {
+            !session.is_busy() && now.duration_since(session.last_used()) >= LONGEST_IDLE
+        })
+    }
+
+    /// Ends all of one client, and returns them.
+    pub(crate) fn end_of(&self, client: &ClientId) -> Vec<Arc<Session>> {
+        self.end_where(|session| session.client.entry.id == *client && session.client.gone.is_cancelled())
+    }
+
+    /// Ends all.
+    pub(crate) fn end_all(&self) -> Vec<Arc<Session>> {
+        self.end_where(|_| true)
+    }
+
+    fn end_where(&self, which: impl Fn(&Session) -> bool) -> Vec<Arc<Session>> {
+        let ended: Vec<_> =
+            self.open.write().extract_if(|_, session| which(session)).map(|(_, one)| one).collect();
+        for session in &ended {
+            session.end();
+        }
+        ended
+    }
+
+    /// Tells every session that the list of tools changed.
+    pub(crate) fn list_changed(&self) {
+        for session in self.open.read().values() {
+            session.list_changed();
+        }
+    }
+}

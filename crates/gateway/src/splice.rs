@@ -1,0 +1,218 @@
+//! Fits raw results and errors to what a client's revision knows, by cutting and inserting bytes.
+//!
+//! Values are never rendered anew. `resultType` is added for the stateless revision and taken out for the older
+//! ones; an error code that a revision does not know is carried to the one that it does.
+
+use bytes::Bytes;
+use memchr::memmem;
+use serde_json::value::RawValue;
+
+use crate::envelope::{Members, text_of};
+use crate::revision::Revision;
+
+/// A result made ready: what stands in front of the rest, and the rest, which shares the upstream's buffer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Fitted {
+    /// Comes first.
+    pub(crate) head: &'static str,
+    /// Comes after it.
+    pub(crate) rest: Bytes,
+}
+
+/// Why a result cannot be given to a client of this revision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unfit {
+    /// It is no object.
+    NotAnObject,
+    /// It is of a type that the revision does not know (input required, a task).
+    UnknownType,
+}
+
+/// Turns a raw value into bytes without copying them.
+pub(crate) fn into_bytes(raw: Box<RawValue>) -> Bytes {
+    let text: Box<str> = raw.into();
+    Bytes::from(text.into_boxed_bytes())
+}
+
+/// Fits a result to a revision.
+pub(crate) fn fit_result(raw: Box<RawValue>, revision: Revision) -> Result<Fitted, Unfit> {
+    let text = raw.get();
+    let Some(inside) = text.strip_prefix('{') else {
+        return Err(Unfit::NotAnObject);
+    };
+    let declared = if memmem::find(text.as_bytes(), b"\"resultType\"").is_some() {
+        Members::of(&raw).ok().and_then(|members| members.get("resultType").map(|kind| kind.get().to_owned()))
+    } else {
+        None
+    };
+    match (declared, revision.has_result_type()) {
+        (Some(_), true) | (None, false) => Ok(Fitted { head: "", rest: into_bytes(raw) }),
+        (None, true) => {
+            let empty = inside.trim_ascii_start().starts_with('}');
+            let head = if empty { r#"{"resultType":"complete""# } else { r#"{"resultType":"complete","# };
+            Ok(Fitted { head, rest: into_bytes(raw).slice(1..) })
+        }
+        (Some(kind), false) if kind == "\"complete\"" => Ok(Fitted { head: "", rest: without_type(&raw) }),
+        (Some(_), false) => Err(Unfit::UnknownType),
+    }
+}
+
+fn without_type(raw: &RawValue) -> Bytes {
+    let mut out = String::with_capacity(raw.get().len());
+    out.push('{');
+    if let Ok(members) = Members::of(raw) {
+        for (name, value) in members.iter().filter(|(name, _)| *name != "resultType") {
+            if out.len() > 1 {
+                out.push(',');
+            }
+            out.push_str(&serde_json::Value::from(name).to_string());
+            out.push(':');
+            out.push_str(value.get());
+        }
+    }
+    out.push('}');
+    out.into()
+}
+
+/// The code of a raw error object.
+pub(crate) fn error_code(raw: &RawValue) -> Option<i32> {
+    Members::of(raw).ok()?.get("code")?.get().parse().ok()
+}
+
+/// Carries the code of a raw error object to one that the revision knows; everything else stays as it is.
+pub(crate) fn fit_error(raw: Box<RawValue>, revision: Revision) -> Bytes {
+    if revision.has_result_type()
+        && error_code(&raw) == Some(-32002)
+        && let Ok(members) = Members::of(&raw)
+        && let Some(code) = members.get("code")
+    {
+        let whole = raw.get();
+        let start = code.get().as_ptr() as usize - whole.as_ptr() as usize;
+        let end = start + code.get().len();
+        if let (Some(before), Some(after)) = (whole.get(..start), whole.get(end..)) {
+            return format!("{before}-32602{after}").into();
+        }
+    }
+    into_bytes(raw)
+}
+
+/// The params of a progress notification with the client's own token in front.
+pub(crate) fn with_token(params: &RawValue, token: &str) -> Option<String> {
+    let inside = params.get().strip_prefix('{')?;
+    let comma = if inside.trim_ascii_start().starts_with('}') { "" } else { "," };
+    Some(format!(r#"{{"progressToken":{token}{comma}{inside}"#))
+}
+
+/// A short text on who the client says it is, out of its `clientInfo`: name and version, one line.
+pub(crate) fn says(info: &RawValue) -> Option<String> {
+    let members = Members::of(info).ok()?;
+    let name = text_of(members.get("name")?)?;
+    let version = members.text("version").unwrap_or_default();
+    let mut said: String = format!("{name} {version}").chars().filter(|&c| !is_hidden(c)).take(120).collect();
+    said.truncate(said.trim_end().len());
+    (!said.is_empty()).then_some(said)
+}
+
+/// Whether a character cannot be seen or changes how others are shown.
+pub(crate) fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raw(text: &str) -> Box<RawValue> {
+        RawValue::from_string(text.to_owned()).unwrap()
+    }
+
+    fn fit(text: &str, revision: Revision) -> Result<String, Unfit> {
+        fit_result(raw(text), revision)
+            .map(|fitted| format!("{}{}", fitted.head, std::str::from_utf8(&fitted.rest).unwrap()))
+    }
+
+    #[test]
+    fn result_types_fit_the_revision() {
+        use Revision::{V2025November as Old, V2026 as New};
+        for (given, revision, fitted) in [
+            // Older clients: nothing changes unless there is a resultType.
+            (r#"{"content":[] , "x":1e400}"#, Old, Ok(r#"{"content":[] , "x":1e400}"#)),
+            (r#"{"resultType":"complete","content":[1, 2]}"#, Old, Ok(r#"{"content":[1, 2]}"#)),
+            (r#"{"a":"é\n","resultType":"complete"}"#, Old, Ok(r#"{"a":"é\n"}"#)),
+            (r#"{"resultType":"complete"}"#, Old, Ok("{}")),
+            // Deeper down it is the server's own business.
+            (
+                r#"{"content":[{"resultType":"complete"}]}"#,
+                Old,
+                Ok(r#"{"content":[{"resultType":"complete"}]}"#),
+            ),
+            (r#"{"resultType":"input_required","inputRequests":{}}"#, Old, Err(Unfit::UnknownType)),
+            (r#"{"resultType":"task","taskId":"1"}"#, Old, Err(Unfit::UnknownType)),
+            // The stateless revision: added where there is none.
+            (
+                r#"{"content":[],"n":12345678901234567890}"#,
+                New,
+                Ok(r#"{"resultType":"complete","content":[],"n":12345678901234567890}"#),
+            ),
+            ("{}", New, Ok(r#"{"resultType":"complete"}"#)),
+            ("{ }", New, Ok(r#"{"resultType":"complete" }"#)),
+            (
+                r#"{"content":[{"resultType":1}]}"#,
+                New,
+                Ok(r#"{"resultType":"complete","content":[{"resultType":1}]}"#),
+            ),
+            (r#"{"resultType":"input_required"}"#, New, Ok(r#"{"resultType":"input_required"}"#)),
+            ("[]", New, Err(Unfit::NotAnObject)),
+            ("null", Old, Err(Unfit::NotAnObject)),
+        ] {
+            assert_eq!(fit(given, revision), fitted.map(str::to_owned), "{given} {revision:?}");
+        }
+    }
+
+    #[test]
+    fn error_codes_fit_the_revision() {
+        use Revision::{V2025November as Old, V2026 as New};
+        for (given, revision, fitted) in [
+            (
+                r#"{"code":-32002,"message":"m","data":{"uri":"x"}}"#,
+                Old,
+                r#"{"code":-32002,"message":"m","data":{"uri":"x"}}"#,
+            ),
+            (
+                r#"{"message":"m", "code" : -32002 ,"data":1.0}"#,
+                New,
+                r#"{"message":"m", "code" : -32602 ,"data":1.0}"#,
+            ),
+            (r#"{"code":-32603,"message":"-32002"}"#, New, r#"{"code":-32603,"message":"-32002"}"#),
+        ] {
+            assert_eq!(fit_error(raw(given), revision), fitted.as_bytes(), "{given} {revision:?}");
+        }
+    }
+
+    #[test]
+    fn progress_gets_the_clients_token_back() {
+        assert_eq!(
+            with_token(&raw(r#"{"progress":1.50,"total":2}"#), r#""t""#).unwrap(),
+            r#"{"progressToken":"t","progress":1.50,"total":2}"#
+        );
+        assert_eq!(with_token(&raw("{}"), "7").unwrap(), r#"{"progressToken":7}"#);
+        assert!(with_token(&raw("1"), "7").is_none());
+    }
+
+    #[test]
+    fn what_a_client_says_is_one_plain_line() {
+        for (info, said) in [
+            (r#"{"name":"claude-code","version":"2.1"}"#, Some("claude-code 2.1")),
+            (r#"{"name":"x"}"#, Some("x")),
+            (r#"{"name":"a\u202eb\nc\u200b","version":""}"#, Some("abc")),
+            (r#"{"name":""}"#, None),
+            (r#"{"version":"1"}"#, None),
+            ("7", None),
+        ] {
+            assert_eq!(says(&raw(info)).as_deref(), said, "{info}");
+        }
+    }
+}

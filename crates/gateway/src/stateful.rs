@@ -1,0 +1,169 @@
+//! The revisions with sessions (2025-11-25 and older): `initialize` opens one, every later request names it.
+//!
+//! A connection that breaks cancels nothing here; only the client's word, or the end of its session, does.
+
+use std::sync::Arc;
+
+use gatehouse_model::{Event, SessionId};
+use hyper::header::HeaderMap;
+use hyper::{Response, StatusCode};
+
+use crate::calls::{self, Exchange, RunningCall, WhenLost};
+use crate::clients::ClientState;
+use crate::doorstep::Accepts;
+use crate::envelope::Members;
+use crate::event_log::{self, EventLog, Keeping};
+use crate::fault::Fault;
+use crate::gateway::Core;
+use crate::intake::{Asked, Step, is_stateless, session_id};
+use crate::introduction;
+use crate::mirror::{self, LAST_EVENT_ID, PROTOCOL_VERSION};
+use crate::reply::{self, Answer, ReplyBody};
+use crate::revision::Revision;
+use crate::sessions::Session;
+use crate::token;
+
+/// Opens a session.
+pub(crate) fn initialize(asked: &Asked<'_>) -> Result<Response<ReplyBody>, Fault> {
+    let version = asked
+        .params
+        .text("protocolVersion")
+        .ok_or_else(|| Fault::invalid_params("The member `protocolVersion` must be a text."))?;
+    if let Some(header) = mirror::header(asked.headers, &PROTOCOL_VERSION)?
+        && header != version
+    {
+        return Err(Fault::invalid_request(
+            "The header MCP-Protocol-Version is not the version in the body.",
+        ));
+    }
+    let agreed = Revision::negotiate(&version);
+    let random = token::random::<16>()
+        .map_err(|problem| Fault::new(StatusCode::INTERNAL_SERVER_ERROR, -32603, problem.to_string()))?;
+    let id = SessionId::new(format!("ses-{}", hex::encode(random)));
+    let says = asked.params.get("clientInfo").and_then(|info| asked.client.take_info(info));
+    let (session, surplus) = asked.core.sessions.open(id, asked.client, agreed, says);
+    if let Some(ended) = surplus {
+        asked.core.after_session(&ended);
+    }
+    asked.core.events.emit(Event::ClientConnected {
+        client: asked.client.entry.id.clone(),
+        says: session.says().map(str::to_owned),
+    });
+    tracing::debug!(client = %asked.client.entry.id, session = %session.id, version = agreed.as_str(), "a session began");
+    let answer = asked.answer(&Answer::result(introduction::initialize(agreed)));
+    Ok(reply::with_session(answer, session.id.as_str()))
+}
+
+/// The session that a request names, if it is this client's and the request speaks its language.
+fn session(core: &Core, client: &ClientState, headers: &HeaderMap) -> Result<Arc<Session>, Fault> {
+    let found = core.sessions.find(session_id(headers)?, client).ok_or_else(|| {
+        Fault::new(StatusCode::NOT_FOUND, -32001, "Session not found: begin anew with initialize.")
+    })?;
+    let known = match mirror::header(headers, &PROTOCOL_VERSION) {
+        Ok(None) => true,
+        Ok(Some(version)) => Revision::parse(version).is_some_and(|version| version != Revision::STATELESS),
+        Err(_) => false,
+    };
+    if known {
+        Ok(found)
+    } else {
+        Err(Fault::invalid_request("The header MCP-Protocol-Version names no version that has sessions."))
+    }
+}
+
+/// Serves one request in its session.
+pub(crate) fn request(asked: &Asked<'_>) -> Result<Step, Fault> {
+    let session = session(asked.core, asked.client, asked.headers)?;
+    match asked.method {
+        // What is sent is not filtered by level yet, so any level is fine.
+        "ping" | "logging/setLevel" => Ok(Step::Done(asked.answer(&Answer::result("{}")))),
+        "tools/list" => {
+            session.list_read();
+            let page = asked.core.tool_list().page(asked.params, session.revision)?;
+            Ok(Step::Done(asked.answer(&Answer::result(page))))
+        }
+        "tools/call" => call(asked, session),
+        other => Err(Fault::unknown_method(other, false)),
+    }
+}
+
+fn call(asked: &Asked<'_>, session: Arc<Session>) -> Result<Step, Fault> {
+    let Some(place) = session.begin_call(asked.id) else {
+        return Err(Fault::invalid_request(
+            "This id is in use by a request in flight, or too many are in flight.",
+        ));
+    };
+    let cancel = place.cancel.clone();
+    let mut call = calls::read(asked.params, cancel.clone())?;
+    let number = session.next_stream();
+    let log = EventLog::new(Keeping::Numbered(number));
+    if asked.accepts.events {
+        call.progress = calls::progress_token(asked.meta).map(|token| calls::progress_into(&log, token));
+    }
+    let answer = asked.core.door.call(session.caller(), call);
+    let future = Box::pin(async move {
+        let end = answer.await;
+        drop(place);
+        end
+    });
+    let exchange = Exchange {
+        running: RunningCall::new(future, cancel, WhenLost::RunOn, &asked.core.calls),
+        log,
+        id: asked.id.to_owned(),
+        revision: session.revision,
+        accepts: asked.accepts,
+    };
+    Ok(Step::Call(Box::new(exchange), Some((session, number))))
+}
+
+/// Takes a notification, or an answer to a request of ours (which is nothing to anybody yet).
+pub(crate) fn take(
+    core: &Core,
+    client: &ClientState,
+    headers: &HeaderMap,
+    notification: Option<(&str, &Members<'_>)>,
+) -> Result<Response<ReplyBody>, Fault> {
+    let session = session(core, client, headers)?;
+    if let Some(("notifications/cancelled", params)) = notification
+        && let Some(id) = params.get("requestId")
+    {
+        session.cancel_call(id.get());
+    }
+    Ok(reply::empty(StatusCode::ACCEPTED))
+}
+
+/// Opens the stream of a session, or resumes one that broke.
+pub(crate) fn listen(
+    core: &Arc<Core>,
+    client: &ClientState,
+    headers: &HeaderMap,
+) -> Result<Response<ReplyBody>, Fault> {
+    if is_stateless(headers) {
+        return Ok(reply::method_not_allowed("POST"));
+    }
+    let session = session(core, client, headers)?;
+    if !Accepts::of(headers).events {
+        return Err(Fault::new(StatusCode::NOT_ACCEPTABLE, -32600, "Accept must name text/event-stream."));
+    }
+    let Some(last) = mirror::header(headers, &LAST_EVENT_ID)? else {
+        return Ok(reply::events(session.stand().read(0)));
+    };
+    let gone = || Fault::invalid_request("The stream of this event is not kept any more.");
+    let (stream, after) = event_log::parse_id(last).ok_or_else(gone)?;
+    let log = session.stream(stream).ok_or_else(gone)?;
+    Ok(reply::events(log.read(after)))
+}
+
+/// Ends a session.
+pub(crate) fn end(
+    core: &Arc<Core>,
+    client: &ClientState,
+    headers: &HeaderMap,
+) -> Result<Response<ReplyBody>, Fault> {
+    if is_stateless(headers) {
+        return Ok(reply::method_not_allowed("POST"));
+    }
+    let session = session(core, client, headers)?;
+    core.end_session(&session);
+    Ok(reply::empty(StatusCode::NO_CONTENT))
+}

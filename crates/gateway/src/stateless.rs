@@ -1,0 +1,125 @@
+//! The revision without sessions (2026-07-28): every request says for itself who asks and in which version, in
+//! `_meta` and again in headers, and nothing is remembered between two of them.
+
+use std::sync::Arc;
+
+use gatehouse_model::Event;
+use gatehouse_tools::{Caller, Era};
+use hyper::StatusCode;
+
+use crate::calls::{self, Exchange, RunningCall, WhenLost};
+use crate::envelope::Members;
+use crate::event_log::{EventLog, Keeping};
+use crate::fault::Fault;
+use crate::intake::{Asked, Step};
+use crate::introduction;
+use crate::mirror::{self, PROTOCOL_VERSION};
+use crate::reply::{self, Answer};
+use crate::revision::Revision;
+use crate::subscriptions::Wanted;
+
+/// The member of `_meta` that names the version.
+pub(crate) const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
+const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+
+/// Serves one request. `first` is whether the client was not seen before.
+pub(crate) fn request(asked: &Asked<'_>, first: bool) -> Result<Step, Fault> {
+    check(asked)?;
+    let says = match asked.meta.and_then(|meta| meta.get(CLIENT_INFO)) {
+        Some(info) => asked.client.take_info(info),
+        None => asked.client.says(),
+    };
+    if first {
+        asked
+            .core
+            .events
+            .emit(Event::ClientConnected { client: asked.client.entry.id.clone(), says: says.clone() });
+    }
+    match asked.method {
+        "server/discover" => Ok(Step::Done(asked.answer(&Answer::result(introduction::discover())))),
+        "tools/list" => {
+            let page = asked.core.tool_list().page(asked.params, Revision::STATELESS)?;
+            Ok(Step::Done(asked.answer(&Answer::result(page))))
+        }
+        "tools/call" => call(asked, says),
+        "subscriptions/listen" => listen(asked),
+        other => Err(Fault::unknown_method(other, true)),
+    }
+}
+
+/// Checks `_meta` and the headers that repeat the body.
+fn check(asked: &Asked<'_>) -> Result<(), Fault> {
+    let missing = |what: &str| {
+        Fault::invalid_params(format!("The request's _meta lacks {what}, or it has the wrong type."))
+    };
+    let version = asked.meta.and_then(|meta| meta.text(VERSION)).ok_or_else(|| missing(VERSION))?;
+    match mirror::header(asked.headers, &PROTOCOL_VERSION)? {
+        None => return Err(Fault::header_mismatch("The header MCP-Protocol-Version is missing.")),
+        Some(header) if header == version => {}
+        Some(_) => {
+            return Err(Fault::header_mismatch(
+                "The header MCP-Protocol-Version is not the version in _meta.",
+            ));
+        }
+    }
+    if version != Revision::STATELESS.as_str() {
+        return Err(Fault::unsupported_version(&version, &[Revision::STATELESS.as_str()]));
+    }
+    mirror::check_names(asked.headers, asked.method, asked.params)?;
+    let capabilities = asked.meta.and_then(|meta| meta.get(CAPABILITIES)).map(Members::of);
+    if !matches!(capabilities, Some(Ok(_))) {
+        return Err(missing(CAPABILITIES));
+    }
+    Ok(())
+}
+
+fn call(asked: &Asked<'_>, says: Option<String>) -> Result<Step, Fault> {
+    let cancel = asked.client.gone.child_token();
+    let mut call = calls::read(asked.params, cancel.clone())?;
+    for header in asked.core.tool_list().headers_of(&call.exposed_name) {
+        header.check(asked.headers, call.arguments.as_deref())?;
+    }
+    let log = EventLog::new(Keeping::Passing);
+    if asked.accepts.events {
+        call.progress = calls::progress_token(asked.meta).map(|token| calls::progress_into(&log, token));
+    }
+    let caller = Caller {
+        client: Arc::clone(&asked.client.entry),
+        session: None,
+        says,
+        seen_from: None,
+        era: Era::Stateless,
+    };
+    let future = asked.core.door.call(caller, call);
+    let exchange = Exchange {
+        running: RunningCall::new(future, cancel, WhenLost::Cancel, &asked.core.calls),
+        log,
+        id: asked.id.to_owned(),
+        revision: Revision::STATELESS,
+        accepts: asked.accepts,
+    };
+    Ok(Step::Call(Box::new(exchange), None))
+}
+
+fn listen(asked: &Asked<'_>) -> Result<Step, Fault> {
+    if !asked.accepts.events {
+        return Err(Fault::new(
+            StatusCode::NOT_ACCEPTABLE,
+            -32600,
+            "Listening needs a stream: Accept must name text/event-stream.",
+        ));
+    }
+    let wanted = Wanted::read(asked.params)?;
+    let Some((number, log)) = asked.core.subscriptions.listen(&asked.client.entry.id, asked.id, wanted)
+    else {
+        return Err(Fault::new(StatusCode::OK, -32603, "This client listens on too many streams already."));
+    };
+    let core = Arc::downgrade(asked.core);
+    let reader = log.read(0).when_lost(move || {
+        if let Some(core) = core.upgrade() {
+            core.subscriptions.forget(number);
+        }
+    });
+    Ok(Step::Done(reply::events(reader)))
+}

@@ -1,0 +1,64 @@
+//! Tokens of clients: 256 random bits, shown once, kept as SHA-256, compared without giving away how much fits.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use gatehouse_model::{ErrorCode, Problem, Secret};
+use sha2::{Digest as _, Sha256};
+use subtle::ConstantTimeEq;
+
+/// SHA-256 of a token.
+#[derive(Clone, Copy)]
+pub(crate) struct Digest([u8; 32]);
+
+impl Digest {
+    /// Of a token as a client sent it.
+    pub(crate) fn of(token: &str) -> Self {
+        Self(Sha256::digest(token.as_bytes()).into())
+    }
+
+    /// As it is kept. Text that is no digest fits no token.
+    pub(crate) fn from_hex(text: &str) -> Option<Self> {
+        let mut bytes = [0; 32];
+        hex::decode_to_slice(text, &mut bytes).ok().map(|()| Self(bytes))
+    }
+
+    /// To be kept.
+    pub(crate) fn to_hex(self) -> String {
+        hex::encode(self.0)
+    }
+
+    /// Compares in constant time.
+    pub(crate) fn fits(&self, other: &Self) -> bool {
+        self.0.ct_eq(&other.0).into()
+    }
+}
+
+/// Makes a token.
+pub(crate) fn mint() -> Result<Secret, Problem> {
+    Ok(Secret::new(URL_SAFE_NO_PAD.encode(random::<32>()?)))
+}
+
+/// Random bytes of the system.
+pub(crate) fn random<const N: usize>() -> Result<[u8; N], Problem> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).map_err(|error| {
+        Problem::new(ErrorCode::Internal, "The system gave no random bytes.").why(format!("{error}."))
+    })?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_have_256_bits_and_fit_only_themselves() {
+        let (one, other) = (mint().unwrap(), mint().unwrap());
+        assert_eq!(URL_SAFE_NO_PAD.decode(one.reveal()).unwrap().len(), 32);
+        let kept = Digest::from_hex(&Digest::of(one.reveal()).to_hex()).unwrap();
+        assert!(kept.fits(&Digest::of(one.reveal())));
+        assert!(!kept.fits(&Digest::of(other.reveal())));
+        assert!(!kept.fits(&Digest::of("")));
+        assert!(Digest::from_hex("short").is_none());
+    }
+}

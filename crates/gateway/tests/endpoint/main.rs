@@ -1,0 +1,10 @@
+//! The endpoint from outside: real HTTP against a gateway whose tools are scripted.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, reason = "tests")]
+
+mod client_book;
+mod fixture;
+mod real_clients;
+mod refusals;
+mod stateful;
+mod stateless;

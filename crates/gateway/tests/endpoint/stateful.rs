@@ -1,0 +1,296 @@
+//! The revisions with sessions.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use gatehouse_model::Event;
+use gatehouse_tools::Era;
+use serde_json::{Value, json};
+
+use crate::fixture::{Fixture, Sse, text, until};
+
+#[tokio::test]
+async fn a_handshake_agrees_on_a_version() {
+    let fixture = Fixture::start().await;
+    for (asked, agreed) in [
+        ("2025-11-25", "2025-11-25"),
+        ("2025-06-18", "2025-06-18"),
+        ("2025-03-26", "2025-03-26"),
+        ("2024-11-05", "2024-11-05"),
+        ("2026-07-28", "2025-11-25"),
+        ("1.0", "2025-11-25"),
+    ] {
+        let body = format!(
+            r#"{{"jsonrpc":"2.0","id":"i","method":"initialize","params":{{"protocolVersion":"{asked}","capabilities":{{}},"clientInfo":{{"name":"n","version":"1"}}}}}}"#
+        );
+        let response = fixture.post(body).send().await.unwrap();
+        let session = response.headers()["mcp-session-id"].to_str().unwrap().to_owned();
+        assert_eq!(session.len(), "ses-".len() + 32);
+        let answer: Value = serde_json::from_str(&text(response).await).unwrap();
+        assert_eq!(answer["id"], "i");
+        assert_eq!(answer["result"]["protocolVersion"], agreed, "{asked}");
+        assert_eq!(answer["result"]["serverInfo"]["name"], "Gatehouse");
+        assert_eq!(answer["result"]["capabilities"], json!({ "tools": { "listChanged": true } }));
+        assert_eq!(answer["result"].get("resultType"), None);
+    }
+    assert_eq!(fixture.book.list()[0].sessions, 6);
+    assert_eq!(fixture.book.list()[0].says.as_deref(), Some("n 1"));
+}
+
+#[tokio::test]
+async fn small_requests_of_a_session() {
+    let fixture = Fixture::start().await;
+    let session = fixture.session("2025-11-25").await;
+    for (method, params, answer) in [
+        ("ping", "{}", r#"{"jsonrpc":"2.0","id":1,"result":{}}"#),
+        ("logging/setLevel", r#"{"level":"debug"}"#, r#"{"jsonrpc":"2.0","id":1,"result":{}}"#),
+        (
+            "tools/list",
+            "{}",
+            r#"{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"echo","inputSchema":{"type":"object"},"x-kept":12345678901234567890}]}}"#,
+        ),
+        (
+            "nonsense",
+            "{}",
+            r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"There is no method nonsense."}}"#,
+        ),
+        (
+            "tools/call",
+            "{}",
+            r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"The member `name` must be the tool's name."}}"#,
+        ),
+        (
+            "tools/list",
+            r#"{"cursor":"x"}"#,
+            r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"This cursor was not given out by Gatehouse."}}"#,
+        ),
+    ] {
+        let response = fixture.classic(&session, "1", method, params).send().await.unwrap();
+        assert_eq!(response.status(), 200, "{method}");
+        assert_eq!(text(response).await, answer);
+    }
+    // Answers to requests that were never made are taken and forgotten.
+    let response = fixture
+        .post(r#"{"jsonrpc":"2.0","id":9,"result":{}}"#)
+        .header("mcp-session-id", &session)
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(response.status(), 202);
+}
+
+#[tokio::test]
+async fn calls_keep_their_bytes_and_lose_only_the_result_type() {
+    let fixture = Fixture::start().await;
+    let session = fixture.session("2025-06-18").await;
+    let odd = r#"{"z":1.50,"a":null, "n":123456789012345678901234567890}"#;
+    let response = fixture.classic_call(&session, "1", "echo", odd).send().await.unwrap();
+    assert_eq!(
+        text(response).await,
+        format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"content":[],"echo":{odd}}}}}"#)
+    );
+    let seen = fixture.script.seen.lock()[0].clone();
+    assert_eq!(seen.arguments.as_deref(), Some(odd));
+    assert_eq!((seen.era, seen.session.as_deref()), (Era::Stateful, Some(session.as_str())));
+    assert_eq!(seen.says.as_deref(), Some("old 1"));
+    for (given, answer) in [
+        (r#"{"resultType":"complete","content":[],"x":1.0}"#, r#""result":{"content":[],"x":1.0}}"#),
+        (
+            r#"{"resultType":"input_required","inputRequests":{}}"#,
+            r#""error":{"code":-32603,"message":"The server wants something (input or a task) that this client's revision of the protocol cannot carry."}}"#,
+        ),
+    ] {
+        let response = fixture.classic_call(&session, "1", "give", given).send().await.unwrap();
+        assert_eq!(text(response).await, format!(r#"{{"jsonrpc":"2.0","id":1,{answer}"#));
+    }
+    let error = r#"{"code":-32002,"message":"gone"}"#;
+    let response = fixture.classic_call(&session, "1", "fail", error).send().await.unwrap();
+    assert_eq!(text(response).await, format!(r#"{{"jsonrpc":"2.0","id":1,"error":{error}}}"#));
+}
+
+#[tokio::test]
+async fn progress_comes_in_order_under_the_clients_token() {
+    let fixture = Fixture::start().await;
+    let session = fixture.session("2025-11-25").await;
+    let stream = Sse::new(fixture.classic_call(&session, r#""c""#, "steps", "{}").send().await.unwrap());
+    fixture.script.release.add_permits(1);
+    let events = stream.all().await;
+    let steps: Vec<f64> =
+        events.iter().filter_map(|event| event.json()["params"]["progress"].as_f64()).collect();
+    assert_eq!(steps, (1..=40).map(f64::from).collect::<Vec<_>>());
+    assert!(events[..40].iter().all(|event| event.json()["params"]["progressToken"] == 77));
+    assert_eq!(events[40].data, r#"{"jsonrpc":"2.0","id":"c","result":{"content":[]}}"#);
+    // Every event has an id of its own.
+    let mut ids: Vec<_> = events.iter().map(|event| event.id.clone().unwrap()).collect();
+    ids.dedup();
+    assert_eq!(ids.len(), 41);
+}
+
+#[tokio::test]
+async fn only_the_clients_word_cancels_a_call() {
+    let fixture = Fixture::start().await;
+    let session = fixture.session("2025-11-25").await;
+    let stream = Sse::new(fixture.classic_call(&session, "5", "wait", "{}").send().await.unwrap());
+    let cancel = |id: &str| {
+        let body = format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#
+        );
+        fixture.post(body).header("mcp-session-id", &session).send()
+    };
+    // Neither another id nor the same id in another session.
+    let other = fixture.session("2025-11-25").await;
+    assert_eq!(cancel(r#""5""#).await.unwrap().status(), 202);
+    let foreign = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":5}}"#;
+    assert_eq!(fixture.post(foreign).header("mcp-session-id", &other).send().await.unwrap().status(), 202);
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert_eq!(fixture.script.cancelled.load(Ordering::SeqCst), 0);
+    assert_eq!(cancel("5").await.unwrap().status(), 202);
+    let events = stream.all().await;
+    assert_eq!(events.last().unwrap().json()["error"]["message"], "cancelled");
+    assert_eq!(fixture.script.cancelled.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn an_id_is_in_flight_only_once() {
+    let fixture = Fixture::start().await;
+    let session = fixture.session("2025-11-25").await;
+    let stream = Sse::new(fixture.classic_call(&session, "5", "wait", "{}").send().await.unwrap());
+    let second = fixture.classic_call(&session, "5", "echo", "{}").send().await.unwrap();
+    assert_eq!(second.status(), 400);
+    fixture.script.release.add_permits(1);
+    assert_eq!(stream.all().await.last().unwrap().json()["result"]["waited"], true);
+    let again = fixture.classic_call(&session, "5", "echo", "{}").send().await.unwrap();
+    assert_eq!(again.status(), 200);
+}
+
+#[tokio::test]
+async fn a_lost_stream_cancels_nothing_and_is_resumed() {
+    let fixture = Fixture::start().await;
+    let session = fixture.session("2025-11-25").await;
+    let mut stream = Sse::new(fixture.classic_call(&session, "5", "wait", "{}").send().await.unwrap());
+    let primed = stream.next().await.unwrap();
+    assert_eq!(primed.data, "");
+    drop(stream);
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert_eq!(fixture.script.cancelled.load(Ordering::SeqCst), 0);
+    // Resumed while it still runs, lost again, and resumed once more after its end.
+    let last = primed.id.unwrap();
+    let resumed = Sse::new(fixture.stream(&session).header("last-event-id", &last).send().await.unwrap());
+    drop(resumed);
+    fixture.script.release.add_permits(1);
+    until("the call is finished", || fixture.script.finished.load(Ordering::SeqCst) == 1).await;
+    for _ in 0..2 {
+        let resumed = Sse::new(fixture.stream(&session).header("last-event-id", &last).send().await.unwrap());
+        let events = resumed.all().await;
+        assert_eq!(events.len(), 1);
+        assert_eq!(events[0].data, r#"{"jsonrpc":"2.0","id":5,"result":{"content":[],"waited":true}}"#);
+    }
+    // Not under another session of the same client.
+    let other = fixture.session("2025-11-25").await;
+    let refused = fixture.stream(&other).header("last-event-id", &last).send().await.unwrap();
+    assert_eq!(refused.status(), 400);
+}
+
+#[tokio::test]
+async fn older_clients_get_no_empty_event() {
+    let fixture = Fixture::start().await;
+    let session = fixture.session("2025-06-18").await;
+    let stream = Sse::new(fixture.classic_call(&session, "5", "wait", "{}").send().await.unwrap());
+    fixture.script.release.add_permits(1);
+    let events = stream.all().await;
+    assert_eq!(events.len(), 1);
+    assert!(events[0].id.is_some());
+}
+
+#[tokio::test]
+async fn a_request_that_is_dropped_before_its_answer_runs_on() {
+    let fixture = Fixture::start().await;
+    let session = fixture.session("2025-11-25").await;
+    let request = fixture.classic_call(&session, "5", "wait", "{}");
+    let sent = tokio::spawn(request.send());
+    fixture.call_arrived().await;
+    sent.abort();
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    fixture.script.release.add_permits(1);
+    until("the call is finished", || fixture.script.finished.load(Ordering::SeqCst) == 1).await;
+    assert_eq!(fixture.script.cancelled.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
+async fn changes_of_the_list_are_told_on_the_get_stream() {
+    let fixture = Fixture::start().await;
+    let session = fixture.session("2025-11-25").await;
+    let changed = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
+    let mut stream = Sse::new(fixture.stream(&session).send().await.unwrap());
+    for _ in 0..5 {
+        fixture.script.set_tools(&[r#"{"name":"new","inputSchema":{}}"#]);
+    }
+    assert_eq!(stream.next().await.unwrap().data, changed);
+    let list = text(fixture.classic(&session, "1", "tools/list", "{}").send().await.unwrap()).await;
+    assert_eq!(list, r#"{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"new","inputSchema":{}}]}}"#);
+    // A newer stream ends the older one.
+    let mut second = Sse::new(fixture.stream(&session).send().await.unwrap());
+    assert_eq!(stream.next().await, None);
+    fixture.script.set_tools(&[]);
+    assert_eq!(second.next().await.unwrap().data, changed);
+    // What happened while nobody listened is told to the next one.
+    drop(second);
+    let quiet = fixture.session("2025-11-25").await;
+    fixture.script.set_tools(&[r#"{"name":"newer","inputSchema":{}}"#]);
+    tokio::time::sleep(Duration::from_millis(400)).await;
+    let mut late = Sse::new(fixture.stream(&quiet).send().await.unwrap());
+    assert_eq!(late.next().await.unwrap().data, changed);
+}
+
+#[tokio::test]
+async fn delete_ends_a_session_with_all_that_hangs_on_it() {
+    let fixture = Fixture::start().await;
+    let session = fixture.session("2025-11-25").await;
+    let mut standing = Sse::new(fixture.stream(&session).send().await.unwrap());
+    let call = Sse::new(fixture.classic_call(&session, "5", "wait", "{}").send().await.unwrap());
+    let delete =
+        || fixture.http.delete(fixture.url()).bearer_auth(&fixture.token).header("mcp-session-id", &session);
+    assert_eq!(delete().send().await.unwrap().status(), 204);
+    assert_eq!(standing.next().await, None);
+    assert_eq!(call.all().await.last().unwrap().json()["error"]["message"], "cancelled");
+    assert_eq!(fixture.classic(&session, "6", "ping", "{}").send().await.unwrap().status(), 404);
+    assert_eq!(delete().send().await.unwrap().status(), 404);
+    assert_eq!(*fixture.script.sessions_ended.lock(), [session]);
+    assert_eq!(fixture.book.list()[0].sessions, 0);
+    let heard = fixture.heard.0.lock().clone();
+    assert_eq!(heard.last(), Some(&Event::ClientGone { client: fixture.entry.id.clone() }));
+}
+
+#[tokio::test]
+async fn the_65th_session_ends_the_longest_idle() {
+    let fixture = Fixture::start().await;
+    let busy = fixture.session("2025-11-25").await;
+    let stream = Sse::new(fixture.stream(&busy).send().await.unwrap());
+    let idle = fixture.session("2025-11-25").await;
+    for _ in 2..64 {
+        fixture.session("2025-11-25").await;
+    }
+    assert!(fixture.script.sessions_ended.lock().is_empty());
+    fixture.session("2025-11-25").await;
+    assert_eq!(*fixture.script.sessions_ended.lock(), [idle]);
+    assert_eq!(fixture.classic(&busy, "1", "ping", "{}").send().await.unwrap().status(), 200);
+    assert_eq!(fixture.book.list()[0].sessions, 64);
+    drop(stream);
+}
+
+#[tokio::test]
+async fn shutdown_ends_sessions_and_calls() {
+    let fixture = Fixture::start().await;
+    let session = fixture.session("2025-11-25").await;
+    let mut standing = Sse::new(fixture.stream(&session).send().await.unwrap());
+    let old = Sse::new(fixture.classic_call(&session, "5", "wait", "{}").send().await.unwrap());
+    let new = Sse::new(fixture.modern_call("6", "wait", "{}").send().await.unwrap());
+    let started = std::time::Instant::now();
+    fixture.gateway.shutdown().await;
+    assert!(started.elapsed() < Duration::from_secs(10));
+    assert_eq!(standing.next().await, None);
+    assert_eq!(old.all().await.last().unwrap().json()["error"]["message"], "cancelled");
+    drop(new);
+    until("both calls are cancelled", || fixture.script.cancelled.load(Ordering::SeqCst) == 2).await;
+    assert!(fixture.http.get(fixture.url()).send().await.is_err());
+}

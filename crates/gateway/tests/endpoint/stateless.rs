@@ -1,0 +1,320 @@
+//! The revision without sessions: 2026-07-28.
+
+use std::sync::atomic::Ordering;
+
+use gatehouse_model::Event;
+use gatehouse_tools::Era;
+use serde_json::{Value, json};
+
+use crate::fixture::{Fixture, Sse, text, until};
+
+#[tokio::test]
+async fn discovery_says_what_there_is() {
+    let fixture = Fixture::start().await;
+    let response = fixture.modern("1", "server/discover", "{}").send().await.unwrap();
+    assert_eq!(response.status(), 200);
+    let answer: Value = serde_json::from_str(&text(response).await).unwrap();
+    let result = &answer["result"];
+    assert_eq!(result["resultType"], "complete");
+    assert_eq!(result["supportedVersions"], json!(["2026-07-28"]));
+    assert_eq!(result["capabilities"], json!({ "tools": { "listChanged": true } }));
+    assert_eq!(result["cacheScope"], "private");
+    assert!(result["ttlMs"].is_u64());
+    assert_eq!(result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"], "Gatehouse");
+    assert!(result["instructions"].as_str().unwrap().contains("user"));
+    assert_eq!(
+        fixture.heard.0.lock()[0],
+        Event::ClientConnected { client: fixture.entry.id.clone(), says: Some("probe 9".into()) }
+    );
+}
+
+#[tokio::test]
+async fn a_list_carries_the_servers_bytes() {
+    let fixture = Fixture::start().await;
+    let response = fixture.modern(r#""l""#, "tools/list", "{}").send().await.unwrap();
+    assert_eq!(
+        text(response).await,
+        r#"{"jsonrpc":"2.0","id":"l","result":{"resultType":"complete","tools":[{"name":"echo","inputSchema":{"type":"object"},"x-kept":12345678901234567890}],"ttlMs":5000,"cacheScope":"private"}}"#
+    );
+}
+
+#[tokio::test]
+async fn arguments_and_results_keep_their_bytes() {
+    let fixture = Fixture::start().await;
+    let odd = r#"{"z":1.50,"a":null, "n":123456789012345678901234567890,"t":"\u0041\/","e":1E400,"deep":{"b":[ ]}}"#;
+    let response = fixture.modern_call(r#""\u0031""#, "echo", odd).send().await.unwrap();
+    assert_eq!(
+        text(response).await,
+        format!(
+            r#"{{"jsonrpc":"2.0","id":"\u0031","result":{{"resultType":"complete","content":[],"echo":{odd}}}}}"#
+        )
+    );
+    let seen = fixture.script.seen.lock()[0].clone();
+    assert_eq!(seen.arguments.as_deref(), Some(odd));
+    assert_eq!((seen.client.as_str(), seen.era, seen.session), ("Agent", Era::Stateless, None));
+    assert_eq!(seen.says.as_deref(), Some("probe 9"));
+    assert!(seen.meta.unwrap().contains(r#""progressToken":"tok""#));
+    // A megabyte of result as well.
+    let large = format!(r#"{{"content":[],"text":"{}"}}"#, "é".repeat(500_000));
+    let response = fixture.modern_call("2", "give", &large).send().await.unwrap();
+    let expected =
+        format!(r#"{{"jsonrpc":"2.0","id":2,"result":{{"resultType":"complete",{}}}"#, &large[1..]);
+    assert!(text(response).await == expected);
+}
+
+#[tokio::test]
+async fn other_members_of_the_params_travel_too() {
+    let fixture = Fixture::start().await;
+    let params =
+        r#"{"requestState":"st/1","name":"echo","inputResponses":{"q":{"action":"accept"}},"task":null}"#;
+    let response = fixture.modern("3", "tools/call", params).header("mcp-name", "echo").send().await.unwrap();
+    assert_eq!(response.status(), 200);
+    let seen = fixture.script.seen.lock()[0].clone();
+    assert_eq!(seen.arguments, None);
+    assert_eq!(
+        seen.rest,
+        [
+            ("requestState".to_owned(), r#""st/1""#.to_owned()),
+            ("inputResponses".to_owned(), r#"{"q":{"action":"accept"}}"#.to_owned()),
+            ("task".to_owned(), "null".to_owned()),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn requests_must_say_the_same_in_head_and_body() {
+    let fixture = Fixture::start().await;
+    let meta = |version: &str| {
+        format!(
+            r#"{{"io.modelcontextprotocol/protocolVersion":"{version}","io.modelcontextprotocol/clientCapabilities":{{}}}}"#
+        )
+    };
+    let new = meta("2026-07-28");
+    let list = |meta: &str| {
+        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{{"_meta":{meta}}}}}"#)
+    };
+    let call = |name: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{name}","_meta":{new}}}}}"#
+        )
+    };
+    let version = ("mcp-protocol-version", "2026-07-28");
+    let no_capabilities = r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}"#;
+    let bad_capabilities = r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":"x"}"#;
+    for (what, body, headers, status, code) in [
+        ("no version header", list(&new), vec![("mcp-method", "tools/list")], 400, -32020),
+        (
+            "another version in the header",
+            list(&new),
+            vec![("mcp-protocol-version", "2025-11-25"), ("mcp-method", "tools/list")],
+            400,
+            -32020,
+        ),
+        ("no method header", list(&new), vec![version], 400, -32020),
+        (
+            "another method in the header",
+            list(&new),
+            vec![version, ("mcp-method", "tools/call")],
+            400,
+            -32020,
+        ),
+        (
+            "two method headers",
+            list(&new),
+            vec![version, ("mcp-method", "tools/list"), ("mcp-method", "tools/list")],
+            400,
+            -32020,
+        ),
+        ("no name header", call("echo"), vec![version, ("mcp-method", "tools/call")], 400, -32020),
+        (
+            "another name in the header",
+            call("echo"),
+            vec![version, ("mcp-method", "tools/call"), ("mcp-name", "ech")],
+            400,
+            -32020,
+        ),
+        ("no version in _meta", list("{}"), vec![version, ("mcp-method", "tools/list")], 400, -32602),
+        (
+            "a version that is a number",
+            list(r#"{"io.modelcontextprotocol/protocolVersion":7}"#),
+            vec![version, ("mcp-method", "tools/list")],
+            400,
+            -32602,
+        ),
+        ("no capabilities", list(no_capabilities), vec![version, ("mcp-method", "tools/list")], 400, -32602),
+        (
+            "capabilities that are a text",
+            list(bad_capabilities),
+            vec![version, ("mcp-method", "tools/list")],
+            400,
+            -32602,
+        ),
+        ("_meta that is a text", list("\"x\""), vec![version, ("mcp-method", "tools/list")], 400, -32602),
+        (
+            "a version to come",
+            list(&meta("2027-01-01")),
+            vec![("mcp-protocol-version", "2027-01-01"), ("mcp-method", "tools/list")],
+            400,
+            -32022,
+        ),
+        (
+            "a version with sessions",
+            list(&meta("2025-11-25")),
+            vec![("mcp-protocol-version", "2025-11-25"), ("mcp-method", "tools/list")],
+            400,
+            -32022,
+        ),
+    ] {
+        let request =
+            headers.iter().fold(fixture.post(body), |request, (name, value)| request.header(*name, *value));
+        let response = request.send().await.unwrap();
+        assert_eq!(response.status(), status, "{what}");
+        let answer: Value = serde_json::from_str(&text(response).await).unwrap();
+        assert_eq!(answer["error"]["code"], code, "{what}");
+        assert_eq!(answer["id"], 1, "{what}");
+        if code == -32022 {
+            assert_eq!(answer["error"]["data"]["supported"], json!(["2026-07-28"]), "{what}");
+        }
+    }
+    assert!(fixture.script.seen.lock().is_empty());
+    let wrapped = fixture.post(call("echo")).header(version.0, version.1).header("mcp-method", "tools/call");
+    assert_eq!(wrapped.header("mcp-name", "=?base64?ZWNobw==?=").send().await.unwrap().status(), 200);
+}
+
+#[tokio::test]
+async fn headers_that_a_schema_asks_for_are_checked() {
+    let fixture = Fixture::start().await;
+    fixture.script.set_tools(&[
+        r#"{"name":"where","inputSchema":{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}}}"#,
+    ]);
+    let call = || fixture.modern_call("1", "where", r#"{"region":"eu"}"#);
+    assert_eq!(call().send().await.unwrap().status(), 400);
+    assert_eq!(call().header("mcp-param-region", "us").send().await.unwrap().status(), 400);
+    assert!(fixture.script.seen.lock().is_empty());
+    assert_eq!(call().header("mcp-param-region", "eu").send().await.unwrap().status(), 200);
+}
+
+#[tokio::test]
+async fn methods_that_are_not_there() {
+    let fixture = Fixture::start().await;
+    for method in ["ping", "logging/setLevel", "resources/subscribe", "nonsense"] {
+        let response = fixture.modern("1", method, "{}").send().await.unwrap();
+        assert_eq!(response.status(), 404, "{method}");
+        assert_eq!(
+            text(response).await,
+            format!(
+                r#"{{"jsonrpc":"2.0","id":1,"error":{{"code":-32601,"message":"There is no method {method}."}}}}"#
+            )
+        );
+    }
+    let notification = r#"{"jsonrpc":"2.0","method":"notifications/whatever"}"#;
+    let response =
+        fixture.post(notification).header("mcp-protocol-version", "2026-07-28").send().await.unwrap();
+    assert_eq!(response.status(), 202);
+}
+
+#[tokio::test]
+async fn errors_of_servers_are_carried_to_what_the_revision_knows() {
+    let fixture = Fixture::start().await;
+    for (given, status, error) in [
+        (
+            r#"{"code":-32002,"message":"gone","data":{"uri":"x","n":1.0}}"#,
+            200,
+            r#"{"code":-32602,"message":"gone","data":{"uri":"x","n":1.0}}"#,
+        ),
+        (r#"{"code":-32601,"message":"no"}"#, 404, r#"{"code":-32601,"message":"no"}"#),
+        (r#"{"code":-32021,"message":"no"}"#, 400, r#"{"code":-32021,"message":"no"}"#),
+        (r#"{"code":7,"message":"","extra":null}"#, 200, r#"{"code":7,"message":"","extra":null}"#),
+    ] {
+        let response = fixture.modern_call("1", "fail", given).send().await.unwrap();
+        assert_eq!(response.status(), status);
+        assert_eq!(text(response).await, format!(r#"{{"jsonrpc":"2.0","id":1,"error":{error}}}"#));
+    }
+}
+
+#[tokio::test]
+async fn progress_comes_in_order_before_the_result() {
+    let fixture = Fixture::start().await;
+    let response = fixture.modern_call("1", "steps", "{}").send().await.unwrap();
+    let mut stream = Sse::new(response);
+    for n in 1..=20 {
+        let event = stream.next().await.unwrap();
+        assert_eq!(event.id, None);
+        assert_eq!(
+            event.data,
+            format!(
+                r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":"tok","progress":{n}.0,"message":"step {n}"}}}}"#
+            )
+        );
+    }
+    fixture.script.release.add_permits(1);
+    let rest = stream.all().await;
+    assert_eq!(rest.len(), 21);
+    assert_eq!(rest[0].json()["params"]["progress"], 21.0);
+    assert_eq!(rest[20].data, r#"{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","content":[]}}"#);
+}
+
+#[tokio::test]
+async fn a_client_that_takes_only_json_gets_json_however_long_it_takes() {
+    let fixture = Fixture::start().await;
+    let request = fixture.modern_call("1", "wait", "{}");
+    let (client, mut request) = request.build_split();
+    let request = request.as_mut().unwrap();
+    request.headers_mut().insert("accept", "application/json".parse().unwrap());
+    let sent = tokio::spawn(client.execute(request.try_clone().unwrap()));
+    fixture.call_arrived().await;
+    assert!(!fixture.script.seen.lock()[0].wants_progress);
+    tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+    fixture.script.release.add_permits(1);
+    let answer = text(sent.await.unwrap().unwrap()).await;
+    assert_eq!(
+        answer,
+        r#"{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","content":[],"waited":true}}"#
+    );
+}
+
+#[tokio::test]
+async fn a_lost_connection_cancels_the_call_before_and_after_the_stream_began() {
+    let fixture = Fixture::start().await;
+    // Before: the request is dropped while nothing has come back yet.
+    let sent =
+        tokio::spawn(fixture.modern_call("1", "wait", "{}").header("accept", "application/json").send());
+    fixture.call_arrived().await;
+    sent.abort();
+    until("the first call is cancelled", || fixture.script.cancelled.load(Ordering::SeqCst) == 1).await;
+    // After: the response's stream is closed.
+    let response = fixture.modern_call("2", "wait", "{}").send().await.unwrap();
+    let stream = Sse::new(response);
+    assert_eq!(fixture.script.cancelled.load(Ordering::SeqCst), 1);
+    drop(stream);
+    until("the second call is cancelled", || fixture.script.cancelled.load(Ordering::SeqCst) == 2).await;
+    assert_eq!(fixture.script.finished.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
+async fn listening_hears_of_changes_until_the_gateway_ends() {
+    let fixture = Fixture::start().await;
+    let params = r#"{"notifications":{"toolsListChanged":true,"promptsListChanged":true}}"#;
+    let response = fixture.modern(r#""sub""#, "subscriptions/listen", params).send().await.unwrap();
+    let mut stream = Sse::new(response);
+    assert_eq!(
+        stream.next().await.unwrap().data,
+        r#"{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"sub"},"notifications":{"toolsListChanged":true}}}"#
+    );
+    // Several changes at once are one notification.
+    for n in 0..5 {
+        fixture.script.set_tools(&[&format!(r#"{{"name":"t{n}","inputSchema":{{}}}}"#)]);
+    }
+    assert_eq!(
+        stream.next().await.unwrap().data,
+        r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"sub"}}}"#
+    );
+    let list = text(fixture.modern("2", "tools/list", "{}").send().await.unwrap()).await;
+    assert!(list.contains(r#""name":"t4""#), "{list}");
+    fixture.gateway.shutdown().await;
+    let last = stream.next().await.unwrap().json();
+    assert_eq!(last["id"], "sub");
+    assert_eq!(last["result"]["resultType"], "complete");
+    assert_eq!(last["result"]["_meta"]["io.modelcontextprotocol/subscriptionId"], "sub");
+    assert_eq!(stream.next().await, None);
+}
