@@ -1,34 +1,59 @@
-//! What has to hold before a change may go in. The quick checks come first.
+//! What has to hold before a change may go in. Each check runs even if one before it failed, so that
+//! one run says all that there is to mend.
 
 mod files;
 mod layers;
 mod licences;
 mod words;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
 use crate::places::Places;
 use crate::process::{cargo, npm, run, say};
 use crate::{codegen, setup};
 
+/// One check, under the name that it is reported by.
+type Check = (&'static str, fn(&Places) -> Result<()>);
+
+/// What is checked, in which order: the quick ones first.
+const CHECKS: [Check; 8] = [
+    ("format", format),
+    ("files and words", files_and_words),
+    ("who knows whom", |places| layers::check(&places.root)),
+    ("generated types", codegen::check),
+    ("lints of the interface", |places| interface(places, "lint")),
+    ("types of the interface", |places| interface(places, "types")),
+    ("licences and sources of dependencies", licences::check),
+    ("lints of Rust", lints),
+];
+
 pub(crate) fn check(places: &Places) -> Result<()> {
-    let root = &places.root;
     setup::interface(places)?;
-    say("Checking format");
-    run(cargo(root).args(["fmt", "--all", "--check"]))?;
-    say("Checking files and words");
-    let files = files::all(root)?;
-    files::check(&files)?;
-    words::check(root, &files)?;
-    say("Checking who knows whom");
-    layers::check(root)?;
-    say("Checking generated types");
-    codegen::check(places)?;
-    say("Checking the interface");
-    run(npm(&places.ui()).args(["run", "lint"]))?;
-    run(npm(&places.ui()).args(["run", "types"]))?;
-    say("Checking Rust");
-    run(cargo(root).args(["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"]))?;
-    say("Checking licences and sources of dependencies");
-    licences::check(places)
+    let mut failed = Vec::new();
+    for (what, check) in CHECKS {
+        say(&format!("Checking {what}"));
+        if let Err(error) = check(places) {
+            println!("{error:#}");
+            failed.push(what);
+        }
+    }
+    if failed.is_empty() { Ok(()) } else { bail!("these checks failed: {}", failed.join(", ")) }
+}
+
+fn format(places: &Places) -> Result<()> {
+    run(cargo(&places.root).args(["fmt", "--all", "--check"]))
+}
+
+fn files_and_words(places: &Places) -> Result<()> {
+    let files = files::all(&places.root)?;
+    let faults = [files::faults(&files), words::faults(&places.root, &files)].concat();
+    if faults.is_empty() { Ok(()) } else { bail!("{}", faults.join("\n")) }
+}
+
+fn interface(places: &Places, script: &str) -> Result<()> {
+    run(npm(&places.ui()).args(["run", script]))
+}
+
+fn lints(places: &Places) -> Result<()> {
+    run(cargo(&places.root).args(["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"]))
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 
 use crate::process::{output, program};
 
@@ -31,9 +31,8 @@ pub(crate) fn all(root: &Path) -> Result<Vec<TextFile>> {
     Ok(paths.into_iter().filter_map(read).collect())
 }
 
-pub(crate) fn check(files: &[TextFile]) -> Result<()> {
-    let faults: Vec<String> = files.iter().filter_map(fault).collect();
-    if faults.is_empty() { Ok(()) } else { bail!("{}", faults.join("\n")) }
+pub(crate) fn faults(files: &[TextFile]) -> Vec<String> {
+    files.iter().filter_map(fault).collect()
 }
 
 fn fault(file: &TextFile) -> Option<String> {
