@@ -285,3 +285,6 @@ impl Connection {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

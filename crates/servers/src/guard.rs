@@ -186,3 +186,6 @@ impl Guard {
         }
     }
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests;

@@ -9,9 +9,8 @@ use std::time::Duration;
 use gatehouse_model::status::ServerInfo;
 use parking_lot::Mutex;
 use rmcp::model::{
-    ClientCapabilities, ClientInfo, ElicitRequestParams, ElicitResult, ElicitationCreateRequestMethod,
-    ErrorData, Implementation, ListRootsRequestMethod, ListRootsResult, ProtocolVersion, RequestId,
-    ServerJsonRpcMessage,
+    ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationCreateRequestMethod,
+    ErrorData, Implementation, ProtocolVersion, RequestId, ServerJsonRpcMessage,
 };
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, RequestContext, RunningService, TxJsonRpcMessage,
@@ -38,8 +37,8 @@ pub(super) type Service = RunningService<RoleClient, Quiet>;
 /// Answers `ping`; declares nothing and refuses the rest.
 pub(super) struct Quiet;
 
-fn client_info() -> ClientInfo {
-    let mut info = ClientInfo::new(ClientCapabilities::default(), implementation());
+fn client_info() -> ClientConfig {
+    let mut info = ClientConfig::new(ClientCapabilities::default(), implementation());
     info.protocol_version = ProtocolVersion::LATEST_WITH_INITIALIZE;
     info
 }
@@ -49,7 +48,7 @@ fn implementation() -> Implementation {
 }
 
 impl ClientHandler for Quiet {
-    fn get_info(&self) -> ClientInfo {
+    fn get_info(&self) -> ClientConfig {
         client_info()
     }
 
@@ -61,8 +60,12 @@ impl ClientHandler for Quiet {
         Err(ErrorData::method_not_found::<ElicitationCreateRequestMethod>())
     }
 
-    async fn list_roots(&self, _: RequestContext<RoleClient>) -> Result<ListRootsResult, ErrorData> {
-        Err(ErrorData::method_not_found::<ListRootsRequestMethod>())
+    #[expect(deprecated, reason = "the older revisions have it")]
+    async fn list_roots(
+        &self,
+        _: RequestContext<RoleClient>,
+    ) -> Result<rmcp::model::ListRootsResult, ErrorData> {
+        Err(ErrorData::method_not_found::<rmcp::model::ListRootsRequestMethod>())
     }
 }
 

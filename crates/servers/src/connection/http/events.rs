@@ -38,7 +38,7 @@ struct Bounded {
 
 impl Bounded {
     /// Counts the bytes since the last empty line; `false` when they are too many.
-    fn count(&mut self, chunk: &[u8]) -> bool {
+    fn within(&mut self, chunk: &[u8]) -> bool {
         let mut rest = chunk;
         while let Some(end) = memchr::memchr(b'\n', rest) {
             let line = rest.get(..end).unwrap_or_default();
@@ -66,7 +66,7 @@ impl Stream for Bounded {
         let this = self.get_mut();
         this.inner.poll_next_unpin(cx).map(|item| {
             Some(match item? {
-                Ok(chunk) if this.count(&chunk) => Ok(chunk),
+                Ok(chunk) if this.within(&chunk) => Ok(chunk),
                 Ok(_) => {
                     this.inner = futures::stream::empty().boxed();
                     Err(Broken::TooLong)
@@ -85,12 +85,12 @@ mod tests {
     fn an_empty_line_begins_the_count_anew() {
         let mut bounded =
             Bounded { inner: futures::stream::empty().boxed(), since_event: 0, at_line_start: true };
-        assert!(bounded.count(b"data: 1234\n"));
+        assert!(bounded.within(b"data: 1234\n"));
         assert_eq!(bounded.since_event, 11);
-        assert!(bounded.count(b"\r"));
-        assert!(bounded.count(b"\ndata"));
+        assert!(bounded.within(b"\r"));
+        assert!(bounded.within(b"\ndata"));
         assert_eq!(bounded.since_event, 4);
         bounded.since_event = LONGEST_BODY;
-        assert!(!bounded.count(b"x"));
+        assert!(!bounded.within(b"x"));
     }
 }

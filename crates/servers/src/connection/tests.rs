@@ -1,0 +1,126 @@
+//! Connections to real processes and real HTTP servers.
+
+mod over_http;
+mod over_stdio;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use gatehouse_auth::{AuthError, TokenRequest, TokenSource};
+use gatehouse_model::server::{Limits, Look, Origin};
+use gatehouse_model::{BoxFuture, Generation, Secret, ServerConfig, ServerId, SystemClock, Transport};
+use serde_json::value::RawValue;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::*;
+use crate::outgoing::Progress;
+
+/// How long anything in a test may take before it is a fault.
+const LONG: Duration = Duration::from_secs(30);
+
+struct NoTokens;
+
+impl TokenSource for NoTokens {
+    fn bearer<'a>(&'a self, _: &'a TokenRequest) -> BoxFuture<'a, Result<Option<Secret>, AuthError>> {
+        Box::pin(async { Ok(None) })
+    }
+}
+
+/// A place for one test: a folder, and what connections need.
+struct Place {
+    folder: tempfile::TempDir,
+    deps: Arc<ConnectDeps>,
+}
+
+impl Place {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let deps = ConnectDeps::new(
+            gatehouse_store::memory(),
+            Arc::new(NoTokens),
+            Arc::new(SystemClock),
+            folder.path().to_owned(),
+            None,
+        );
+        Self { folder, deps: Arc::new(deps) }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn spec(&self, transport: Transport, lifecycle: LifecycleHint) -> ConnectSpec {
+        let config = ServerConfig {
+            id: ServerId::from("srv-test"),
+            generation: Generation(1),
+            name: "test".to_owned(),
+            transport,
+            enabled: true,
+            autostart: true,
+            look: Look::default(),
+            limits: Limits::default(),
+            origin: Origin::User,
+        };
+        ConnectSpec { config: Arc::new(config), deps: Arc::clone(&self.deps), lifecycle }
+    }
+
+    async fn end(self) {
+        tokio::time::timeout(LONG, self.deps.shutdown()).await.unwrap();
+    }
+}
+
+fn raw(text: &str) -> Box<RawValue> {
+    RawValue::from_string(text.to_owned()).unwrap()
+}
+
+fn call(name: &str, arguments: &str) -> OutgoingParams {
+    OutgoingParams::none().with_text("name", name).with("arguments", raw(arguments))
+}
+
+fn limit() -> CallLimit {
+    CallLimit::within(LONG)
+}
+
+/// Waits until a file holds a text.
+async fn wait_for_text(path: &Path, wanted: &str) -> String {
+    tokio::time::timeout(LONG, async {
+        loop {
+            let text = std::fs::read_to_string(path).unwrap_or_default();
+            if text.contains(wanted) {
+                return text;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await
+    .unwrap_or_else(|_| panic!("{wanted} never came to {}", path.display()))
+}
+
+/// Waits until a process is gone.
+async fn wait_until_gone(pid: i32) {
+    tokio::time::timeout(LONG, async {
+        while alive(pid) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await
+    .unwrap_or_else(|_| panic!("process {pid} lives on"));
+}
+
+/// Whether a process runs; one that only waits to be reaped does not.
+fn alive(pid: i32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
+}
+
+fn collect() -> (ProgressSink, Arc<Mutex<Vec<String>>>) {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let sink = {
+        let seen = Arc::clone(&seen);
+        Arc::new(move |progress: Progress| seen.lock().push(progress.raw.get().to_owned())) as ProgressSink
+    };
+    (sink, seen)
+}
