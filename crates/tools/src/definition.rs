@@ -134,10 +134,10 @@ impl Definition {
         let text = self.raw.get();
         let Some(members) = Members::read(text) else { return self.raw.clone() };
         let mut edits = Vec::new();
-        if &*self.name != exposed_name {
-            if let Some(name) = members.get("name") {
-                edits.push((place(text, name.get()), quoted(exposed_name)));
-            }
+        if &*self.name != exposed_name
+            && let Some(name) = members.get("name")
+        {
+            edits.push((place(text, name.get()), quoted(exposed_name)));
         }
         let mut clean = |value: Option<&RawValue>| {
             let Some(value) = value else { return };

@@ -43,6 +43,13 @@ pub(crate) struct Course {
     sent: bool,
 }
 
+/// How a call began.
+struct Began {
+    id: CallId,
+    at: Timestamp,
+    started: Instant,
+}
+
 /// How a call ended.
 pub(crate) struct Ended {
     end: CallEnd,
@@ -104,7 +111,7 @@ impl Inner {
             () = halt.cancelled() => self.halted(&mut course),
             ended = self.go(&request, &id, &mut course) => ended,
         };
-        self.record(&request, id, (at, started), &course, &ended);
+        self.record(&request, Began { id, at, started }, &course, &ended);
         ended.end
     }
 
@@ -118,7 +125,9 @@ impl Inner {
         if course.sent {
             return Ended::told(&text, CallOutcome::Cancelled);
         }
-        course.verdict = Verdict { decision: Decision::Deny, rule: Rule::Paused };
+        if !self.closing() {
+            course.verdict = Verdict { decision: Decision::Deny, rule: Rule::Paused };
+        }
         Ended::told(&text, CallOutcome::Refused)
     }
 
@@ -307,7 +316,7 @@ impl Inner {
         let rising = request.progress.clone()?;
         let (events, id) = (self.events.clone(), id.clone());
         Some(Arc::new(move |progress: Progress| {
-            rising.from_server(&progress);
+            rising.relay(&progress);
             let members = Members::read(progress.raw.get());
             let total =
                 members.as_ref().and_then(|members| serde_json::from_str(members.get("total")?.get()).ok());
@@ -336,15 +345,8 @@ impl Inner {
         }
     }
 
-    fn record(
-        &self,
-        request: &Request,
-        id: CallId,
-        began: (Timestamp, Instant),
-        course: &Course,
-        ended: &Ended,
-    ) {
-        let (at, started) = began;
+    fn record(&self, request: &Request, began: Began, course: &Course, ended: &Ended) {
+        let Began { id, at, started } = began;
         let matter = &course.resolved.matter;
         let millis = |span: Duration| u32::try_from(span.as_millis()).unwrap_or(u32::MAX);
         let size = |bytes: usize| u32::try_from(bytes).unwrap_or(u32::MAX);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use gatehouse_model::{ClientId, Clock, Event, EventSink, Problem, ServerId, SessionId};
+use gatehouse_model::{ClientId, Clock, Event, EventSink, Generation, Problem, ServerId, SessionId};
 use gatehouse_servers::ServerManager;
 use gatehouse_store::Store;
 use parking_lot::Mutex;
@@ -81,7 +81,7 @@ pub(crate) struct Inner {
     /// Clients whose access ended.
     pub(crate) gone: Mutex<HashSet<ClientId>>,
     changes: watch::Sender<u64>,
-    refreshing: tokio::sync::Mutex<HashSet<ServerId>>,
+    refreshing: tokio::sync::Mutex<HashMap<ServerId, Generation>>,
     names: Arc<Mutex<NameBook>>,
     naming: Mutex<Naming>,
     closing: CancellationToken,
@@ -284,9 +284,15 @@ impl Inner {
             .map(|handle| Source { config: handle.config(), lists: handle.lists() })
             .collect();
         let naming = *self.naming.lock();
-        let ids: HashSet<ServerId> = sources.iter().map(|source| source.config.id.clone()).collect();
-        let removed: Vec<ServerId> = known.difference(&ids).cloned().collect();
-        *known = ids;
+        let present: HashMap<ServerId, Generation> =
+            sources.iter().map(|source| (source.config.id.clone(), source.config.generation)).collect();
+        let removed: Vec<ServerId> = known.keys().filter(|id| !present.contains_key(id)).cloned().collect();
+        let edited: Vec<(ServerId, Generation)> = present
+            .iter()
+            .filter(|(id, generation)| known.get(id).is_some_and(|before| before != *generation))
+            .map(|(id, generation)| (id.clone(), *generation))
+            .collect();
+        *known = present;
         let before = self.catalogue.load_full();
         if !before.is_of(&sources, naming) || !removed.is_empty() {
             let (names, old, gone) = (self.names.clone(), before.clone(), removed.clone());
@@ -312,10 +318,12 @@ impl Inner {
             }
         }
         drop(known);
-        for server in removed {
+        // A server that is another one by now keeps nothing of what was allowed to the old one.
+        let gone = removed.into_iter().map(|server| (server, None));
+        for (server, but) in gone.chain(edited.into_iter().map(|(server, now)| (server, Some(now)))) {
             self.used.lock().remove(&server);
-            if let Err(problem) = self.rights.server_gone(&server, None).await {
-                tracing::error!(%server, %problem, "the rights of a removed server could not be dropped");
+            if let Err(problem) = self.rights.server_gone(&server, but).await {
+                tracing::error!(%server, %problem, "the rights of a server that is gone could not be dropped");
             }
         }
     }

@@ -41,7 +41,7 @@ impl Rising {
     }
 
     /// Passes on what the server said, without its token.
-    pub(crate) fn from_server(&self, progress: &Progress) {
+    pub(crate) fn relay(&self, progress: &Progress) {
         let mut last = self.last.lock();
         if last.is_some_and(|last| progress.progress <= last) {
             return;
@@ -76,10 +76,10 @@ mod tests {
         let rising = Rising::new(Arc::new(move |raw| to.lock().push(raw.get().to_owned())));
         rising.waiting();
         rising.waiting();
-        rising.from_server(&said(0.0, ""));
-        rising.from_server(&said(0.5, r#","total":1,"x":null"#));
-        rising.from_server(&said(0.5, ""));
-        rising.from_server(&said(1.0, ""));
+        rising.relay(&said(0.0, ""));
+        rising.relay(&said(0.5, r#","total":1,"x":null"#));
+        rising.relay(&said(0.5, ""));
+        rising.relay(&said(1.0, ""));
         let seen = seen.lock();
         assert_eq!(seen.len(), 4, "{seen:?}");
         assert!(seen[0].starts_with(r#"{"progress":0.000001,"#));
@@ -93,8 +93,8 @@ mod tests {
         let seen = Arc::new(Mutex::new(0));
         let to = seen.clone();
         let rising = Rising::new(Arc::new(move |_| *to.lock() += 1));
-        rising.from_server(&said(0.0, ""));
-        rising.from_server(&said(0.0, ""));
+        rising.relay(&said(0.0, ""));
+        rising.relay(&said(0.0, ""));
         assert_eq!(*seen.lock(), 2);
     }
 }

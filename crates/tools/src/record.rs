@@ -54,10 +54,10 @@ impl Recorder {
 /// A result as it is kept.
 fn kept_result(result: &RawValue) -> String {
     let text = result.get();
-    if text.len() <= READ {
-        if let Ok(read) = read(text) {
-            return cut(masked_json(&read));
-        }
+    if text.len() <= READ
+        && let Ok(read) = read(text)
+    {
+        return cut(masked_json(&read));
     }
     not_kept(result)
 }

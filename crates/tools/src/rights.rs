@@ -36,7 +36,7 @@ pub(crate) use change::Plan;
 #[derive(Clone, Debug)]
 pub struct RuleOrder {
     /// The server; every server where absent, which only a block may be for.
-    pub server: Option<ServerBinding>,
+    pub server: Option<ServerId>,
     /// Tool on the server, or another subject by its rule name; needed for the width `tool`.
     pub tool: Option<String>,
     /// For this client; every client where absent.

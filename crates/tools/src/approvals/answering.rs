@@ -35,10 +35,10 @@ impl Queue {
         answers: Vec<AskAnswer>,
         by: &'static str,
     ) -> Result<(), Problem> {
-        if let [AskAnswer { id, hash: None, answer }] = answers.as_slice() {
-            if self.desk.lock().get(id).is_some_and(|question| question.matter().is_none()) {
-                return self.answer_plain(id, answer.clone(), by);
-            }
+        if let [AskAnswer { id, hash: None, answer }] = answers.as_slice()
+            && self.desk.lock().get(id).is_some_and(|question| question.matter().is_none())
+        {
+            return self.answer_plain(id, answer.clone(), by);
         }
         let decisions = self.take(answers)?;
         let written = self.write(&decisions).await;

@@ -71,11 +71,11 @@ impl RightsKeeper {
     ///
     /// # Errors
     /// When there is no such server or it cannot be written down.
-    pub async fn set_auto_approve(&self, server: ServerBinding, to: AutoApprove) -> Result<(), Problem> {
+    pub async fn set_auto_approve(&self, server: &ServerId, to: AutoApprove) -> Result<(), Problem> {
+        let server = server.clone();
         self.inner
             .change(move |keeper, now| {
-                let bound = keeper.current(server)?;
-                let server = bound.server.clone();
+                let bound = keeper.bound(&server)?;
                 let mut plan = if to == AutoApprove::Ask { Plan::narrowing() } else { Plan::widening() };
                 let mut rights = now.rights.clone();
                 rights.rules.retain(|rule| {
@@ -116,30 +116,20 @@ impl RightsKeeper {
             .await
     }
 
-    /// Allows all reads of a server for every client: the answer to "Trust this server's read-only
-    /// labels and allow reads?"
-    ///
-    /// # Errors
-    /// When there is no such server or it cannot be written down.
-    pub async fn allow_reads(&self, server: ServerBinding) -> Result<(), Problem> {
-        self.set_auto_approve(server, AutoApprove::Reads).await
-    }
-
     /// Sets the user's own access class of a tool, or clears it.
     ///
     /// # Errors
     /// When there is no such server or it cannot be written down.
     pub async fn classify(
         &self,
-        server: ServerBinding,
+        server: &ServerId,
         tool: &str,
         class: Option<AccessClass>,
     ) -> Result<(), Problem> {
-        let tool = tool.to_owned();
+        let (server, tool) = (server.clone(), tool.to_owned());
         self.inner
             .change(move |keeper, now| {
-                let bound = keeper.current(server)?;
-                let server = bound.server.clone();
+                let bound = keeper.bound(&server)?;
                 let mut plan = Plan::widening();
                 let mut rights = now.rights.clone();
                 rights.overrides.retain(|user| user.server.server != server || user.tool != tool);
@@ -156,15 +146,15 @@ impl RightsKeeper {
     ///
     /// # Errors
     /// When there is no such server or it cannot be written down.
-    pub async fn trust_labels(&self, bound: ServerBinding, trusted: bool) -> Result<(), Problem> {
+    pub async fn trust_labels(&self, server: &ServerId, trusted: bool) -> Result<(), Problem> {
+        let server = server.clone();
         self.inner
             .change(move |keeper, now| {
                 let mut plan = if trusted { Plan::widening() } else { Plan::narrowing() };
-                let server = bound.server.clone();
                 let mut rights = now.rights.clone();
                 rights.trusted_labels.retain(|other| other.server != server);
                 if trusted {
-                    rights.trusted_labels.push(keeper.current(bound)?);
+                    rights.trusted_labels.push(keeper.bound(&server)?);
                 }
                 plan.audit.push(AuditEvent::LabelsTrusted { server, trusted });
                 plan.rights = Some(rights);
@@ -173,11 +163,23 @@ impl RightsKeeper {
             .await
     }
 
+    /// Drops every right of a server that was removed.
+    ///
+    /// # Errors
+    /// When it cannot be written down; the rights are for nothing all the same.
+    pub async fn server_removed(&self, server: &ServerId) -> Result<(), Problem> {
+        self.server_gone(server, None).await
+    }
+
     /// Drops the rights of a server that was removed, or of all its generations but the present one.
     ///
     /// # Errors
     /// When it cannot be written down; the rights are for nothing all the same.
-    pub async fn server_gone(&self, server: &ServerId, but: Option<Generation>) -> Result<(), Problem> {
+    pub(crate) async fn server_gone(
+        &self,
+        server: &ServerId,
+        but: Option<Generation>,
+    ) -> Result<(), Problem> {
         let server = server.clone();
         let gone = move |bound: &ServerBinding| bound.server == server && Some(bound.generation) != but;
         let also = gone.clone();
@@ -218,7 +220,7 @@ impl Keeper {
         if choice.lifetime == ChoiceLifetime::Once || choice.width == ChoiceWidth::Call {
             return Err(wrong("A rule for one call can only be given as the answer to its question."));
         }
-        let server = server.map(|bound| self.current(bound)).transpose()?;
+        let server = server.map(|id| self.bound(&id)).transpose()?;
         Ok(RuleDraft {
             effect,
             server,
@@ -233,16 +235,9 @@ impl Keeper {
         })
     }
 
-    /// A server as it now is; an order for another generation was meant for another server.
-    fn current(&self, bound: ServerBinding) -> Result<ServerBinding, Problem> {
-        match self.binding(&bound.server) {
-            Some(now) if now == bound => Ok(bound),
-            Some(_) => {
-                Err(Problem::new(ErrorCode::StaleAnswer, "The server's settings were changed meanwhile.")
-                    .todo("Look at the server again and repeat the order."))
-            }
-            None => Err(no_server(&bound.server)),
-        }
+    /// A server as rules are bound to it now.
+    fn bound(&self, server: &ServerId) -> Result<ServerBinding, Problem> {
+        self.binding(server).ok_or_else(|| no_server(server))
     }
 
     async fn put(self: &Arc<Self>, draft: RuleDraft, mut plan: Plan) -> Result<GrantId, Problem> {
