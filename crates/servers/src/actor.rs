@@ -126,7 +126,12 @@ enum Wake {
 }
 
 impl ServerActor {
-    pub(crate) fn new(shared: Arc<Shared>, inbox: mpsc::Receiver<Message>, deps: ActorDeps, ending: Ending) -> Self {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        inbox: mpsc::Receiver<Message>,
+        deps: ActorDeps,
+        ending: Ending,
+    ) -> Self {
         let applied = shared.config.load_full();
         Self {
             state: State::new(applied.enabled),
@@ -444,7 +449,9 @@ impl ServerActor {
                 self.refresh.mark(ListKind::ResourceTemplates, now);
             }
             Inbound::ResourceUpdated { uri } => {
-                self.deps.roster.emit(Event::ResourcesChanged { server: self.shared.id.clone(), uri: Some(uri) });
+                self.deps
+                    .roster
+                    .emit(Event::ResourcesChanged { server: self.shared.id.clone(), uri: Some(uri) });
             }
             Inbound::Log { line } | Inbound::Stderr(line) => self.log(line),
         }
@@ -486,11 +493,14 @@ impl ServerActor {
         let Some((live, inside)) = self.shared.live.load_full().zip(self.tenure.clone()) else { return };
         self.pulse.checking = true;
         let limits = &self.applied.limits;
-        let (limit, allowed) = (Duration::from_secs(u64::from(limits.health_timeout_secs.max(1))), limits.health_failures);
+        let (limit, allowed) =
+            (Duration::from_secs(u64::from(limits.health_timeout_secs.max(1))), limits.health_failures);
         let (shared, inbox) = (Arc::clone(&self.shared), self.shared.inbox.clone());
         self.tasks.spawn(async move {
             let epoch = live.epoch;
-            let Some(finding) = inside.run_until_cancelled(health::check(&*live.link, limit)).await else { return };
+            let Some(finding) = inside.run_until_cancelled(health::check(&*live.link, limit)).await else {
+                return;
+            };
             let input = match finding {
                 Finding::Answered => Input::Pulse { epoch, pulse: Pulse::Answered },
                 Finding::Silent if shared.busy() => Input::Pulse { epoch, pulse: Pulse::Busy },
@@ -512,7 +522,9 @@ impl ServerActor {
         let (limit, inbox) = (self.applied.limits.connect(), self.shared.inbox.clone());
         self.tasks.spawn(async move {
             let epoch = live.epoch;
-            let Some(fetched) = inside.run_until_cancelled(fetch(&*live.link, kind, limit)).await else { return };
+            let Some(fetched) = inside.run_until_cancelled(fetch(&*live.link, kind, limit)).await else {
+                return;
+            };
             if inbox.send(Message::Refreshed { epoch, kind, fetched }).await.is_err() {
                 tracing::trace!("an actor ended before its list was read");
             }
@@ -575,5 +587,6 @@ fn same_tools(before: &Lists, after: &Lists) -> bool {
 }
 
 #[cfg(test)]
-#[path = "actor/tests.rs"]
+mod script;
+#[cfg(test)]
 mod tests;

@@ -107,8 +107,11 @@ impl BuiltinLink {
             ),
             Builtin::Files { folder } => {
                 let folder = PathBuf::from(folder);
-                let files = blocking(move || files::Files::open(&folder)).await.unwrap_or_else(|gone| Err(gone.to_owned()));
-                let files = files.map_err(|message| Failure::Error { kind: FailureKind::Configuration, message })?;
+                let files = blocking(move || files::Files::open(&folder))
+                    .await
+                    .unwrap_or_else(|gone| Err(gone.to_owned()));
+                let files =
+                    files.map_err(|message| Failure::Error { kind: FailureKind::Configuration, message })?;
                 (
                     Kind::Files(Arc::new(files)),
                     "Files",
@@ -182,13 +185,20 @@ impl Link for BuiltinLink {
                 return Err(LinkError::Closed { reason: CLOSED.to_owned() });
             }
             let LinkRequest { method, params, progress: _, limit, cancel } = request;
-            let span = limit.silent.map_or(limit.total, |silent| silent.min(limit.total));
+            let answer = self.answer(method, &params);
+            let answer = async {
+                match [limit.silent, limit.cap].into_iter().flatten().min() {
+                    Some(span) => {
+                        let timed = tokio::time::timeout(span, answer).await;
+                        timed.unwrap_or(Err(LinkError::TimedOut { after: span }))
+                    }
+                    None => answer.await,
+                }
+            };
             tokio::select! {
                 biased;
                 () = cancel.cancelled() => Err(LinkError::Cancelled),
-                answer = tokio::time::timeout(span, self.answer(method, &params)) => {
-                    answer.unwrap_or(Err(LinkError::TimedOut { after: span }))
-                }
+                answer = answer => answer,
             }
         })
     }
@@ -259,7 +269,8 @@ fn schema(properties: Value, required: &[&str]) -> Value {
 
 /// An argument that has to be there.
 fn text_argument<'a>(arguments: &'a Map<String, Value>, name: &str) -> Result<&'a str, ToolFault> {
-    optional_text(arguments, name)?.ok_or_else(|| ToolFault::said(format!("The argument \"{name}\" is missing.")))
+    optional_text(arguments, name)?
+        .ok_or_else(|| ToolFault::said(format!("The argument \"{name}\" is missing.")))
 }
 
 /// An argument that may be left out.
@@ -288,7 +299,10 @@ fn word_argument<'a>(
 /// No arguments but these: a misspelt one is said, not passed over.
 fn only(arguments: &Map<String, Value>, known: &[&str]) -> Result<(), ToolFault> {
     match arguments.keys().find(|name| !known.contains(&name.as_str())) {
-        Some(name) => Err(ToolFault::said(format!("There is no argument \"{name}\" here; known are: {}.", known.join(", ")))),
+        Some(name) => Err(ToolFault::said(format!(
+            "There is no argument \"{name}\" here; known are: {}.",
+            known.join(", ")
+        ))),
         None => Ok(()),
     }
 }

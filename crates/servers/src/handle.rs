@@ -16,7 +16,8 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::actor::Message;
-use crate::actor::link::{Limit, Link, LinkError, LinkRequest};
+use crate::actor::link::{Link, LinkError, LinkRequest};
+use crate::connection::CallLimit;
 use crate::json;
 use crate::lists::{Declared, Lists};
 use crate::outgoing::{OutgoingParams, ProgressSink, Reply};
@@ -125,7 +126,11 @@ impl ServerHandle {
     ///
     /// # Errors
     /// [`CallError::Closed`] when the server is another one by now, else as for `call`.
-    pub async fn call_generation(&self, generation: Generation, call: UpstreamCall) -> Result<Reply, CallError> {
+    pub async fn call_generation(
+        &self,
+        generation: Generation,
+        call: UpstreamCall,
+    ) -> Result<Reply, CallError> {
         self.send(Some(generation), call).await
     }
 
@@ -148,14 +153,17 @@ impl ServerHandle {
     }
 
     /// Sends a request over one connection.
-    async fn over(&self, live: Arc<Live>, pause: CancellationToken, call: UpstreamCall) -> Result<Reply, CallError> {
+    async fn over(
+        &self,
+        live: Arc<Live>,
+        pause: CancellationToken,
+        call: UpstreamCall,
+    ) -> Result<Reply, CallError> {
         let shared = &*self.shared;
         if !live.declared.cover(call.method) {
             return Ok(Reply::Error(not_offered(call.method)));
         }
-        let config = shared.config.load();
-        let limit = Limit { silent: config.limits.call(), total: config.limits.call_cap() };
-        drop(config);
+        let limit = CallLimit::of_calls(&shared.config.load().limits);
         let UpstreamCall { method, params, progress, cancel } = call;
         let running = InFlight::begin(&shared.in_flight);
         let answer = tokio::select! {
@@ -191,7 +199,11 @@ impl ServerHandle {
     ///
     /// # Errors
     /// As for `call`.
-    pub async fn call_as_listed(&self, lists: &Arc<Lists>, call: UpstreamCall) -> Result<Option<Reply>, CallError> {
+    pub async fn call_as_listed(
+        &self,
+        lists: &Arc<Lists>,
+        call: UpstreamCall,
+    ) -> Result<Option<Reply>, CallError> {
         let pause = self.shared.calls.lock().clone();
         // The lists of a connection are published before the connection itself, so these are its own.
         let Some(live) = self.shared.live.load_full() else { return Ok(None) };
@@ -282,7 +294,9 @@ impl Shared {
             LinkError::TimedOut { after } => (None, CallError::TimedOut { after }),
             LinkError::Cancelled => (None, CallError::Cancelled),
             LinkError::Closed { reason } => (None, CallError::Closed { reason }),
-            LinkError::NeedsAuth { issuer } => (Some(Message::Challenged { epoch, issuer }), CallError::NeedsAuth),
+            LinkError::NeedsAuth { issuer } => {
+                (Some(Message::Challenged { epoch, issuer }), CallError::NeedsAuth)
+            }
             LinkError::Failed { kind: _, message } => {
                 (Some(Message::Suspect(epoch)), CallError::Transport(message))
             }

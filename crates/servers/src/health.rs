@@ -41,7 +41,10 @@ pub(crate) async fn check(link: &dyn Link, limit: Duration) -> Finding {
         Ok(_) => Finding::Answered,
         Err(LinkError::NeedsAuth { issuer }) => Finding::Challenged { issuer },
         Err(
-            LinkError::TimedOut { .. } | LinkError::Cancelled | LinkError::Closed { .. } | LinkError::Failed { .. },
+            LinkError::TimedOut { .. }
+            | LinkError::Cancelled
+            | LinkError::Closed { .. }
+            | LinkError::Failed { .. },
         ) => Finding::Silent,
     }
 }

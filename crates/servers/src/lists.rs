@@ -189,7 +189,11 @@ pub(crate) enum FetchError {
 }
 
 /// Fetches a list to its end: at most 1,000 pages, and no cursor twice.
-pub(crate) async fn fetch(link: &dyn Link, kind: ListKind, page_limit: Duration) -> Result<Fetched, FetchError> {
+pub(crate) async fn fetch(
+    link: &dyn Link,
+    kind: ListKind,
+    page_limit: Duration,
+) -> Result<Fetched, FetchError> {
     let method = kind.method();
     let mut items = Vec::new();
     let mut cursor: Option<String> = None;
@@ -279,5 +283,158 @@ fn tool_name(raw: &RawValue) -> Result<String, &'static str> {
         Some(schema) if schema.starts_with('{') => Ok(name),
         Some(_) => Err("its input schema is no object"),
         None => Err("it has no input schema"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use gatehouse_model::BoxFuture;
+    use gatehouse_model::status::{FailureKind, ServerInfo};
+    use serde_json::json;
+
+    use super::*;
+    use crate::actor::link::LinkEnd;
+    use crate::connection::{Era, Handshake, LifecycleHint};
+    use crate::json;
+
+    /// Answers page requests with what a function makes of the cursor.
+    struct Pages<F> {
+        handshake: Handshake,
+        page: F,
+        asked: AtomicUsize,
+    }
+
+    fn pages<F: Fn(Option<String>) -> Reply + Send + Sync>(page: F) -> Pages<F> {
+        let handshake = Handshake {
+            protocol: String::new(),
+            era: Era::Stateful,
+            info: ServerInfo::default(),
+            capabilities: json::empty_object(),
+            lifecycle: LifecycleHint::Auto,
+        };
+        Pages { handshake, page, asked: AtomicUsize::new(0) }
+    }
+
+    impl<F: Fn(Option<String>) -> Reply + Send + Sync> Link for Pages<F> {
+        fn handshake(&self) -> &Handshake {
+            &self.handshake
+        }
+
+        fn request(&self, request: LinkRequest) -> BoxFuture<'_, Result<Reply, LinkError>> {
+            self.asked.fetch_add(1, Ordering::SeqCst);
+            Box::pin(std::future::ready(Ok((self.page)(request.params.text("cursor")))))
+        }
+
+        fn closed(&self) -> BoxFuture<'_, LinkEnd> {
+            Box::pin(std::future::ready(LinkEnd { kind: FailureKind::Unknown, reason: String::new() }))
+        }
+
+        fn close(&self) -> BoxFuture<'_, ()> {
+            Box::pin(std::future::ready(()))
+        }
+    }
+
+    fn answer(value: &serde_json::Value) -> Reply {
+        Reply::Result(json::raw(value))
+    }
+
+    async fn tools(link: &dyn Link) -> Result<Fetched, FetchError> {
+        fetch(link, ListKind::Tools, Duration::from_secs(1)).await
+    }
+
+    #[tokio::test]
+    async fn lists_are_read_to_their_end() {
+        let link = pages(|cursor| {
+            let number: u32 = cursor.map_or(0, |cursor| cursor.parse().unwrap());
+            let next = if number < 4 { json!((number + 1).to_string()) } else { json!(null) };
+            answer(&json!({ "tools": [{ "name": number }], "nextCursor": next, "ttlMs": 5 }))
+        });
+        let fetched = tools(&link).await.unwrap();
+        assert_eq!(fetched.items.len(), 5);
+        assert_eq!(fetched.cut, None);
+    }
+
+    #[tokio::test]
+    async fn a_list_without_end_is_cut() {
+        let circle = pages(|cursor| {
+            let next = if cursor.as_deref() == Some("a") { "b" } else { "a" };
+            answer(&json!({ "tools": [1], "nextCursor": next }))
+        });
+        let fetched = tools(&circle).await.unwrap();
+        assert_eq!((fetched.items.len(), fetched.cut.is_some()), (3, true));
+
+        let count = AtomicUsize::new(0);
+        let endless = pages(|_| {
+            let next = count.fetch_add(1, Ordering::SeqCst).to_string();
+            answer(&json!({ "tools": [1], "nextCursor": next }))
+        });
+        let fetched = tools(&endless).await.unwrap();
+        assert_eq!((fetched.items.len(), fetched.cut.is_some()), (PAGES, true));
+        assert_eq!(endless.asked.load(Ordering::SeqCst), PAGES);
+    }
+
+    #[tokio::test]
+    async fn what_is_no_list_is_said() {
+        for page in [json!({}), json!([]), json!({ "tools": {} }), json!(null)] {
+            let link = pages(|_| answer(&page));
+            assert_eq!(
+                tools(&link).await.unwrap_err(),
+                FetchError::NoList { method: "tools/list" },
+                "{page}"
+            );
+        }
+        let link = pages(|_| Reply::Error(json::raw(&json!({ "code": -1, "message": "not today" }))));
+        let said = tools(&link).await.unwrap_err().to_string();
+        assert_eq!(said, "it answered tools/list with an error: not today");
+    }
+
+    #[test]
+    fn one_malformed_tool_never_hides_the_others() {
+        let text = r#"[
+            {"name":"good","inputSchema":{"type":"object","b":1,"a":12345678901234567890123},"x-unknown":null},
+            {"name":"no schema"}, {"name":"odd schema","inputSchema":[]}, {"inputSchema":{}},
+            {"name":"","inputSchema":{}}, {"name":7,"inputSchema":{}}, "tool", null,
+            {"name":"good","inputSchema":{},"description":"the same name again"},
+            {"name":"also good","inputSchema":{},"icons":[{"sizes":3}],"annotations":"odd"}
+        ]"#;
+        let items: Vec<Box<RawValue>> = serde_json::from_str(text).unwrap();
+        let mut lists = Lists::default();
+        let shortfall = ListKind::Tools.put(&mut lists, items);
+        let names: Vec<&str> = lists.tools.iter().map(|tool| tool.name.as_str()).collect();
+        assert_eq!(names, ["good", "also good"]);
+        assert_eq!(shortfall, Shortfall { skipped: 8, why: Some("it has no input schema") });
+        assert_eq!(
+            lists.tools[0].raw.get(),
+            r#"{"name":"good","inputSchema":{"type":"object","b":1,"a":12345678901234567890123},"x-unknown":null}"#,
+            "byte for byte"
+        );
+    }
+
+    #[test]
+    fn only_what_was_declared_is_covered() {
+        let some = r#"{"tools":{},"resources":{"subscribe":false},"prompts":null,"logging":{},"odd":[1]}"#;
+        let subscribing = r#"{"resources":{"subscribe":true},"completions":{}}"#;
+        let table = [
+            (some, "tools/call", true),
+            (some, "tools/list", true),
+            (some, "resources/read", true),
+            (some, "resources/subscribe", false),
+            (some, "prompts/get", false),
+            (some, "completion/complete", false),
+            (some, "logging/setLevel", true),
+            (some, "ping", true),
+            (subscribing, "resources/subscribe", true),
+            (subscribing, "resources/unsubscribe", true),
+            (subscribing, "completion/complete", true),
+            (subscribing, "tools/call", false),
+            ("[]", "tools/call", false),
+            ("{}", "server/discover", true),
+        ];
+        for (capabilities, method, expected) in table {
+            let raw: Box<RawValue> = serde_json::from_str(capabilities).unwrap();
+            assert_eq!(Declared::read(&raw).cover(method), expected, "{capabilities} {method}");
+        }
     }
 }

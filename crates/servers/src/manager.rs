@@ -18,7 +18,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use crate::actor::connector::Transports;
-use crate::actor::link::{ConnectOrder, Connector};
+use crate::actor::link::ConnectOrder;
 use crate::actor::roster::Roster;
 use crate::actor::tenure::try_out;
 use crate::actor::{ActorDeps, Ending, INBOX, Message, ServerActor};
@@ -72,7 +72,9 @@ pub struct ServerManager {
 
 impl std::fmt::Debug for ServerManager {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ServerManager").field("servers", &self.inner.entries.read().order).finish_non_exhaustive()
+        f.debug_struct("ServerManager")
+            .field("servers", &self.inner.entries.read().order)
+            .finish_non_exhaustive()
     }
 }
 
@@ -114,7 +116,8 @@ impl ServerManager {
     pub fn new(deps: ServerDeps) -> Self {
         let ServerDeps { secrets, tokens, events, clock, data_dir, guard_program } = deps;
         let place = Arc::new(BuiltinPlace::new(&data_dir, Arc::clone(&clock)));
-        let connections = Arc::new(ConnectDeps::new(secrets, tokens, Arc::clone(&clock), data_dir, guard_program));
+        let connections =
+            Arc::new(ConnectDeps::new(secrets, tokens, Arc::clone(&clock), data_dir, guard_program));
         let connector = Arc::new(Transports { deps: Arc::clone(&connections), place });
         let roster = Arc::new(Roster::new(events));
         Self::assemble(ActorDeps { connector, roster, clock, jitter: Jitter::roll }, Some(connections))
@@ -139,7 +142,12 @@ impl ServerManager {
     pub async fn load(&self, configs: Vec<ServerConfig>) -> Vec<Problem> {
         let gone: Vec<ServerId> = {
             let entries = self.inner.entries.read();
-            entries.order.iter().filter(|id| !configs.iter().any(|config| config.id == **id)).cloned().collect()
+            entries
+                .order
+                .iter()
+                .filter(|id| !configs.iter().any(|config| config.id == **id))
+                .cloned()
+                .collect()
         };
         for id in gone {
             if let Some(entry) = self.take_out(&id) {
@@ -188,17 +196,23 @@ impl ServerManager {
     /// Puts the entry in its place under the lock; nothing is started here.
     fn place(&self, mut config: ServerConfig) -> Result<(ServerHandle, Put), Problem> {
         let mut entries = self.inner.entries.write();
-        let taken = entries
-            .by_id
-            .values()
-            .any(|entry| entry.handle.shared.id != config.id && entry.handle.shared.config.load().name == config.name);
+        let taken = entries.by_id.values().any(|entry| {
+            entry.handle.shared.id != config.id && entry.handle.shared.config.load().name == config.name
+        });
         if taken {
-            return Err(Problem::new(ErrorCode::NameTaken, format!("There is already a server named {}.", config.name))
-                .todo("Choose another name."));
+            return Err(Problem::new(
+                ErrorCode::NameTaken,
+                format!("There is already a server named {}.", config.name),
+            )
+            .todo("Choose another name."));
         }
         if let Some(entry) = entries.by_id.get(&config.id) {
             let before = entry.handle.config();
-            let floor = if before.transport == config.transport { before.generation } else { before.generation.next() };
+            let floor = if before.transport == config.transport {
+                before.generation
+            } else {
+                before.generation.next()
+            };
             config.generation = config.generation.max(floor);
             entry.handle.shared.config.store(Arc::new(config));
             return Ok((entry.handle.clone(), Put::Edited));
@@ -304,7 +318,8 @@ impl ServerManager {
         let abandoned = cancel.clone().drop_guard();
         let (inbound, said) = mpsc::channel(16);
         let name = config.name.clone();
-        let order = ConnectOrder { config: Arc::new(config), lifecycle: LifecycleHint::default(), inbound, cancel };
+        let order =
+            ConnectOrder { config: Arc::new(config), lifecycle: LifecycleHint::default(), inbound, cancel };
         let connector = Arc::clone(&self.inner.deps.connector);
         let hard = self.inner.hard.clone();
         let (reply, answer) = oneshot::channel();
@@ -353,7 +368,12 @@ impl ServerManager {
     #[must_use]
     pub fn handles(&self) -> Vec<ServerHandle> {
         let entries = self.inner.entries.read();
-        entries.order.iter().filter_map(|id| entries.by_id.get(id)).map(|entry| entry.handle.clone()).collect()
+        entries
+            .order
+            .iter()
+            .filter_map(|id| entries.by_id.get(id))
+            .map(|entry| entry.handle.clone())
+            .collect()
     }
 
     /// A number that changes with every change of settings, states or lists.

@@ -72,7 +72,10 @@ mod tests {
             for bits in [0, 1 << 40, u64::MAX / 2, u64::MAX] {
                 let wait = wait_after(failed, Jitter::from_random(bits));
                 assert!(wait <= CAP);
-                assert!((wait.as_secs_f64() - round).abs() <= round * SPREAD + 1e-6, "{failed} {bits}: {wait:?}");
+                assert!(
+                    (wait.as_secs_f64() - round).abs() <= round * SPREAD + 1e-6,
+                    "{failed} {bits}: {wait:?}"
+                );
             }
         }
     }

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use gatehouse_model::status::FailureKind;
 use gatehouse_model::{BoxFuture, Transport};
 
-use super::link::{ConnectOrder, Connector, Limit, Link, LinkEnd, LinkError, LinkRequest};
+use super::link::{ConnectOrder, Connector, Link, LinkEnd, LinkError, LinkRequest};
 use crate::builtin::{BuiltinLink, BuiltinPlace};
 use crate::connection::{
-    CallLimit, ConnectDeps, ConnectError, ConnectSpec, Connection, Handshake, Outgoing, RequestError, connect,
+    ConnectDeps, ConnectError, ConnectSpec, Connection, Handshake, Outgoing, RequestError, connect,
 };
 use crate::outgoing::Reply;
 use crate::transition::Failure;
@@ -57,8 +57,6 @@ impl Link for Connection {
     fn request(&self, request: LinkRequest) -> BoxFuture<'_, Result<Reply, LinkError>> {
         Box::pin(async move {
             let LinkRequest { method, params, progress, limit, cancel } = request;
-            let Limit { silent, total } = limit;
-            let limit = CallLimit { silent, cap: Some(total) };
             let outgoing = Outgoing { method, params, progress, limit, cancel };
             Connection::request(self, outgoing).await.map_err(LinkError::from)
         })

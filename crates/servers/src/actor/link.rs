@@ -10,7 +10,7 @@ use gatehouse_model::status::FailureKind;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::connection::{Handshake, Inbound, LifecycleHint};
+use crate::connection::{CallLimit, Handshake, Inbound, LifecycleHint};
 use crate::outgoing::{OutgoingParams, ProgressSink, Reply};
 use crate::transition::Failure;
 
@@ -68,31 +68,21 @@ pub(crate) struct LinkRequest {
     /// Takes progress, if anybody wants it.
     pub(crate) progress: Option<ProgressSink>,
     /// How long it may take.
-    pub(crate) limit: Limit,
+    pub(crate) limit: CallLimit,
     /// Cancels it upstream.
     pub(crate) cancel: CancellationToken,
-}
-
-/// How long a request may take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Limit {
-    /// Without progress; `None` for as long as it likes.
-    pub(crate) silent: Option<Duration>,
-    /// In all.
-    pub(crate) total: Duration,
-}
-
-impl Limit {
-    /// One limit for everything.
-    pub(crate) fn of(span: Duration) -> Self {
-        Self { silent: Some(span), total: span }
-    }
 }
 
 impl LinkRequest {
     /// A small request of Gatehouse's own.
     pub(crate) fn own(method: &'static str, params: OutgoingParams, limit: Duration) -> Self {
-        Self { method, params, progress: None, limit: Limit::of(limit), cancel: CancellationToken::new() }
+        Self {
+            method,
+            params,
+            progress: None,
+            limit: CallLimit::within(limit),
+            cancel: CancellationToken::new(),
+        }
     }
 }
 

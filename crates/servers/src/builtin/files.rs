@@ -79,7 +79,10 @@ pub(super) fn tools() -> Vec<Value> {
         ),
         tool(
             "write_file",
-            ("Write a file", "Makes a file hold this and nothing else; makes it, and the folders on the way, if need be."),
+            (
+                "Write a file",
+                "Makes a file hold this and nothing else; makes it, and the folders on the way, if need be.",
+            ),
             Access::Destroys,
             schema(
                 json!({ "path": text("The file."), "content": text("What it is to hold."), "encoding": encoding }),
@@ -181,8 +184,9 @@ fn read(folder: &Folder, path: &str, base64: bool) -> Result<Outcome, ToolFault>
     let text = if base64 {
         BASE64.encode(bytes)
     } else {
-        String::from_utf8(bytes)
-            .map_err(|_| ToolFault::said(format!("\"{path}\" is no UTF-8 text. Read it with the encoding \"base64\".")))?
+        String::from_utf8(bytes).map_err(|_| {
+            ToolFault::said(format!("\"{path}\" is no UTF-8 text. Read it with the encoding \"base64\"."))
+        })?
     };
     Ok(Outcome { text, structured: None })
 }
@@ -190,7 +194,8 @@ fn read(folder: &Folder, path: &str, base64: bool) -> Result<Outcome, ToolFault>
 fn write(folder: &Folder, path: &str, content: &str, base64: bool) -> Result<Outcome, ToolFault> {
     let decoded;
     let bytes = if base64 {
-        decoded = BASE64.decode(content).map_err(|_| ToolFault::said("The argument \"content\" is no base64."))?;
+        decoded =
+            BASE64.decode(content).map_err(|_| ToolFault::said("The argument \"content\" is no base64."))?;
         decoded.as_slice()
     } else {
         content.as_bytes()
@@ -238,7 +243,8 @@ impl Search {
         if let Some(cut) = self.cut {
             self.lines.push(format!("Not all was searched: {cut}."));
         }
-        let text = if self.lines.is_empty() { "Nothing was found.".to_owned() } else { self.lines.join("\n") };
+        let text =
+            if self.lines.is_empty() { "Nothing was found.".to_owned() } else { self.lines.join("\n") };
         Ok(Outcome { text, structured: Some(json!({ "hits": self.hits, "complete": self.cut.is_none() })) })
     }
 
@@ -336,11 +342,18 @@ mod tests {
         let (_ground, files) = files();
         assert_eq!(said(&files, "read_file", json!({ "path": "plan.txt" })), "buy milk\nCall Ada");
         assert!(said(&files, "read_file", json!({ "path": "sub/picture.bin" })).contains("no UTF-8"));
-        assert_eq!(said(&files, "read_file", json!({ "path": "sub/picture.bin", "encoding": "base64" })), "/wD+");
-        let written = said(&files, "write_file", json!({ "path": "n/x.bin", "content": "/wD+", "encoding": "base64" }));
+        assert_eq!(
+            said(&files, "read_file", json!({ "path": "sub/picture.bin", "encoding": "base64" })),
+            "/wD+"
+        );
+        let written =
+            said(&files, "write_file", json!({ "path": "n/x.bin", "content": "/wD+", "encoding": "base64" }));
         assert_eq!(written, "Made n/x.bin (3 bytes).");
         assert_eq!(said(&files, "read_file", json!({ "path": "n/x.bin", "encoding": "base64" })), "/wD+");
-        assert_eq!(said(&files, "write_file", json!({ "path": "n/x.bin", "content": "é" })), "Replaced n/x.bin (2 bytes).");
+        assert_eq!(
+            said(&files, "write_file", json!({ "path": "n/x.bin", "content": "é" })),
+            "Replaced n/x.bin (2 bytes)."
+        );
         assert_eq!(said(&files, "delete_file", json!({ "path": "n/x.bin" })), "Deleted n/x.bin.");
         assert!(said(&files, "read_file", json!({ "path": "n/x.bin" })).contains("There is no"));
     }
@@ -352,8 +365,14 @@ mod tests {
         assert_eq!(said(&files, "list_directory", json!({ "path": "sub" })), "file picture.bin (3 bytes)");
         assert_eq!(said(&files, "search_files", json!({ "query": "ADA" })), "plan.txt:2: Call Ada");
         assert_eq!(said(&files, "search_files", json!({ "query": "pic" })), "sub/picture.bin");
-        assert_eq!(said(&files, "search_files", json!({ "query": "pic", "in": "contents" })), "Nothing was found.");
-        assert_eq!(said(&files, "search_files", json!({ "query": "i", "path": "sub", "in": "names" })), "sub/picture.bin");
+        assert_eq!(
+            said(&files, "search_files", json!({ "query": "pic", "in": "contents" })),
+            "Nothing was found."
+        );
+        assert_eq!(
+            said(&files, "search_files", json!({ "query": "i", "path": "sub", "in": "names" })),
+            "sub/picture.bin"
+        );
     }
 
     #[test]
@@ -388,7 +407,11 @@ mod tests {
             ("read_file", json!({ "path": "plan.txt", "encoding": "utf-16" }), "one of: text, base64"),
             ("write_file", json!({ "path": "x", "content": "%", "encoding": "base64" }), "no base64"),
             ("write_file", json!({ "path": "../x", "content": "" }), "may not hold \"..\""),
-            ("write_file", json!({ "path": "x", "content": "x".repeat(4 * 1024 * 1024 + 1) }), "at most 4194304"),
+            (
+                "write_file",
+                json!({ "path": "x", "content": "x".repeat(4 * 1024 * 1024 + 1) }),
+                "at most 4194304",
+            ),
             ("search_files", json!({ "query": "" }), "is empty"),
             ("delete_file", json!({ "path": "sub" }), "a folder"),
             ("delete_file", json!({ "path": "." }), "the folder itself"),

@@ -62,7 +62,9 @@ impl Folder {
         for step in relative.components() {
             match step {
                 Component::Normal(_) | Component::CurDir | Component::ParentDir => {}
-                Component::RootDir | Component::Prefix(_) => return Err(FolderFault::Outside(path.to_owned())),
+                Component::RootDir | Component::Prefix(_) => {
+                    return Err(FolderFault::Outside(path.to_owned()));
+                }
             }
         }
         if relative.as_os_str().is_empty() { Ok(PathBuf::from(".")) } else { Ok(relative.to_owned()) }
@@ -77,7 +79,10 @@ impl Folder {
                 Component::Normal(name) => steps.push(name),
                 Component::CurDir => {}
                 Component::ParentDir | Component::RootDir | Component::Prefix(_) => {
-                    return Err(FolderFault::BadPath(path.to_owned(), "a path to change may not hold \"..\""));
+                    return Err(FolderFault::BadPath(
+                        path.to_owned(),
+                        "a path to change may not hold \"..\"",
+                    ));
                 }
             }
         }
@@ -179,7 +184,9 @@ fn fault(path: &str, error: io::Error) -> FolderFault {
     match error.kind() {
         io::ErrorKind::NotFound => FolderFault::Missing(path.to_owned()),
         io::ErrorKind::CrossesDevices => FolderFault::Outside(path.to_owned()),
-        io::ErrorKind::PermissionDenied if error.raw_os_error().is_none() => FolderFault::Outside(path.to_owned()),
+        io::ErrorKind::PermissionDenied if error.raw_os_error().is_none() => {
+            FolderFault::Outside(path.to_owned())
+        }
         _ => FolderFault::Io(path.to_owned(), error),
     }
 }

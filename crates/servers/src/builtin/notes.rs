@@ -55,7 +55,10 @@ pub(super) fn tools() -> Vec<Value> {
         ),
         tool(
             "search_notes",
-            ("Search notes", "Finds the notes that hold all of the words, in any order and case, newest first."),
+            (
+                "Search notes",
+                "Finds the notes that hold all of the words, in any order and case, newest first.",
+            ),
             Access::Reads,
             schema(json!({ "query": text("The words.") }), &["query"]),
         ),
@@ -71,7 +74,11 @@ pub(super) fn tools() -> Vec<Value> {
     ]
 }
 
-pub(super) fn run(tool: &str, arguments: &Map<String, Value>, notebook: &Notebook) -> Result<Outcome, ToolFault> {
+pub(super) fn run(
+    tool: &str,
+    arguments: &Map<String, Value>,
+    notebook: &Notebook,
+) -> Result<Outcome, ToolFault> {
     match tool {
         "add_note" => {
             only(arguments, &["text"])?;
@@ -176,10 +183,14 @@ impl Notebook {
             Err(error) => return Err(ToolFault::said(format!("The notes cannot be read: {error}."))),
         };
         let pages: Pages = serde_json::from_str(&text).map_err(|error| {
-            ToolFault::said(format!("The file of notes is broken and is left as it is: {error}. Repair it or move it away."))
+            ToolFault::said(format!(
+                "The file of notes is broken and is left as it is: {error}. Repair it or move it away."
+            ))
         })?;
         if pages.version > VERSION {
-            return Err(ToolFault::said("The file of notes was written by a newer version and is left as it is."));
+            return Err(ToolFault::said(
+                "The file of notes was written by a newer version and is left as it is.",
+            ));
         }
         Ok(pages)
     }

@@ -10,9 +10,7 @@ use serde_json::{Map, Value, json};
 use super::{Access, Outcome, ToolFault, only, optional_text, schema, text_argument, tool};
 
 pub(super) fn tools() -> Vec<Value> {
-    let zone = |what: &str| {
-        json!({ "type": "string", "description": format!("{what} An IANA name such as \"Europe/Paris\" or \"UTC\".") })
-    };
+    let zone = |what: &str| json!({ "type": "string", "description": format!("{what} An IANA name such as \"Europe/Paris\" or \"UTC\".") });
     vec![
         tool(
             "current_time",
@@ -40,7 +38,8 @@ pub(super) fn tools() -> Vec<Value> {
 }
 
 pub(super) fn run(tool: &str, arguments: &Map<String, Value>, now: Timestamp) -> Result<Outcome, ToolFault> {
-    let now = Moment::from_millisecond(now.0).map_err(|_| ToolFault::said("The clock of this machine is wrong."))?;
+    let now = Moment::from_millisecond(now.0)
+        .map_err(|_| ToolFault::said("The clock of this machine is wrong."))?;
     match tool {
         "current_time" => {
             only(arguments, &["timezone"])?;
@@ -56,9 +55,8 @@ pub(super) fn run(tool: &str, arguments: &Map<String, Value>, now: Timestamp) ->
             let (from, to) = (text_argument(arguments, "from")?, text_argument(arguments, "to")?);
             let (from, to) = (zone_named(from)?, zone_named(to)?);
             let civil = civil_time(text_argument(arguments, "time")?, &now.to_zoned(from.clone()))?;
-            let here = civil
-                .to_zoned(from)
-                .map_err(|_| ToolFault::said("This date and time is out of range."))?;
+            let here =
+                civil.to_zoned(from).map_err(|_| ToolFault::said("This date and time is out of range."))?;
             let there = here.with_time_zone(to);
             Ok(Outcome {
                 text: format!("{} is {}.", words(&here), words(&there)),
@@ -71,7 +69,9 @@ pub(super) fn run(tool: &str, arguments: &Map<String, Value>, now: Timestamp) ->
 
 fn zone_named(name: &str) -> Result<TimeZone, ToolFault> {
     TimeZone::get(name).map_err(|_| {
-        ToolFault::said(format!("There is no time zone named \"{name}\". Use an IANA name such as \"Europe/Paris\"."))
+        ToolFault::said(format!(
+            "There is no time zone named \"{name}\". Use an IANA name such as \"Europe/Paris\"."
+        ))
     })
 }
 
@@ -84,7 +84,9 @@ fn civil_time(text: &str, today: &Zoned) -> Result<DateTime, ToolFault> {
     }
     match text.parse::<Time>() {
         Ok(time) => Ok(today.date().to_datetime(time)),
-        Err(_) => Err(ToolFault::said(format!("\"{text}\" is no time such as \"14:30\" or \"2026-01-31T14:30\"."))),
+        Err(_) => {
+            Err(ToolFault::said(format!("\"{text}\" is no time such as \"14:30\" or \"2026-01-31T14:30\".")))
+        }
     }
 }
 
@@ -109,7 +111,9 @@ mod tests {
 
     fn ask(tool: &str, arguments: Value) -> Result<Value, String> {
         let Value::Object(arguments) = arguments else { panic!("no object") };
-        run(tool, &arguments, NOW).map(|outcome| outcome.structured.unwrap()).map_err(|fault| fault.to_string())
+        run(tool, &arguments, NOW)
+            .map(|outcome| outcome.structured.unwrap())
+            .map_err(|fault| fault.to_string())
     }
 
     #[test]
@@ -145,11 +149,20 @@ mod tests {
     #[test]
     fn bad_questions_get_clear_answers() {
         let table = [
-            (ask("current_time", json!({ "timezone": "Mars/Olympus" })), "no time zone named \"Mars/Olympus\""),
+            (
+                ask("current_time", json!({ "timezone": "Mars/Olympus" })),
+                "no time zone named \"Mars/Olympus\"",
+            ),
             (ask("current_time", json!({ "timezone": 5 })), "has to be a text"),
             (ask("current_time", json!({ "zone": "UTC" })), "no argument \"zone\""),
-            (ask("convert_time", json!({ "time": "noonish", "from": "UTC", "to": "UTC" })), "no time such as"),
-            (ask("convert_time", json!({ "time": "2026-01-15", "from": "UTC", "to": "UTC" })), "no time such as"),
+            (
+                ask("convert_time", json!({ "time": "noonish", "from": "UTC", "to": "UTC" })),
+                "no time such as",
+            ),
+            (
+                ask("convert_time", json!({ "time": "2026-01-15", "from": "UTC", "to": "UTC" })),
+                "no time such as",
+            ),
             (ask("convert_time", json!({ "from": "UTC", "to": "UTC" })), "\"time\" is missing"),
             (ask("tomorrow", json!({})), "no such tool"),
         ];

@@ -1,0 +1,152 @@
+//! Built-in servers through the manager, as everybody else calls a server; and the kinds of servers
+//! that this version cannot run.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, reason = "tests")]
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use gatehouse_auth::{AuthError, TokenRequest, TokenSource};
+use gatehouse_model::server::{Builtin, Limits, Look, Origin};
+use gatehouse_model::status::FailureKind;
+use gatehouse_model::{
+    BoxFuture, Event, EventSink, Generation, Secret, ServerConfig, ServerStatus, SystemClock, Transport,
+};
+use gatehouse_servers::{OutgoingParams, Reply, ServerDeps, ServerHandle, ServerManager, UpstreamCall};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+struct NoTokens;
+
+impl TokenSource for NoTokens {
+    fn bearer<'a>(&'a self, _: &'a TokenRequest) -> BoxFuture<'a, Result<Option<Secret>, AuthError>> {
+        Box::pin(std::future::ready(Ok(None)))
+    }
+}
+
+struct Nobody;
+
+impl EventSink for Nobody {
+    fn emit(&self, _: Event) {}
+}
+
+fn manager(data_dir: &Path) -> ServerManager {
+    ServerManager::new(ServerDeps {
+        secrets: gatehouse_store::memory(),
+        tokens: Arc::new(NoTokens),
+        events: Arc::new(Nobody),
+        clock: Arc::new(SystemClock),
+        data_dir: data_dir.to_owned(),
+        guard_program: None,
+    })
+}
+
+fn config(name: &str, transport: Transport) -> ServerConfig {
+    ServerConfig {
+        id: name.into(),
+        generation: Generation::default(),
+        name: name.to_owned(),
+        transport,
+        enabled: true,
+        autostart: false,
+        look: Look::default(),
+        limits: Limits::default(),
+        origin: Origin::User,
+    }
+}
+
+fn builtin(name: &str, builtin: Builtin) -> ServerConfig {
+    config(name, Transport::Builtin { builtin })
+}
+
+async fn call(handle: &ServerHandle, tool: &str, arguments: Value) -> Value {
+    let params = OutgoingParams::none()
+        .with_text("name", tool)
+        .with("arguments", serde_json::value::to_raw_value(&arguments).unwrap());
+    let call =
+        UpstreamCall { method: "tools/call", params, progress: None, cancel: CancellationToken::new() };
+    let reply = tokio::time::timeout(Duration::from_secs(30), handle.call(call)).await.unwrap().unwrap();
+    match reply {
+        Reply::Result(raw) => serde_json::from_str(raw.get()).unwrap(),
+        Reply::Error(raw) => json!({ "error": serde_json::from_str::<Value>(raw.get()).unwrap() }),
+    }
+}
+
+#[tokio::test]
+async fn built_in_servers_list_and_answer() {
+    let data = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let manager = manager(data.path());
+    let place = folder.path().to_str().unwrap().to_owned();
+    for config in [
+        builtin("time", Builtin::Time),
+        builtin("notes", Builtin::Notes),
+        builtin("files", Builtin::Files { folder: place }),
+    ] {
+        manager.put(config).await.unwrap();
+    }
+    let handle = |name: &str| manager.get(&name.into()).unwrap();
+
+    let answer = call(&handle("time"), "current_time", json!({ "timezone": "UTC" })).await;
+    assert_eq!(answer["isError"], false);
+    assert_eq!(answer["structuredContent"]["timezone"], "UTC");
+    call(&handle("notes"), "add_note", json!({ "text": "remember" })).await;
+    assert!(data.path().join("notes.json").is_file());
+    call(&handle("files"), "write_file", json!({ "path": "a/b.txt", "content": "hello" })).await;
+    assert_eq!(std::fs::read_to_string(folder.path().join("a/b.txt")).unwrap(), "hello");
+    let escaped = call(&handle("files"), "read_file", json!({ "path": "../../etc/passwd" })).await;
+    assert_eq!(escaped["isError"], true);
+    let unknown = call(&handle("time"), "no_such_tool", json!({})).await;
+    assert_eq!(unknown["error"]["code"], -32602);
+
+    let counts: Vec<u32> = manager.list().iter().map(|server| server.counts.tools).collect();
+    assert_eq!(counts, [2, 4, 5]);
+    for server in manager.handles() {
+        assert_eq!(server.status().word(), "connected");
+        for tool in &server.lists().tools {
+            let definition: Value = serde_json::from_str(tool.raw.get()).unwrap();
+            assert_eq!(definition["inputSchema"]["type"], "object", "{}", tool.name);
+            let annotations = &definition["annotations"];
+            let reads = !["add_", "delete_", "write_"].iter().any(|start| tool.name.starts_with(start));
+            assert_eq!(annotations["readOnlyHint"], reads, "{}", tool.name);
+            assert!(annotations["destructiveHint"].is_boolean(), "{}", tool.name);
+        }
+    }
+    manager.shutdown().await;
+}
+
+#[tokio::test]
+async fn kinds_that_cannot_be_run_say_so() {
+    let data = tempfile::tempdir().unwrap();
+    let manager = manager(data.path());
+    let url = "http://127.0.0.1:1/".to_owned();
+    let transports = [
+        Transport::Sse { url: url.clone(), headers: std::collections::BTreeMap::new() },
+        Transport::Ws { url, headers: std::collections::BTreeMap::new() },
+        Transport::Builtin { builtin: Builtin::Files { folder: "/no/such/folder".to_owned() } },
+    ];
+    let mut revision = manager.revision();
+    for transport in transports {
+        let (kind, id) = (transport.kind(), transport.kind().into());
+        manager.put(config(kind, transport)).await.unwrap();
+        manager.start(&id).await.unwrap();
+        let failed = async {
+            loop {
+                if let ServerStatus::Failed { error, message, next_retry, .. } =
+                    manager.get(&id).unwrap().status()
+                {
+                    return (error, message, next_retry);
+                }
+                revision.changed().await.unwrap();
+            }
+        };
+        let (error, message, next_retry) =
+            tokio::time::timeout(Duration::from_secs(10), failed).await.unwrap();
+        assert_eq!((error, next_retry), (FailureKind::Configuration, None), "{kind}");
+        let expected =
+            if kind == "builtin" { "cannot be opened" } else { "cannot be run by this version yet" };
+        assert!(message.contains(expected), "{kind}: {message}");
+    }
+    manager.shutdown().await;
+}
