@@ -126,7 +126,8 @@ impl Core {
         inner: &Inner,
         loaded: LoadedServers,
     ) -> Result<Self, Problem> {
-        let (clients, clients_problem) = ClientBook::open(Arc::clone(&inner.store), Arc::clone(&options.clock));
+        let (clients, clients_problem) =
+            ClientBook::open(Arc::clone(&inner.store), Arc::clone(&options.clock));
         let clients = Arc::new(clients);
         let deps = GatewayDeps {
             tools: inner.tools.clone(),
@@ -182,7 +183,9 @@ impl Core {
     /// # Errors
     /// What went wrong, or that the authority does not reach.
     pub async fn run<R: Request>(&self, request: &R, authority: Authority) -> Result<R::Reply, Problem> {
-        let wrong = |e: serde_json::Error| Problem::new(ErrorCode::Internal, "A command could not be passed on.").why(format!("{e}."));
+        let wrong = |e: serde_json::Error| {
+            Problem::new(ErrorCode::Internal, "A command could not be passed on.").why(format!("{e}."))
+        };
         let args = to_raw_value(request).map_err(wrong)?;
         let reply = self.execute(Command::parse(R::NAME, &args)?, authority).await?;
         serde_json::from_str(reply.get()).map_err(wrong)
@@ -261,6 +264,9 @@ async fn open_store(options: &CoreOptions) -> Result<(Arc<Store>, LoadedServers)
     });
     match opening.await {
         Ok(opened) => opened,
-        Err(e) => Err(Problem::new(ErrorCode::Internal, "The data folder could not be opened.").why(format!("{e}."))),
+        Err(e) => {
+            Err(Problem::new(ErrorCode::Internal, "The data folder could not be opened.")
+                .why(format!("{e}.")))
+        }
     }
 }

@@ -31,7 +31,7 @@ use tokio_util::task::TaskTracker;
 use crate::authority::{self, Authority, KeyCheck};
 use crate::events::EventBus;
 
-pub(crate) use servers::{adopt, named};
+pub(crate) use servers::adopt;
 
 /// The parts that commands work on.
 pub(crate) struct Parts {
@@ -72,7 +72,9 @@ impl Parts {
         let store = Arc::clone(&self.store);
         match tokio::task::spawn_blocking(move || work(&store)).await {
             Ok(done) => done.map_err(Problem::from),
-            Err(e) => Err(Problem::new(ErrorCode::Internal, "Work on the disk broke off.").why(format!("{e}."))),
+            Err(e) => {
+                Err(Problem::new(ErrorCode::Internal, "Work on the disk broke off.").why(format!("{e}.")))
+            }
         }
     }
 
@@ -107,7 +109,11 @@ impl Facade {
     }
 
     /// Runs one command.
-    pub(crate) async fn execute(&self, command: Command, authority: Authority) -> Result<Box<RawValue>, Problem> {
+    pub(crate) async fn execute(
+        &self,
+        command: Command,
+        authority: Authority,
+    ) -> Result<Box<RawValue>, Problem> {
         authority::check(&command, authority)?;
         tracing::debug!(command = command.name(), ?authority, "command");
         if matches!(command, Command::Call(_)) {
@@ -170,5 +176,6 @@ async fn answer<R: Request>(
     work: impl Future<Output = Result<R::Reply, Problem>>,
 ) -> Result<Box<RawValue>, Problem> {
     let reply = work.await?;
-    to_raw_value(&reply).map_err(|e| Problem::new(ErrorCode::Internal, "A reply could not be written.").why(format!("{e}.")))
+    to_raw_value(&reply)
+        .map_err(|e| Problem::new(ErrorCode::Internal, "A reply could not be written.").why(format!("{e}.")))
 }

@@ -22,13 +22,15 @@ pub(crate) fn load(store: &Arc<Store>, new: bool) -> Result<LoadedServers, Probl
         return Ok(loaded);
     }
     let first = [("Time", Builtin::Time), ("Notes", Builtin::Notes)];
-    let servers = first.into_iter().map(|(name, builtin)| built_in(name, builtin)).collect::<Result<Vec<_>, _>>()?;
+    let servers =
+        first.into_iter().map(|(name, builtin)| built_in(name, builtin)).collect::<Result<Vec<_>, _>>()?;
     store.servers().save(&servers)?;
     Ok(store.servers().load())
 }
 
 fn built_in(name: &str, builtin: Builtin) -> Result<ServerConfig, Problem> {
-    let bits = getrandom::u64().map_err(|e| Problem::new(ErrorCode::Internal, "No id could be made.").why(format!("{e}.")))?;
+    let bits = getrandom::u64()
+        .map_err(|e| Problem::new(ErrorCode::Internal, "No id could be made.").why(format!("{e}.")))?;
     Ok(ServerConfig {
         id: ServerId::from_random(bits),
         generation: Generation::default(),

@@ -116,7 +116,9 @@ impl Desk {
                 self.put_away.retain(|edit| read.unconfirmed.contains(edit));
                 read
             }
-            Err(problem) => LoadedServers { servers: configs.clone(), problems: vec![problem], unconfirmed: Vec::new() },
+            Err(problem) => {
+                LoadedServers { servers: configs.clone(), problems: vec![problem], unconfirmed: Vec::new() }
+            }
         }
     }
 

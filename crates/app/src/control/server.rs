@@ -134,7 +134,8 @@ impl Connection {
         let request: RequestLine = match serde_json::from_str(line) {
             Ok(request) => request,
             Err(e) => {
-                let problem = Problem::new(ErrorCode::BadRequest, "The line is not a request.").why(format!("{e}."));
+                let problem =
+                    Problem::new(ErrorCode::BadRequest, "The line is not a request.").why(format!("{e}."));
                 return send(outbox, None, BodyOut::Problem(&problem)).await;
             }
         };
@@ -162,7 +163,12 @@ impl Connection {
     }
 }
 
-async fn answer(facade: &Facade, request: &RequestLine, authority: Authority, outbox: &mpsc::Sender<Vec<u8>>) {
+async fn answer(
+    facade: &Facade,
+    request: &RequestLine,
+    authority: Authority,
+    outbox: &mpsc::Sender<Vec<u8>>,
+) {
     let parsed = match &request.args {
         Some(args) => Command::parse(&request.command, args),
         None => RawValue::from_string("{}".to_owned())
@@ -179,12 +185,18 @@ async fn answer(facade: &Facade, request: &RequestLine, authority: Authority, ou
     };
 }
 
-async fn stream_events(facade: &Facade, request: &RequestLine, authority: Authority, outbox: &mpsc::Sender<Vec<u8>>) {
+async fn stream_events(
+    facade: &Facade,
+    request: &RequestLine,
+    authority: Authority,
+    outbox: &mpsc::Sender<Vec<u8>>,
+) {
     let args = match request.args.as_ref().map(|args| serde_json::from_str::<EventsArgs>(args.get())) {
         None => EventsArgs::default(),
         Some(Ok(args)) => args,
         Some(Err(e)) => {
-            let problem = Problem::new(ErrorCode::BadRequest, "The arguments of events are not right.").why(format!("{e}."));
+            let problem = Problem::new(ErrorCode::BadRequest, "The arguments of events are not right.")
+                .why(format!("{e}."));
             send(outbox, Some(request.id), BodyOut::Problem(&problem)).await;
             return;
         }
@@ -223,7 +235,11 @@ async fn send(outbox: &mpsc::Sender<Vec<u8>>, id: Option<u64>, body: BodyOut<'_>
     }
 }
 
-async fn write_lines<W: AsyncWrite + Send>(writing: W, mut lines: mpsc::Receiver<Vec<u8>>, gone: CancellationToken) {
+async fn write_lines<W: AsyncWrite + Send>(
+    writing: W,
+    mut lines: mpsc::Receiver<Vec<u8>>,
+    gone: CancellationToken,
+) {
     let mut writing = std::pin::pin!(writing);
     let work = async {
         while let Some(line) = lines.recv().await {

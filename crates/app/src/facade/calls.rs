@@ -23,6 +23,10 @@ pub(super) async fn call(parts: &Arc<Parts>, call: &Call) -> Result<CallReply, P
     let arguments = RawValue::from_string(call.arguments.clone()).map_err(|e| {
         Problem::new(ErrorCode::BadRequest, "The arguments are not JSON.").why(format!("{e}."))
     })?;
+    parts.clients.saw(&client.id, None);
+    if parts.tools.catalogue().by_exposed(&call.tool).is_none() {
+        parts.tools.refresh().await;
+    }
     let caller =
         Caller { client, session: None, says: Some(SAYS.into()), seen_from: None, era: Era::Stateless };
     // Dropped with this future, when the caller leaves.

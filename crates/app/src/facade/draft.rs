@@ -8,7 +8,11 @@ use gatehouse_model::{ErrorCode, Problem, ServerConfig, ServerId, Transport};
 use gatehouse_store::check_server_name;
 
 /// Checks the name against the others, and the transport for what can be seen without connecting.
-pub(super) fn check(draft: &ServerDraft, own: Option<&ServerId>, others: &[ServerConfig]) -> Result<(), Problem> {
+pub(super) fn check(
+    draft: &ServerDraft,
+    own: Option<&ServerId>,
+    others: &[ServerConfig],
+) -> Result<(), Problem> {
     check_name(&draft.name, own, others)?;
     match &draft.transport {
         Transport::Stdio { command, .. } if command.trim().is_empty() => {
@@ -23,11 +27,15 @@ pub(super) fn check(draft: &ServerDraft, own: Option<&ServerId>, others: &[Serve
 
 /// A name is legal and nobody else's.
 pub(super) fn check_name(name: &str, own: Option<&ServerId>, others: &[ServerConfig]) -> Result<(), Problem> {
-    check_server_name(name).map_err(Problem::from)?;
-    let taken = others.iter().any(|other| Some(&other.id) != own && other.name.to_lowercase() == name.to_lowercase());
+    check_server_name(name)?;
+    let taken =
+        others.iter().any(|other| Some(&other.id) != own && other.name.to_lowercase() == name.to_lowercase());
     if taken {
-        return Err(Problem::new(ErrorCode::NameTaken, format!("There is a server called “{name}” already."))
-            .todo("Choose another name."));
+        return Err(Problem::new(
+            ErrorCode::NameTaken,
+            format!("There is a server called “{name}” already."),
+        )
+        .todo("Choose another name."));
     }
     Ok(())
 }
@@ -36,7 +44,9 @@ fn check_url(url: &str, schemes: &[&str]) -> Result<(), Problem> {
     let lower = url.to_ascii_lowercase();
     let rest = schemes.iter().find_map(|scheme| lower.strip_prefix(scheme));
     match rest {
-        Some(rest) if !rest.is_empty() && !rest.starts_with('/') && !url.contains(char::is_whitespace) => Ok(()),
+        Some(rest) if !rest.is_empty() && !rest.starts_with('/') && !url.contains(char::is_whitespace) => {
+            Ok(())
+        }
         _ => Err(wrong(format!("“{url}” is not an address that a server of this kind can have."))
             .why(format!("It has to start with {}, followed by a host.", schemes.join(" or ")))),
     }
@@ -51,7 +61,9 @@ fn check_builtin(builtin: &Builtin) -> Result<(), Problem> {
         return Err(wrong("The folder has to be a full path."));
     }
     if !folder.is_dir() {
-        return Err(wrong(format!("There is no folder {}.", folder.display())).todo("Pick a folder that exists."));
+        return Err(
+            wrong(format!("There is no folder {}.", folder.display())).todo("Pick a folder that exists.")
+        );
     }
     Ok(())
 }

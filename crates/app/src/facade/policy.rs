@@ -15,6 +15,8 @@ pub(super) async fn show(parts: &Arc<Parts>) -> Result<PolicyView, Problem> {
 
 pub(super) async fn auto_approve(parts: &Arc<Parts>, wanted: &PolicyAutoApprove) -> Result<(), Problem> {
     let server = servers::find(parts, &wanted.server)?;
+    // So that the rule covers every tool that the server has by now.
+    parts.tools.refresh().await;
     parts.tools.rights().set_auto_approve(&server.id, wanted.to).await
 }
 
@@ -22,6 +24,7 @@ pub(super) async fn grant(parts: &Arc<Parts>, wanted: PolicyGrant) -> Result<(),
     let server = Some(servers::find(parts, &wanted.server)?.id.clone());
     let client = client(parts, wanted.client.as_deref())?;
     let order = RuleOrder { server, tool: wanted.tool, client, choice: wanted.choice };
+    parts.tools.refresh().await;
     parts.tools.rights().grant(order).await.map(drop)
 }
 

@@ -80,12 +80,16 @@ impl Plan {
                 continue;
             }
             let carried = before
-                .filter(|before| same_place(&before.transport, &after.transport) && kept.get(field) == Some(value))
+                .filter(|before| {
+                    same_place(&before.transport, &after.transport) && kept.get(field) == Some(value)
+                })
                 .ok_or_else(|| missing(field))?;
             plan.carried.push((key(carried, field), key(after, field), field.clone()));
         }
         if let Some(before) = before {
-            let gone = kept.keys().filter(|field| key(before, field) != key(after, field) || !wanted.contains_key(*field));
+            let gone = kept
+                .keys()
+                .filter(|field| key(before, field) != key(after, field) || !wanted.contains_key(*field));
             plan.dropped = gone.map(|field| key(before, field)).collect();
         }
         Ok(plan)
@@ -156,7 +160,9 @@ where
     let secrets: Arc<dyn SecretStore> = parts.store.secrets();
     match tokio::task::spawn_blocking(move || work(&*secrets)).await {
         Ok(done) => done.map_err(|SecretTrouble(problem)| problem),
-        Err(e) => Err(Problem::new(ErrorCode::Internal, "The store for secrets broke off.").why(format!("{e}."))),
+        Err(e) => {
+            Err(Problem::new(ErrorCode::Internal, "The store for secrets broke off.").why(format!("{e}.")))
+        }
     }
 }
 

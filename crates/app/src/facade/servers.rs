@@ -140,7 +140,11 @@ pub(super) async fn trust_labels(parts: &Arc<Parts>, wanted: &ServersTrustLabels
 }
 
 /// Brings the running servers to what was read from the file after a person confirmed it.
-pub(crate) async fn adopt(parts: &Parts, configs: &mut Vec<ServerConfig>, wanted: Vec<ServerConfig>) -> Result<(), Problem> {
+pub(crate) async fn adopt(
+    parts: &Parts,
+    configs: &mut Vec<ServerConfig>,
+    wanted: Vec<ServerConfig>,
+) -> Result<(), Problem> {
     let before = std::mem::replace(configs, wanted.clone());
     for gone in before.iter().filter(|old| !wanted.iter().any(|new| new.id == old.id)) {
         take_away(parts, gone).await?;
@@ -166,7 +170,12 @@ pub(crate) async fn adopt(parts: &Parts, configs: &mut Vec<ServerConfig>, wanted
 }
 
 /// Writes a server and then tells the running ones.
-async fn put(parts: &Parts, configs: &mut Configs<'_>, config: ServerConfig, what: &str) -> Result<(), Problem> {
+async fn put(
+    parts: &Parts,
+    configs: &mut Configs<'_>,
+    config: ServerConfig,
+    what: &str,
+) -> Result<(), Problem> {
     let mut all = (**configs).clone();
     match all.iter_mut().find(|other| other.id == config.id) {
         Some(place) => *place = config.clone(),
@@ -190,12 +199,17 @@ async fn write(parts: &Parts, configs: &[ServerConfig]) -> Result<(), Problem> {
 }
 
 async fn changed(parts: &Parts, config: &ServerConfig, what: &str) -> Result<(), Problem> {
-    let event = AuditEvent::ServerChanged { server: config.id.clone(), name: config.name.clone(), what: what.to_owned() };
+    let event = AuditEvent::ServerChanged {
+        server: config.id.clone(),
+        name: config.name.clone(),
+        what: what.to_owned(),
+    };
     parts.audit(event).await
 }
 
 fn what_was_done(before: &ServerConfig, after: &ServerConfig) -> &'static str {
-    let but_name_and_switch = ServerConfig { name: before.name.clone(), enabled: before.enabled, ..after.clone() };
+    let but_name_and_switch =
+        ServerConfig { name: before.name.clone(), enabled: before.enabled, ..after.clone() };
     if *before != but_name_and_switch {
         return "edited";
     }
@@ -242,14 +256,16 @@ async fn grant_reads_when_known(parts: &Parts, config: &ServerConfig) -> Result<
     if !connected {
         return Ok(());
     }
+    parts.tools.refresh().await;
     parts.tools.rights().set_auto_approve(&config.id, AutoApprove::Reads).await
 }
 
 /// Finds a server by id or name.
-pub(crate) fn named<'a>(configs: &'a [ServerConfig], wanted: &str) -> Result<&'a ServerConfig, Problem> {
+fn named<'a>(configs: &'a [ServerConfig], wanted: &str) -> Result<&'a ServerConfig, Problem> {
     let by_id = configs.iter().find(|config| config.id.as_str() == wanted);
     let exact = by_id.or_else(|| configs.iter().find(|config| config.name == wanted));
-    let found = exact.or_else(|| configs.iter().find(|config| config.name.to_lowercase() == wanted.to_lowercase()));
+    let found =
+        exact.or_else(|| configs.iter().find(|config| config.name.to_lowercase() == wanted.to_lowercase()));
     found.ok_or_else(|| no_server(wanted))
 }
 
@@ -273,7 +289,8 @@ fn with_id(id: ServerId, draft: ServerDraft) -> ServerConfig {
 
 fn new_id() -> Result<ServerId, Problem> {
     let bits = getrandom::u64().map_err(|e| {
-        Problem::new(ErrorCode::Internal, "No id could be made.").why(format!("The system gave no random bits: {e}."))
+        Problem::new(ErrorCode::Internal, "No id could be made.")
+            .why(format!("The system gave no random bits: {e}."))
     })?;
     Ok(ServerId::from_random(bits))
 }

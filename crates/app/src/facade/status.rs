@@ -13,7 +13,8 @@ pub(super) async fn report(parts: &Arc<Parts>) -> Result<StatusReport, Problem> 
     let running = servers.iter().filter(|s| matches!(s.status, ServerStatus::Connected { .. })).count();
     let mut problems = Vec::new();
     if !policy.verified {
-        let problem = Problem::new(ErrorCode::Storage, "The stored rights cannot be trusted, so everything asks.");
+        let problem =
+            Problem::new(ErrorCode::Storage, "The stored rights cannot be trusted, so everything asks.");
         problems.push(match policy.problem {
             Some(why) => problem.why(why),
             None => problem,

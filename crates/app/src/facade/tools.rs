@@ -8,6 +8,7 @@ use gatehouse_model::{Problem, ToolView};
 use super::{Parts, servers};
 
 pub(super) async fn list(parts: &Arc<Parts>, server: Option<&str>) -> Result<Vec<ToolView>, Problem> {
+    parts.tools.refresh().await;
     let mut views = parts.tools.catalogue().views();
     if let Some(server) = server {
         let id = servers::find(parts, server)?.id.clone();
@@ -18,5 +19,6 @@ pub(super) async fn list(parts: &Arc<Parts>, server: Option<&str>) -> Result<Vec
 
 pub(super) async fn classify(parts: &Arc<Parts>, wanted: &ToolsClassify) -> Result<(), Problem> {
     let server = servers::find(parts, &wanted.server)?;
+    parts.tools.refresh().await;
     parts.tools.rights().classify(&server.id, &wanted.tool, wanted.class).await
 }

@@ -1,0 +1,7 @@
+//! The core as a whole, on real data folders and with built-in servers.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, reason = "tests")]
+
+mod common;
+mod life;
+mod rights;
+mod servers;

@@ -1,0 +1,174 @@
+//! Who may do what: every command that widens rights is refused without the operator's authority,
+//! in the process and over the control socket.
+
+use crate::common::{Home, KEY};
+use gatehouse_app::Authority;
+use gatehouse_app::control::ControlClient;
+use gatehouse_app::events::Heard;
+use gatehouse_model::command::{ClientsAdd, Command, Pause, Resume, Right, Status};
+use gatehouse_model::{ErrorCode, Event, Secret};
+use serde_json::value::RawValue;
+
+/// One command of each kind, by name and arguments.
+const COMMANDS: &[(&str, &str)] = &[
+    ("status", "{}"),
+    ("servers.list", "{}"),
+    (
+        "servers.add",
+        r#"{"draft":{"name":"x","transport":{"type":"builtin","builtin":{"kind":"time"}}},"trustLabels":true}"#,
+    ),
+    (
+        "servers.edit",
+        r#"{"server":"Time","draft":{"name":"x","transport":{"type":"builtin","builtin":{"kind":"time"}}}}"#,
+    ),
+    ("servers.duplicate", r#"{"server":"Time","name":"x"}"#),
+    ("servers.test", r#"{"draft":{"name":"x","transport":{"type":"builtin","builtin":{"kind":"time"}}}}"#),
+    ("servers.start", r#"{"server":"Time"}"#),
+    ("servers.reconnect", r#"{"server":"Time"}"#),
+    ("servers.trustLabels", r#"{"server":"Time","trusted":true}"#),
+    ("tools.list", r#"{"server":null}"#),
+    ("tools.classify", r#"{"server":"Time","tool":"current_time","class":"read"}"#),
+    ("call", r#"{"token":"x","tool":"y","arguments":"{}"}"#),
+    ("clients.list", "{}"),
+    ("clients.add", r#"{"name":"x"}"#),
+    ("clients.rotate", r#"{"client":"x"}"#),
+    ("clients.revoke", r#"{"client":"x"}"#),
+    ("approvals.list", "{}"),
+    ("approvals.answer", r#"{"answers":[]}"#),
+    ("policy.show", "{}"),
+    ("policy.autoApprove", r#"{"server":"Time","to":"all"}"#),
+    (
+        "policy.grant",
+        r#"{"server":"Time","tool":null,"client":null,"choice":{"lifetime":"always","width":"server"}}"#,
+    ),
+    (
+        "policy.deny",
+        r#"{"server":"Time","tool":null,"client":null,"choice":{"lifetime":"always","width":"server"},"reason":null}"#,
+    ),
+    ("policy.revoke", r#"{"rule":"grt-0"}"#),
+    ("policy.unblock", r#"{"rule":"grt-0"}"#),
+    ("calls.list", r#"{"filter":{}}"#),
+    ("audit.list", r#"{"after":null,"limit":null}"#),
+    ("audit.verify", "{}"),
+    ("audit.export", r#"{"format":"csv"}"#),
+    ("pause", "{}"),
+    ("resume", "{}"),
+    ("servers.stop", r#"{"server":"Time","disable":false}"#),
+    ("servers.remove", r#"{"server":"Time"}"#),
+];
+
+fn args(text: &str) -> Box<RawValue> {
+    RawValue::from_string(text.to_owned()).unwrap()
+}
+
+#[tokio::test]
+async fn only_the_operator_may_widen() {
+    let home = Home::new();
+    let core = home.start().await;
+    let mut refused = 0;
+    for (name, text) in COMMANDS {
+        let command = Command::parse(name, &args(text)).unwrap();
+        let right = command.right();
+        let outcome = core.execute(command, Authority::Anyone).await;
+        let kept_out = outcome.is_err_and(|problem| {
+            problem.code == ErrorCode::NotPermitted && problem.what.contains("operator key")
+        });
+        assert_eq!(kept_out, right == Right::Operator, "{name}");
+        refused += usize::from(kept_out);
+    }
+    assert!(refused >= 15, "only {refused} were refused");
+    core.shutdown().await;
+}
+
+#[tokio::test]
+async fn the_socket_gives_the_operators_authority_for_the_right_key_alone() {
+    let home = Home::new();
+    let core = home.start().await;
+    let add = |name: &str| ClientsAdd { name: name.to_owned() };
+
+    let mut without = ControlClient::connect(&home.data_dir()).await.unwrap();
+    assert_eq!(without.run(&add("a")).await.unwrap_err().code, ErrorCode::NotPermitted);
+    assert_eq!(without.run(&Status {}).await.unwrap().clients, 0);
+
+    for wrong in ["", "nearly", "the operator key "] {
+        let client = ControlClient::connect(&home.data_dir()).await.unwrap();
+        let mut client = client.with_operator_key(Some(Secret::new(wrong)));
+        assert_eq!(client.run(&add("b")).await.unwrap_err().code, ErrorCode::NotPermitted, "{wrong}");
+        // Not even for what anybody may: who shows a key means to be checked.
+        assert_eq!(client.run(&Status {}).await.unwrap_err().code, ErrorCode::NotPermitted, "{wrong}");
+    }
+
+    let client = ControlClient::connect(&home.data_dir()).await.unwrap();
+    let mut operator = client.with_operator_key(Some(Secret::new(KEY)));
+    let minted = operator.run(&add("c")).await.unwrap();
+    assert_eq!(minted.client.name, "c");
+    core.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_core_without_a_key_knows_no_operator_on_its_socket() {
+    let home = Home::new();
+    let core =
+        gatehouse_app::Core::start(gatehouse_app::CoreOptions { operator_key: None, ..home.options() })
+            .await
+            .unwrap();
+    for key in [None, Some(""), Some(KEY)] {
+        let client = ControlClient::connect(&home.data_dir()).await.unwrap();
+        let mut client = client.with_operator_key(key.map(Secret::new));
+        assert_eq!(client.run(&Resume {}).await.unwrap_err().code, ErrorCode::NotPermitted);
+    }
+    core.shutdown().await;
+}
+
+#[tokio::test]
+async fn what_the_socket_does_not_understand_is_said_and_the_connection_goes_on() {
+    let home = Home::new();
+    let core = home.start().await;
+    let mut client = ControlClient::connect(&home.data_dir()).await.unwrap();
+    let wrong = client.run_raw("no.such", &args("{}")).await.unwrap_err();
+    assert_eq!(wrong.code, ErrorCode::BadRequest);
+    let wrong = client.run_raw("servers.remove", &args(r#"{"server":"x","also":1}"#)).await.unwrap_err();
+    assert_eq!(wrong.code, ErrorCode::BadRequest);
+    let wrong = client.run_raw("events", &args(r#"{"before":1}"#)).await.unwrap_err();
+    assert_eq!(wrong.code, ErrorCode::BadRequest);
+    client.run(&Status {}).await.unwrap();
+    core.shutdown().await;
+}
+
+#[tokio::test]
+async fn events_come_over_the_socket_until_the_core_is_gone() {
+    let home = Home::new();
+    let core = home.start().await;
+    let listener = ControlClient::connect(&home.data_dir()).await.unwrap();
+    let mut events = listener.events(None).await.unwrap();
+    // The stream begins once the request was read; until then the event would be missed.
+    let paused = async {
+        loop {
+            if let Heard::Event(envelope) = events.next().await.unwrap()
+                && matches!(envelope.event, Event::PauseChanged { paused: true })
+            {
+                return;
+            }
+        }
+    };
+    let pausing = async {
+        loop {
+            crate::common::run(&core, Pause {}).await.unwrap();
+            crate::common::run(&core, Resume {}).await.unwrap();
+        }
+    };
+    let both = Box::pin(async {
+        tokio::select! { () = paused => {}, () = pausing => {} }
+    });
+    tokio::time::timeout(crate::common::PATIENCE, both).await.unwrap();
+    core.shutdown().await;
+    let end = loop {
+        match events.next().await {
+            Ok(_) => {}
+            Err(problem) => break problem,
+        }
+    };
+    assert_eq!(end.code, ErrorCode::NotRunning);
+    let gone = ControlClient::connect(&home.data_dir()).await.err().unwrap();
+    assert_eq!(gone.code, ErrorCode::NotRunning);
+}

@@ -1,0 +1,335 @@
+//! Servers through commands: adding, changing, copying and removing them, with their rights and
+//! secrets, and edits of the file by hand.
+
+use std::collections::BTreeMap;
+
+use crate::common::{Home, add, draft, draft_of, run, server, until, until_state};
+use gatehouse_app::Core;
+use gatehouse_model::ask::{Answer, Ask, AutoApprove};
+use gatehouse_model::command::*;
+use gatehouse_model::record::AuditEvent;
+use gatehouse_model::server::{Builtin, ServerDraft};
+use gatehouse_model::{AskAnswer, ErrorCode, Generation, PendingAsk, Secret, Transport};
+use serde_json::{Value, json};
+
+async fn edit(
+    core: &Core,
+    name: &str,
+    draft: ServerDraft,
+) -> Result<gatehouse_model::server::ServerView, gatehouse_model::Problem> {
+    run(core, ServersEdit { server: name.into(), draft, secrets: Vec::new() }).await
+}
+
+#[tokio::test]
+async fn names_are_unique_and_legal() {
+    let home = Home::new();
+    let core = home.start().await;
+    for (name, code) in
+        [("Time", ErrorCode::NameTaken), ("tIME", ErrorCode::NameTaken), ("", ErrorCode::BadRequest)]
+    {
+        let refused = add(&core, draft(name, Builtin::Notes)).await.unwrap_err();
+        assert!(refused.code == code || refused.code == ErrorCode::BadConfig, "{name}: {refused:?}");
+    }
+    let notes = server(&core, "Notes").await.unwrap();
+    let renamed = ServerDraft { name: "Time".into(), ..draft_of(&notes) };
+    assert_eq!(edit(&core, "Notes", renamed).await.unwrap_err().code, ErrorCode::NameTaken);
+    core.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_draft_that_cannot_work_is_refused_in_words() {
+    let home = Home::new();
+    let core = home.start().await;
+    let remote = |url: &str| Transport::Http { url: url.into(), headers: BTreeMap::new() };
+    let program = |command: &str| Transport::Stdio {
+        command: command.into(),
+        args: vec![],
+        env: BTreeMap::new(),
+        cwd: None,
+    };
+    for transport in [
+        remote("ftp://example"),
+        remote("http://"),
+        remote("https:///path"),
+        program("  "),
+        Transport::Builtin { builtin: Builtin::Files { folder: "relative".into() } },
+        Transport::Builtin { builtin: Builtin::Files { folder: "/no/such/folder".into() } },
+    ] {
+        let wrong = ServerDraft { transport, ..draft("wrong", Builtin::Time) };
+        let refused = add(&core, wrong).await.unwrap_err();
+        assert_eq!(refused.code, ErrorCode::BadRequest, "{refused}");
+        assert!(
+            refused.why.is_some() || refused.todo.is_some() || refused.what.contains("full path"),
+            "{refused}"
+        );
+    }
+    assert!(server(&core, "wrong").await.is_none());
+    core.shutdown().await;
+}
+
+#[tokio::test]
+async fn only_an_edit_of_what_it_is_makes_another_generation() {
+    let home = Home::new();
+    let core = home.start().await;
+    let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let files = |at: usize| Builtin::Files { folder: folders[at].path().display().to_string() };
+    let before = add(&core, draft("Folder", files(0))).await.unwrap();
+    until_state(&core, "Folder", "connected").await;
+    run(&core, PolicyAutoApprove { server: "Folder".into(), to: AutoApprove::All }).await.unwrap();
+    assert!(!server(&core, "Folder").await.unwrap().auto_approve.is_empty());
+
+    let mut renamed = draft_of(&before);
+    renamed.name = "Files of mine".into();
+    renamed.look.description = Some("what I write".into());
+    let renamed = edit(&core, "Folder", renamed).await.unwrap();
+    assert_eq!(
+        (renamed.config.id.clone(), renamed.config.generation),
+        (before.config.id.clone(), before.config.generation)
+    );
+    assert!(!renamed.auto_approve.is_empty(), "a rename keeps the rights");
+    assert_eq!(renamed.status.word(), "connected", "a rename does not reconnect");
+
+    let mut moved = draft_of(&renamed);
+    moved.transport = Transport::Builtin { builtin: files(1) };
+    let moved = edit(&core, "Files of mine", moved).await.unwrap();
+    assert_eq!(moved.config.id, before.config.id);
+    assert_eq!(moved.config.generation, Generation(before.config.generation.0 + 1));
+    assert!(moved.auto_approve.is_empty(), "another folder keeps no rights: {moved:?}");
+    core.shutdown().await;
+
+    let core = home.start().await;
+    let kept = server(&core, "Files of mine").await.unwrap();
+    assert_eq!(kept.config, moved.config);
+    core.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_copy_has_an_id_of_its_own_and_no_rights() {
+    let home = Home::new();
+    let core = home.start().await;
+    let original = until_state(&core, "Notes", "connected").await;
+    run(&core, PolicyAutoApprove { server: "Notes".into(), to: AutoApprove::All }).await.unwrap();
+    let copy =
+        run(&core, ServersDuplicate { server: "Notes".into(), name: "Notes too".into() }).await.unwrap();
+    assert_ne!(copy.config.id, original.config.id);
+    assert_eq!(copy.config.transport, original.config.transport);
+    assert!(copy.auto_approve.is_empty());
+    let taken =
+        run(&core, ServersDuplicate { server: "Notes".into(), name: "Time".into() }).await.unwrap_err();
+    assert_eq!(taken.code, ErrorCode::NameTaken);
+    core.shutdown().await;
+}
+
+#[tokio::test]
+async fn what_is_removed_takes_its_rights_with_it() {
+    let home = Home::new();
+    let core = home.start().await;
+    until_state(&core, "Notes", "connected").await;
+    run(&core, PolicyAutoApprove { server: "Notes".into(), to: AutoApprove::All }).await.unwrap();
+    run(&core, ServersTrustLabels { server: "Notes".into(), trusted: true }).await.unwrap();
+    run(&core, ServersRemove { server: "Notes".into() }).await.unwrap();
+    assert!(server(&core, "Notes").await.is_none());
+    let policy = run(&core, PolicyShow {}).await.unwrap();
+    assert!(policy.rules.is_empty() && policy.trusted_labels.is_empty(), "{policy:?}");
+    let again = run(&core, ServersRemove { server: "Notes".into() }).await.unwrap_err();
+    assert_eq!(again.code, ErrorCode::NotFound);
+    core.shutdown().await;
+}
+
+#[tokio::test]
+async fn trusting_the_labels_of_a_new_server_allows_its_reads() {
+    let home = Home::new();
+    let core = home.start().await;
+    let wanted = ServersAdd { draft: draft("Clock", Builtin::Time), trust_labels: true, secrets: vec![] };
+    let view = run(&core, wanted).await.unwrap();
+    assert!(view.trusted_labels && !view.auto_approve.is_empty(), "{view:?}");
+    let view = server(&core, "Notes").await.unwrap();
+    assert!(!view.trusted_labels && view.auto_approve.is_empty(), "{view:?}");
+    core.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_stopped_server_starts_again_and_a_disabled_one_is_enabled_by_it() {
+    let home = Home::new();
+    let core = home.start().await;
+    until_state(&core, "Time", "connected").await;
+    run(&core, ServersStop { server: "Time".into(), disable: false }).await.unwrap();
+    until_state(&core, "Time", "stopped").await;
+    run(&core, ServersStart { server: "Time".into() }).await.unwrap();
+    until_state(&core, "Time", "connected").await;
+    run(&core, ServersStop { server: "Time".into(), disable: true }).await.unwrap();
+    until_state(&core, "Time", "disabled").await;
+    let refused = run(&core, ServersReconnect { server: "Time".into() }).await.unwrap_err();
+    assert_eq!(refused.code, ErrorCode::ServerUnavailable);
+    run(&core, ServersStart { server: "Time".into() }).await.unwrap();
+    assert!(until_state(&core, "Time", "connected").await.config.enabled);
+    core.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_test_keeps_nothing() {
+    let home = Home::new();
+    let core = home.start().await;
+    let report =
+        run(&core, ServersTest { draft: draft("Tried", Builtin::Time), secrets: vec![] }).await.unwrap();
+    assert!(report.tools.iter().any(|tool| tool == "current_time"), "{report:?}");
+    assert!(server(&core, "Tried").await.is_none());
+    core.shutdown().await;
+}
+
+/// A program that says on standard error what it got, and ends.
+fn telling(env: &[(&str, &str)]) -> ServerDraft {
+    ServerDraft {
+        transport: Transport::Stdio {
+            command: "sh".into(),
+            args: vec!["-c".into(), "echo \"length ${#API_KEY}\" >&2; exit 3".into()],
+            env: env.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(),
+            cwd: None,
+        },
+        autostart: false,
+        ..draft("keyed", Builtin::Time)
+    }
+}
+
+fn secret(field: &str, value: &str) -> FieldSecret {
+    FieldSecret { field: field.into(), value: CallToken::new(&Secret::new(value)) }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_secret_reaches_the_field_that_it_was_given_for_and_no_file() {
+    let home = Home::new();
+    let core = home.start().await;
+    let keyed = telling(&[("API_KEY", "${secret:API_KEY}")]);
+    let without = add(&core, keyed.clone()).await.unwrap_err();
+    assert!(without.what.contains("env/API_KEY"), "{without}");
+    let misplaced =
+        ServersAdd { draft: keyed.clone(), trust_labels: false, secrets: vec![secret("env/OTHER", "x")] };
+    assert!(run(&core, misplaced).await.is_err());
+
+    let value = "twenty-four characters !";
+    let given =
+        ServersAdd { draft: keyed.clone(), trust_labels: false, secrets: vec![secret("env/API_KEY", value)] };
+    let view = run(&core, given).await.unwrap();
+    run(&core, ServersStart { server: "keyed".into() }).await.unwrap();
+    until(&core, "the length of the secret", async || {
+        let view = server(&core, "keyed").await?;
+        view.log_tail.iter().any(|line| line.text.contains("length 24")).then_some(())
+    })
+    .await;
+    let file = std::fs::read_to_string(home.servers_file()).unwrap();
+    assert!(!file.contains(value) && file.contains("${secret:API_KEY}"), "{file}");
+    let shown = serde_json::to_string(&view).unwrap();
+    assert!(!shown.contains(value));
+
+    // The same program with more around it keeps its secret; another program does not get it.
+    let more = telling(&[("API_KEY", "${secret:API_KEY}"), ("MORE", "1")]);
+    edit(&core, "keyed", more.clone()).await.unwrap();
+    let mut other = more;
+    if let Transport::Stdio { args, .. } = &mut other.transport {
+        args[1] = "curl evil".into();
+    }
+    let refused = edit(&core, "keyed", other.clone()).await.unwrap_err();
+    assert!(refused.what.contains("env/API_KEY"), "{refused}");
+    let given =
+        ServersEdit { server: "keyed".into(), draft: other, secrets: vec![secret("env/API_KEY", "new")] };
+    run(&core, given).await.unwrap();
+    core.shutdown().await;
+}
+
+async fn question(core: &Core) -> PendingAsk {
+    until(core, "a question", async || run(core, ApprovalsList {}).await.unwrap().into_iter().next()).await
+}
+
+async fn answer(core: &Core, pending: &PendingAsk, answer: Answer) {
+    let answers = vec![AskAnswer { id: pending.id.clone(), hash: None, answer }];
+    run(core, ApprovalsAnswer { answers }).await.unwrap();
+}
+
+async fn hand_edits_in_audit(core: &Core) -> Vec<bool> {
+    let entries = run(core, AuditList { after: None, limit: None }).await.unwrap();
+    let settled = entries.into_iter().filter_map(|entry| match entry.event {
+        AuditEvent::HandEdit { confirmed, .. } => Some(confirmed),
+        _ => None,
+    });
+    settled.collect()
+}
+
+fn change_file(home: &Home, change: impl FnOnce(&mut Value)) {
+    let text = std::fs::read_to_string(home.servers_file()).unwrap();
+    let mut file: Value = serde_json::from_str(&text).unwrap();
+    change(&mut file);
+    std::fs::write(home.servers_file(), serde_json::to_string_pretty(&file).unwrap()).unwrap();
+}
+
+#[tokio::test]
+async fn a_hand_edit_takes_effect_when_it_is_confirmed() {
+    let home = Home::new();
+    let core = home.start().await;
+    until_state(&core, "Time", "connected").await;
+    change_file(&home, |file| {
+        file["mcpServers"]["Clock"] = json!({ "type": "builtin", "builtin": { "kind": "time" } });
+    });
+    let pending = question(&core).await;
+    assert!(matches!(&pending.ask, Ask::ConfigChange(ask) if ask.server == "Clock"), "{pending:?}");
+    assert!(server(&core, "Clock").await.is_none(), "it ran before it was confirmed");
+    let status = run(&core, Status {}).await.unwrap();
+    assert!(status.problems.iter().any(|p| p.what.contains("Clock")), "{status:?}");
+    answer(&core, &pending, Answer::Accept { content: None }).await;
+    until_state(&core, "Clock", "connected").await;
+    assert_eq!(hand_edits_in_audit(&core).await, [true]);
+    core.shutdown().await;
+    let core = home.start().await;
+    until_state(&core, "Clock", "connected").await;
+    assert!(run(&core, ApprovalsList {}).await.unwrap().is_empty());
+    core.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_hand_edit_that_is_refused_changes_nothing_until_the_file_changes_again() {
+    let home = Home::new();
+    let core = home.start().await;
+    until_state(&core, "Time", "connected").await;
+    let evil = json!({ "command": "sh", "args": ["-c", "true"] });
+    change_file(&home, |file| file["mcpServers"]["evil"] = evil.clone());
+    let pending = question(&core).await;
+    answer(&core, &pending, Answer::Decline).await;
+    until(&core, "the refusal in the audit", async || {
+        (hand_edits_in_audit(&core).await == [false]).then_some(())
+    })
+    .await;
+    until(&core, "no question", async || {
+        run(&core, ApprovalsList {}).await.unwrap().is_empty().then_some(())
+    })
+    .await;
+    assert!(server(&core, "evil").await.is_none());
+    // What commands do goes on, and brings no question back.
+    add(&core, draft("More", Builtin::Time)).await.unwrap();
+    assert!(server(&core, "evil").await.is_none());
+
+    change_file(&home, |file| file["mcpServers"]["evil"] = evil);
+    let again = question(&core).await;
+    assert!(matches!(&again.ask, Ask::ConfigChange(ask) if ask.server == "evil"), "{again:?}");
+    core.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_hand_edit_that_is_taken_back_withdraws_its_question() {
+    let home = Home::new();
+    let core = home.start().await;
+    until_state(&core, "Time", "connected").await;
+    let before = std::fs::read_to_string(home.servers_file()).unwrap();
+    change_file(&home, |file| {
+        file["mcpServers"].as_object_mut().unwrap().remove("Time");
+    });
+    let pending = question(&core).await;
+    assert!(matches!(&pending.ask, Ask::ConfigChange(ask) if ask.server == "Time"), "{pending:?}");
+    assert!(server(&core, "Time").await.is_some());
+    std::fs::write(home.servers_file(), before).unwrap();
+    until(&core, "no question", async || {
+        run(&core, ApprovalsList {}).await.unwrap().is_empty().then_some(())
+    })
+    .await;
+    assert!(server(&core, "Time").await.is_some());
+    core.shutdown().await;
+}
