@@ -1,0 +1,368 @@
+//! What holds for every policy, every call and every text.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    missing_docs,
+    unreachable_pub,
+    reason = "tests"
+)]
+
+#[path = "words/table.rs"]
+mod table;
+
+use gatehouse_model::grant::{Decision, Effect, Grant, Width};
+use gatehouse_policy::definition::{diff, fingerprint};
+use gatehouse_policy::exact::{ExactCall, call_hash};
+use gatehouse_policy::json::{Json, JsonDefect, read};
+use gatehouse_policy::show;
+use gatehouse_policy::verdict::RuleBook;
+use proptest::prelude::*;
+use proptest::strategy::ValueTree as _;
+use table::{Call, rule};
+
+/// Words of the table's language, so that every rule and call can be read when a case fails.
+fn any_call() -> impl Strategy<Value = String> {
+    (
+        prop::sample::select(vec!["read_file", "write_file", "read_other", "resource:a", "prompt:a"]),
+        prop::sample::select(vec!["", " by c2", " by c3"]),
+        prop::sample::select(vec!["", "", "", " on s2"]),
+        prop::sample::select(vec!["", "", "", " gen 2"]),
+        prop::sample::select(vec!["", "", " session x", " session y"]),
+        prop::sample::select(vec!["", r#" args {"a":1}"#, r#" args {"a":"x"}"#]),
+        prop::sample::select(vec!["", " at 50", " at 500"]),
+        prop::sample::select(vec!["", "", " outside", " unverified", " seen cursor", " seen sh"]),
+    )
+        .prop_map(|(a, b, c, d, e, f, g, h)| [a, b, c, d, e, f, g, h].concat())
+}
+
+fn rules_of(effect: &'static str) -> impl Strategy<Value = String> {
+    (
+        prop::sample::select(vec![
+            " tool read_file",
+            " tool write_file",
+            " tool read_other",
+            " tool resource:a pins -",
+            " reads",
+            " writes",
+            " everything",
+            " this-call",
+            " other-call",
+        ]),
+        prop::sample::select(vec!["", "", " for c1", " for c2"]),
+        prop::sample::select(vec!["", "", "", "", " on s2", " gen 2", " anywhere"]),
+        prop::sample::select(vec!["", " once", " until 100", " session x", " until-quit"]),
+        prop::sample::select(vec!["", "", "", "", " if /a equals 1", " if /a starts x", " if /a glob ["]),
+        prop::sample::select(vec!["", "", "", " seen cursor"]),
+        prop::sample::select(vec![
+            "",
+            "",
+            " pins read_file=2,write_file=1",
+            " pins read_file=1,read_other=1",
+        ]),
+    )
+        .prop_map(move |(a, b, c, d, e, f, g)| [effect, a, b, c, d, e, f, g].concat())
+}
+
+fn any_rule() -> impl Strategy<Value = String> {
+    prop_oneof![3 => rules_of("allow"), 1 => rules_of("deny")]
+}
+
+/// A call with rules of which many are about it, and about little else.
+fn any_case() -> impl Strategy<Value = (Vec<String>, String)> {
+    any_call().prop_flat_map(|call| {
+        let rules = prop::collection::vec(prop_oneof![2 => near(&call, "allow"), 1 => any_rule()], 1..6);
+        (rules, Just(call))
+    })
+}
+
+/// One allow that is about a call, but for a word or two.
+fn allow_for_a_call() -> impl Strategy<Value = (String, String)> {
+    any_call().prop_flat_map(|call| (near(&call, "allow"), Just(call)))
+}
+
+fn near(call: &str, effect: &'static str) -> impl Strategy<Value = String> + use<> {
+    let after = |word: &str| call.split(' ').skip_while(|known| *known != word).nth(1).map(str::to_owned);
+    let subject = call.split(' ').next().unwrap().to_owned();
+    let pins = if subject.contains(':') { " pins -".to_owned() } else { format!(" pins {subject}=1") };
+    let widths = vec![
+        format!(" tool {subject}"),
+        " reads".to_owned(),
+        " writes".to_owned(),
+        " everything".to_owned(),
+        " this-call".to_owned(),
+    ];
+    let place = format!(
+        " on {} gen {}",
+        after("on").unwrap_or("s1".to_owned()),
+        after("gen").unwrap_or("1".to_owned())
+    );
+    let client = format!(" for {}", after("by").unwrap_or("c1".to_owned()));
+    let session = format!(" session {}", after("session").unwrap_or("z".to_owned()));
+    let select = |words: &[&str]| {
+        prop::sample::select(words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>())
+    };
+    (
+        prop::sample::select(widths),
+        select(&[&place, &place, &place, &place, " on s1", " on s2 gen 2"]),
+        select(&["", &client, &client, " for c1"]),
+        select(&["", "", &session, " until-quit", " until 1000", " once"]),
+        select(&["", "", "", "", " if /a equals 1", " if /a starts x"]),
+        select(&[&pins, &pins, &pins, " pins read_file=2"]),
+    )
+        .prop_map(move |(a, b, c, d, e, f)| [effect, &a, &b, &c, &d, &e, &f].concat())
+}
+
+fn grants(rules: &[String], call: &Call) -> Vec<Grant> {
+    rules.iter().enumerate().map(|(at, text)| rule(text, at + 1, call)).collect()
+}
+
+fn decision(rules: &[String], call: &Call) -> Decision {
+    call.decide(&RuleBook::new(grants(rules, call))).decision
+}
+
+fn any_json() -> impl Strategy<Value = Json> {
+    let number =
+        prop::sample::select(vec!["0", "-0", "1", "1.0", "1e0", "10", "12345678901234567890", "-2.50E-3"]);
+    let leaf = prop_oneof![
+        Just(Json::Null),
+        any::<bool>().prop_map(Json::Bool),
+        number.prop_map(|text| Json::Number(text.into())),
+        any::<String>().prop_map(|text| Json::String(text.into())),
+    ];
+    leaf.prop_recursive(4, 40, 6, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..6).prop_map(Json::Array),
+            prop::collection::btree_map("[a-c\u{e9}/~\"]{0,3}", inner, 0..6).prop_map(|map| Json::Object(
+                map.into_iter().map(|(name, value)| (name.into(), value)).collect()
+            )),
+        ]
+    })
+}
+
+/// The same value with members in the opposite order and white space between everything.
+fn rewritten(json: &Json, out: &mut String) {
+    match json {
+        Json::Array(items) => {
+            out.push_str("[ ");
+            for (at, item) in items.iter().enumerate() {
+                out.push_str(if at > 0 { "\n,\t" } else { "" });
+                rewritten(item, out);
+            }
+            out.push(']');
+        }
+        Json::Object(members) => {
+            out.push_str("{\r\n");
+            for (at, (name, value)) in members.iter().rev().enumerate() {
+                out.push_str(if at > 0 { " , " } else { "" });
+                escaped(name, out);
+                out.push_str(" : ");
+                rewritten(value, out);
+            }
+            out.push_str(" }");
+        }
+        Json::String(text) => escaped(text, out),
+        other => out.push_str(&other.compact()),
+    }
+}
+
+/// Every character as an escape.
+fn escaped(text: &str, out: &mut String) {
+    out.push('"');
+    for unit in text.encode_utf16() {
+        out.push_str(&format!("\\u{unit:04X}"));
+    }
+    out.push('"');
+}
+
+/// The properties would say little if hardly any case were allowed.
+#[test]
+fn enough_of_the_cases_are_allowed() {
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let one = allow_for_a_call().prop_map(|(allow, call)| (vec![allow], call));
+    let strategy = prop_oneof![one, any_case()];
+    let allowed = (0..2000).filter(|_| {
+        let (rules, call) = strategy.new_tree(&mut runner).unwrap().current();
+        decision(&rules, &Call::parse(&call)) == Decision::Allow
+    });
+    let allowed = allowed.count();
+    assert!(allowed > 400, "{allowed} of 2000");
+}
+
+proptest! {
+    #[test]
+    fn deny_always_beats_allow((rules, call) in any_case()) {
+        let call = Call::parse(&call);
+        let rules = [rules, vec!["deny everything anywhere".to_owned()]].concat();
+        prop_assert_eq!(decision(&rules, &call), Decision::Deny);
+    }
+
+    #[test]
+    fn nothing_is_allowed_without_an_allow(rules in prop::collection::vec(rules_of("deny"), 0..8), call in any_call()) {
+        prop_assert_ne!(decision(&rules, &Call::parse(&call)), Decision::Allow);
+    }
+
+    #[test]
+    fn what_is_allowed_is_allowed_by_one_rule_alone((rules, call) in any_case()) {
+        let call = Call::parse(&call);
+        if decision(&rules, &call) == Decision::Allow {
+            prop_assert!(rules.iter().any(|one| one.starts_with("allow") && decision(std::slice::from_ref(one), &call) == Decision::Allow));
+        }
+    }
+
+    #[test]
+    fn a_deny_more_never_allows_more((rules, call) in any_case(), deny in rules_of("deny"), at in 0usize..9) {
+        let call = Call::parse(&call);
+        let before = decision(&rules, &call);
+        let mut more = rules;
+        more.insert(at.min(more.len()), deny);
+        let after = decision(&more, &call);
+        prop_assert!(after == before || after == Decision::Deny);
+    }
+
+    #[test]
+    fn the_order_of_the_rules_changes_no_decision((rules, call) in any_case()) {
+        let call = Call::parse(&call);
+        let backwards: Vec<String> = rules.iter().rev().cloned().collect();
+        prop_assert_eq!(decision(&rules, &call), decision(&backwards, &call));
+    }
+
+    #[test]
+    fn an_allow_never_leaks((allow, call) in allow_for_a_call()) {
+        let call = Call::parse(&call);
+        let grant = rule(&allow, 1, &call);
+        if call.decide(&RuleBook::new(vec![grant.clone()])).decision == Decision::Allow {
+            let bound = grant.server.as_ref().unwrap();
+            prop_assert_eq!(&bound.server, &call.server);
+            prop_assert_eq!(bound.generation, call.generation);
+            prop_assert!(call.verified);
+            prop_assert_eq!(grant.effect, Effect::Allow);
+            match &grant.width {
+                Width::Tool { tool } => prop_assert_eq!(tool, &call.subject),
+                Width::Call { hash } => prop_assert_eq!(hash, &call.hash()),
+                Width::Reads => prop_assert!(!call.class.reaches_outside),
+                Width::Writes | Width::Everything => {}
+            }
+            let this_call = matches!(grant.width, Width::Call { .. });
+            prop_assert!(this_call || grant.pins.get(&call.subject) == call.fingerprint.as_ref());
+            // Another client, server, generation or definition: no more.
+            let other = |change: fn(&mut Call)| {
+                let mut other = Call::parse("read_file");
+                other.subject.clone_from(&call.subject);
+                other.client = call.client.clone();
+                other.session.clone_from(&call.session);
+                other.program.clone_from(&call.program);
+                other.server = call.server.clone();
+                other.generation = call.generation;
+                other.class = call.class.clone();
+                other.fingerprint.clone_from(&call.fingerprint);
+                other.arguments = call.arguments.clone();
+                other.text.clone_from(&call.text);
+                other.now = call.now;
+                change(&mut other);
+                other.decide(&RuleBook::new(vec![grant.clone()])).decision
+            };
+            prop_assert_eq!(other(|_| {}), Decision::Allow);
+            prop_assert_eq!(other(|call| call.server = "s9".into()), Decision::Ask);
+            prop_assert_eq!(other(|call| call.generation = call.generation.next()), Decision::Ask);
+            prop_assert_eq!(other(|call| call.verified = false), Decision::Ask);
+            if call.fingerprint.is_some() {
+                prop_assert_eq!(other(|call| call.fingerprint = Some("9".into())), Decision::Ask);
+                prop_assert_eq!(other(|call| call.subject = "read_new".to_owned()), Decision::Ask);
+            }
+            if allow.contains(" for ") {
+                prop_assert_eq!(other(|call| call.client = "c9".into()), Decision::Ask);
+            }
+        }
+    }
+
+    #[test]
+    fn the_canonical_form_does_not_see_order_space_or_escapes(json in any_json()) {
+        let mut text = String::new();
+        rewritten(&json, &mut text);
+        let again = read(&text).unwrap();
+        prop_assert_eq!(again.canonical(), json.canonical());
+        prop_assert_eq!(read(&json.compact()).unwrap(), json.clone());
+        prop_assert_eq!(read(&json.canonical()).unwrap().canonical(), json.canonical());
+    }
+
+    #[test]
+    fn the_canonical_form_sees_the_text_of_numbers(a in "-?(0|[1-9][0-9]{0,20})(\\.[0-9]{1,3})?", b in "-?(0|[1-9][0-9]{0,20})(\\.[0-9]{1,3})?") {
+        let canonical = |number: &str| read(&format!("{{\"n\":{number}}}")).unwrap().canonical();
+        prop_assert_eq!(a == b, canonical(&a) == canonical(&b));
+    }
+
+    #[test]
+    fn it_agrees_with_another_reader(text in "[\\[\\]{},:\"0-9a-etrufalsn\\\\ .\\-]{0,24}") {
+        let strict = read(&text);
+        let other = serde_json::from_str::<serde_json::Value>(&text);
+        match (&strict, &other) {
+            (Ok(ours), Ok(theirs)) => prop_assert_eq!(&serde_json::from_str::<serde_json::Value>(&ours.compact()).unwrap(), theirs),
+            // A number may be out of range for the other; keys may occur twice for it.
+            (Ok(_), Err(error)) => prop_assert!(error.to_string().contains("out of range"), "{error}"),
+            (Err(JsonDefect::Malformed { .. }), Ok(_)) => prop_assert!(false, "the other takes {text}"),
+            (Err(_), _) => {}
+        }
+    }
+
+    #[test]
+    fn keys_that_occur_twice_are_refused_at_any_depth(json in any_json(), depth in 0usize..20, key in "[a-z\u{e9}]{1,4}") {
+        let mut twice = String::new();
+        escaped(&key, &mut twice);
+        let inner = format!("{{\"x\":{},\"{key}\":1,\"y\":[],{twice}:1}}", json.compact());
+        let text = format!("{}{inner}{}", "{\"d\":[".repeat(depth), "]}".repeat(depth));
+        let refused = matches!(read(&text), Err(JsonDefect::DuplicateKey { .. }));
+        prop_assert!(refused, "{text}");
+    }
+
+    #[test]
+    fn no_text_makes_the_reader_panic(text in any::<String>()) {
+        if let Ok(json) = read(&text) {
+            prop_assert_eq!(read(&json.compact()).unwrap(), json);
+        }
+    }
+
+    #[test]
+    fn definitions_differ_exactly_when_their_fingerprints_do(a in any_json(), b in any_json()) {
+        let definition = |json: &Json| format!("{{\"name\":\"t\",\"inputSchema\":{}}}", json.compact());
+        let (a, b) = (definition(&a), definition(&b));
+        prop_assert_eq!(fingerprint(&a) == fingerprint(&b), diff(&a, &b).is_empty());
+        prop_assert!(diff(&a, &a).is_empty());
+    }
+
+    #[test]
+    fn other_arguments_are_another_call(a in any::<String>(), b in any::<String>(), subject in any::<String>()) {
+        let hash = |arguments: &str| call_hash(&ExactCall {
+            client: &"c".into(),
+            server: &"s".into(),
+            generation: Default::default(),
+            subject: &subject,
+            fingerprint: None,
+            arguments,
+        });
+        prop_assert_eq!(a == b, hash(&a) == hash(&b));
+    }
+
+    #[test]
+    fn cleaned_text_has_nothing_hidden_and_stays_so(text in "([a-c ]|\\PC|\u{1b}\\[[0-9;]{0,3}m|\u{1b}\\]|\u{7}|[\u{200b}-\u{200f}\u{202a}-\u{202e}\u{fe0f}\u{e0020}\r\n\t]){0,40}") {
+        let clean = show::clean_text(&text).into_owned();
+        prop_assert!(!show::has_hidden(&clean));
+        prop_assert_eq!(show::clean_text(&clean), clean.as_str());
+        prop_assert!(!show::has_hidden(&show::reveal(&text)));
+        if !show::has_hidden(&text) {
+            prop_assert_eq!(text.replace('\r', ""), clean);
+        }
+    }
+
+    #[test]
+    fn what_is_shown_hides_nothing(json in any_json()) {
+        for argument in show::shown_arguments(&json) {
+            prop_assert!(!show::has_hidden(&argument.text), "{}", argument.text);
+            prop_assert!(!show::has_hidden(&argument.name));
+            prop_assert!(read(&argument.text).is_ok());
+        }
+        prop_assert!(show::one_line(&json).chars().count() <= show::LINE_LENGTH);
+        prop_assert!(!show::has_hidden(&show::one_line(&json)));
+        prop_assert!(read(&show::masked_json(&json)).is_ok());
+    }
+}

@@ -1,0 +1,220 @@
+//! The small language of the policy table: rules, a call, and what comes of it, as text.
+
+use std::collections::BTreeMap;
+
+use gatehouse_model::grant::{
+    AccessClass, ClassReason, Classified, ClientScope, Condition, ConditionTest, Effect, Grant, Lifetime,
+    ServerBinding, Verdict, Width,
+};
+use gatehouse_model::id::{AskId, CallHash, ClientId, Fingerprint, Generation, ServerId, SessionId};
+use gatehouse_model::time::Timestamp;
+use gatehouse_policy::exact::{ExactCall, call_hash};
+use gatehouse_policy::json::{self, Json};
+use gatehouse_policy::verdict::{CallFacts, RuleBook, Standing};
+
+/// A call with everything that is known of it.
+pub struct Call {
+    pub client: ClientId,
+    pub session: Option<SessionId>,
+    pub program: Option<String>,
+    pub server: ServerId,
+    pub generation: Generation,
+    pub subject: String,
+    pub class: Classified,
+    pub fingerprint: Option<Fingerprint>,
+    pub arguments: Json,
+    pub text: String,
+    pub now: Timestamp,
+    pub blocked: bool,
+    pub paused: bool,
+    pub verified: bool,
+    pub ticket: bool,
+}
+
+impl Call {
+    /// `write_file by c2 on s1 gen 1 def 1 args {"a":1} at 50 session x seen cursor`, then any of
+    /// `outside read write paused unverified ticket blocked`.
+    pub fn parse(text: &str) -> Self {
+        let mut words = text.split_whitespace();
+        let subject = words.next().unwrap().to_owned();
+        let is_tool = !["resource:", "prompt:", "completion:"].iter().any(|kind| subject.starts_with(kind));
+        let reads = !is_tool || subject.starts_with("read_");
+        let class = if reads { AccessClass::Read } else { AccessClass::Write };
+        let mut call = Self {
+            client: "c1".into(),
+            session: None,
+            program: None,
+            server: "s1".into(),
+            generation: Generation(1),
+            class: Classified { class, reason: ClassReason::Default, reaches_outside: false },
+            fingerprint: is_tool.then(|| "1".into()),
+            arguments: json::read("{}").unwrap(),
+            text: "{}".to_owned(),
+            subject,
+            now: Timestamp(100),
+            blocked: false,
+            paused: false,
+            verified: true,
+            ticket: false,
+        };
+        while let Some(word) = words.next() {
+            let mut next = || words.next().unwrap();
+            match word {
+                "by" => call.client = next().into(),
+                "on" => call.server = next().into(),
+                "gen" => call.generation = Generation(next().parse().unwrap()),
+                "def" => {
+                    let def = next();
+                    call.fingerprint = (def != "none").then(|| def.into());
+                }
+                "args" => {
+                    call.text = next().to_owned();
+                    call.arguments = json::read(&call.text).unwrap();
+                }
+                "at" => call.now = Timestamp(next().parse().unwrap()),
+                "session" => call.session = Some(next().into()),
+                "seen" => call.program = Some(next().to_owned()),
+                "outside" => call.class.reaches_outside = true,
+                "read" => call.class.class = AccessClass::Read,
+                "write" => call.class.class = AccessClass::Write,
+                "paused" => call.paused = true,
+                "unverified" => call.verified = false,
+                "ticket" => call.ticket = true,
+                "blocked" => call.blocked = true,
+                other => panic!("no such word of a call: {other}"),
+            }
+        }
+        call
+    }
+
+    pub fn hash(&self) -> CallHash {
+        call_hash(&ExactCall {
+            client: &self.client,
+            server: &self.server,
+            generation: self.generation,
+            subject: &self.subject,
+            fingerprint: self.fingerprint.as_ref(),
+            arguments: &self.text,
+        })
+    }
+
+    pub fn decide(&self, book: &RuleBook) -> Verdict {
+        self.with_facts(|facts| book.decide(facts))
+    }
+
+    pub fn with_facts<T>(&self, then: impl FnOnce(&CallFacts<'_>) -> T) -> T {
+        let hash = self.hash();
+        let ticket = AskId::from("ask");
+        then(&CallFacts {
+            client: &self.client,
+            session: self.session.as_ref(),
+            program: self.program.as_deref(),
+            server: &self.server,
+            generation: self.generation,
+            subject: &self.subject,
+            class: &self.class,
+            fingerprint: self.fingerprint.as_ref(),
+            arguments: &self.arguments,
+            hash: &hash,
+            now: self.now,
+            resolve_path: &resolve,
+            standing: Standing {
+                blocked_by_file: self.blocked.then_some("not here"),
+                paused: self.paused,
+                verified: self.verified,
+                ticket: self.ticket.then_some(&ticket),
+            },
+        })
+    }
+}
+
+/// `allow tool read_file` and what is to be otherwise than: server s1 in generation 1, every client,
+/// always, no conditions, pinned to definition 1 of `read_file` and `write_file`.
+pub fn rule(text: &str, number: usize, call: &Call) -> Grant {
+    let mut words = text.split_whitespace();
+    let effect = match words.next().unwrap() {
+        "allow" => Effect::Allow,
+        "deny" => Effect::Deny,
+        other => panic!("no such effect: {other}"),
+    };
+    let width = match words.next().unwrap() {
+        "tool" => Width::Tool { tool: words.next().unwrap().to_owned() },
+        "reads" => Width::Reads,
+        "writes" => Width::Writes,
+        "everything" => Width::Everything,
+        "this-call" => Width::Call { hash: call.hash() },
+        "other-call" => Width::Call { hash: "another".into() },
+        other => panic!("no such width: {other}"),
+    };
+    let mut grant = Grant {
+        id: number.to_string().as_str().into(),
+        effect,
+        server: Some(ServerBinding { server: "s1".into(), generation: Generation(1) }),
+        width,
+        clients: ClientScope::Every,
+        lifetime: Lifetime::Always,
+        conditions: Vec::new(),
+        pins: pins("read_file=1,write_file=1"),
+        program: None,
+        created: Timestamp(0),
+        reason: None,
+    };
+    while let Some(word) = words.next() {
+        let mut next = || words.next().unwrap().to_owned();
+        match word {
+            "for" => grant.clients = ClientScope::One { client: next().as_str().into() },
+            "on" => grant.server.as_mut().unwrap().server = next().as_str().into(),
+            "gen" => grant.server.as_mut().unwrap().generation = Generation(next().parse().unwrap()),
+            "anywhere" => grant.server = None,
+            "once" => grant.lifetime = Lifetime::Once,
+            "until" => grant.lifetime = Lifetime::Until { at: Timestamp(next().parse().unwrap()) },
+            "session" => grant.lifetime = Lifetime::Session { session: next().as_str().into() },
+            "until-quit" => grant.lifetime = Lifetime::UntilQuit,
+            "pins" => grant.pins = pins(&next()),
+            "seen" => grant.program = Some(next()),
+            "if" => grant.conditions.push(condition(&next(), &next(), &next())),
+            other => panic!("no such word of a rule: {other}"),
+        }
+    }
+    grant
+}
+
+fn pins(text: &str) -> BTreeMap<String, Fingerprint> {
+    let pairs = text.split(',').filter_map(|pair| pair.split_once('='));
+    pairs.map(|(tool, definition)| (tool.to_owned(), definition.into())).collect()
+}
+
+fn condition(pointer: &str, test: &str, value: &str) -> Condition {
+    let value = value.to_owned();
+    let test = match test {
+        "equals" => ConditionTest::Equals { value },
+        "one-of" => ConditionTest::OneOf { values: value.split('|').map(str::to_owned).collect() },
+        "starts" => ConditionTest::StartsWith { text: value },
+        "inside" => ConditionTest::Inside { folder: value },
+        "host" => ConditionTest::HostIs { host: value },
+        "glob" => ConditionTest::Glob { pattern: value },
+        other => panic!("no such test: {other}"),
+    };
+    Condition { pointer: pointer.to_owned(), test }
+}
+
+/// A file system in which `/home/me/link` leads to `/etc`, and `/tmp` to `/private/tmp`.
+pub fn resolve(path: &str) -> Option<String> {
+    if !path.starts_with('/') || path.contains("/unreadable") {
+        return None;
+    }
+    let mut steps: Vec<&str> = Vec::new();
+    for step in path.split('/') {
+        match step {
+            "" | "." => {}
+            ".." => drop(steps.pop()),
+            step => steps.push(step),
+        }
+        match steps.as_slice() {
+            ["home", "me", "link"] => steps = vec!["etc"],
+            ["tmp"] => steps = vec!["private", "tmp"],
+            _ => {}
+        }
+    }
+    Some(format!("/{}", steps.join("/")))
+}
