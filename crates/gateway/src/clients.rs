@@ -57,6 +57,12 @@ struct Said {
 }
 
 impl ClientState {
+    /// A client of which nothing is known yet.
+    #[cfg(test)]
+    pub(crate) fn unseen(entry: ClientEntry) -> Self {
+        Self::new(entry, Arc::default())
+    }
+
     fn new(entry: ClientEntry, memory: Arc<Memory>) -> Self {
         Self {
             digest: Digest::from_hex(&entry.token_sha256),

@@ -127,6 +127,9 @@ async fn post(
         ));
     }
     let body = read_body(body).await?;
+    if client.gone.is_cancelled() {
+        return Err(doorstep::unauthorized());
+    }
     match route(core, client, (&head.headers, accepts, first), &body)? {
         Step::Done(response) => Ok(response),
         Step::Call(exchange, place) => Ok(run(core, *exchange, place).await),

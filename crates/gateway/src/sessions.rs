@@ -291,11 +291,12 @@ impl Sessions {
         removed.is_some()
     }
 
-    /// Ends all that were idle for too long, and returns them.
+    /// Ends all that were idle for too long, and what is left of clients that are gone, and returns them.
     pub(crate) fn end_idle(&self) -> Vec<Arc<Session>> {
         let now = Instant::now();
         self.end_where(|session| {
-            !session.is_busy() && now.duration_since(session.last_used()) >= LONGEST_IDLE
+            session.client.gone.is_cancelled()
+                || !session.is_busy() && now.duration_since(session.last_used()) >= LONGEST_IDLE
         })
     }
 
@@ -323,5 +324,97 @@ impl Sessions {
         for session in self.open.read().values() {
             session.list_changed();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gatehouse_model::{ClientEntry, Timestamp};
+    use tokio::time::advance;
+
+    use super::*;
+
+    fn client() -> Arc<ClientState> {
+        Arc::new(ClientState::unseen(ClientEntry {
+            id: ClientId::new("cli-1"),
+            name: "Agent".into(),
+            token_sha256: String::new(),
+            created: Timestamp(0),
+        }))
+    }
+
+    fn open(sessions: &Sessions, id: &str, client: &Arc<ClientState>) -> Arc<Session> {
+        sessions.open(SessionId::new(id), client, Revision::V2025November, None).0
+    }
+
+    fn ids(ended: &[Arc<Session>]) -> Vec<&str> {
+        ended.iter().map(|session| session.id.as_str()).collect()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_session_that_nobody_used_for_a_day_ends() {
+        let (sessions, client) = (Sessions::default(), client());
+        let listens = open(&sessions, "listens", &client);
+        let reader = listens.stand().read(0);
+        let calls = open(&sessions, "calls", &client);
+        let place = calls.begin_call("1").unwrap();
+        open(&sessions, "used", &client);
+        open(&sessions, "idle", &client);
+        advance(LONGEST_IDLE / 2).await;
+        assert!(sessions.find("used", &client).is_some());
+        advance(LONGEST_IDLE / 2).await;
+        assert_eq!(ids(&sessions.end_idle()), ["idle"]);
+        // What kept them is gone, and the clock begins anew with the end of the last call.
+        drop(reader);
+        drop(place);
+        let mut ended = sessions.end_idle();
+        ended.sort_by(|one, other| one.id.cmp(&other.id));
+        assert_eq!(ids(&ended), ["listens"]);
+        advance(LONGEST_IDLE).await;
+        assert_eq!(sessions.end_idle().len(), 2);
+        assert!(sessions.find("calls", &client).is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn sessions_of_a_client_that_is_gone_are_found_by_nobody() {
+        let (sessions, client) = (Sessions::default(), client());
+        open(&sessions, "before", &client);
+        client.gone.cancel();
+        open(&sessions, "after", &client);
+        assert!(sessions.find("before", &client).is_none());
+        assert!(sessions.find("after", &client).is_none());
+        assert_eq!(sessions.end_idle().len(), 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn finished_streams_are_kept_for_a_while_and_not_without_bound() {
+        let (sessions, client) = (Sessions::default(), client());
+        let session = open(&sessions, "s", &client);
+        let keep = |text: &str, finished: bool| {
+            let number = session.next_stream();
+            let log = EventLog::new(Keeping::Numbered(number));
+            if finished {
+                log.finish(std::iter::once(text.as_bytes()));
+            }
+            session.keep_stream(number, &log);
+            number
+        };
+        let running = keep("", false);
+        let first = keep("x", true);
+        for _ in 1..MOST_FINISHED {
+            keep("x", true);
+        }
+        assert!(session.stream(first).is_some());
+        keep("x", true);
+        assert!(session.stream(first).is_none());
+        // Bytes count too.
+        let large = "x".repeat(MOST_FINISHED_BYTES / 2);
+        let (one, two) = (keep(&large, true), keep(&large, true));
+        assert!(session.stream(one).is_none());
+        assert!(session.stream(two).is_some());
+        advance(KEEP_FINISHED).await;
+        keep("x", true);
+        assert!(session.stream(two).is_none());
+        assert!(session.stream(running).is_some());
     }
 }

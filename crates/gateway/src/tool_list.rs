@@ -132,7 +132,7 @@ fn cursor(at: usize) -> String {
 fn parse_cursor(text: &str) -> Option<usize> {
     let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
     let at: usize = std::str::from_utf8(&bytes).ok()?.strip_prefix("tools:")?.parse().ok()?;
-    (at % PAGE == 0).then_some(at)
+    at.is_multiple_of(PAGE).then_some(at)
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use gatehouse_gateway::ClientBook;
-use gatehouse_model::{AuditEvent, ErrorCode, SystemClock};
-use gatehouse_store::memory;
+use gatehouse_model::{AuditEvent, ErrorCode, Secret, SystemClock};
+use gatehouse_store::{memory, open_vault};
 
 use crate::fixture::{Fixture, Sse, open_store, until};
 
@@ -74,7 +74,7 @@ async fn revoking_ends_sessions_and_calls_at_once() {
     let params = r#"{"notifications":{"toolsListChanged":true}}"#;
     let listening = Sse::new(fixture.modern("3", "subscriptions/listen", params).send().await.unwrap());
     fixture.book.revoke("agent").await.unwrap();
-    assert_eq!(*fixture.script.sessions_ended.lock(), [session.clone()]);
+    assert_eq!(*fixture.script.sessions_ended.lock(), std::slice::from_ref(&session));
     assert_eq!(*fixture.script.clients_gone.lock(), [fixture.entry.id.to_string()]);
     assert_eq!(standing.next().await, None);
     assert_eq!(old.all().await.last().unwrap().json()["error"]["message"], "cancelled");
@@ -93,7 +93,7 @@ async fn a_new_token_ends_the_old_one_but_not_the_client() {
     let session = fixture.session("2025-11-25").await;
     let (entry, token) = fixture.book.rotate(fixture.entry.id.as_str()).await.unwrap();
     assert_eq!(entry.id, fixture.entry.id);
-    assert_eq!(*fixture.script.sessions_ended.lock(), [session.clone()]);
+    assert_eq!(*fixture.script.sessions_ended.lock(), std::slice::from_ref(&session));
     assert!(fixture.script.clients_gone.lock().is_empty());
     assert_eq!(fixture.classic(&session, "1", "ping", "{}").send().await.unwrap().status(), 401);
     fixture.token = token.reveal().to_owned();
@@ -101,4 +101,28 @@ async fn a_new_token_ends_the_old_one_but_not_the_client() {
     fixture.session("2025-11-25").await;
     assert_eq!(fixture.book.list()[0].sessions, 1);
     until("it was seen", || fixture.book.list()[0].last_seen.is_some()).await;
+}
+
+#[tokio::test]
+async fn a_list_that_cannot_be_verified_lets_nobody_in() {
+    let (dir, vault) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let passphrase = Secret::new("open");
+    let store = open_store(&dir, open_vault(vault.path(), &passphrase).unwrap());
+    let (book, problem) = ClientBook::open(Arc::clone(&store), Arc::new(SystemClock));
+    assert_eq!(problem, None);
+    let (_, token) = book.add("Agent").await.unwrap();
+    store.close();
+    drop((book, store));
+    // Another vault: the key that the list was sealed with is gone.
+    let other = tempfile::tempdir().unwrap();
+    let store = open_store(&dir, open_vault(other.path(), &passphrase).unwrap());
+    let (book, problem) = ClientBook::open(store, Arc::new(SystemClock));
+    assert!(problem.unwrap().what.starts_with("No client may connect"));
+    assert!(book.authenticate(token.reveal()).is_none());
+    assert!(book.list().is_empty());
+    // The user begins anew; the old token stays out.
+    let (_, fresh) = book.add("Agent").await.unwrap();
+    assert_eq!(book.problem(), None);
+    assert!(book.authenticate(fresh.reveal()).is_some());
+    assert!(book.authenticate(token.reveal()).is_none());
 }

@@ -366,3 +366,11 @@ impl Sse {
         events
     }
 }
+
+/// Sends a request from a client that takes nothing but JSON.
+pub(crate) async fn send_json_only(request: reqwest::RequestBuilder) -> reqwest::Result<reqwest::Response> {
+    let (client, request) = request.build_split();
+    let mut request = request?;
+    request.headers_mut().insert("accept", reqwest::header::HeaderValue::from_static("application/json"));
+    client.execute(request).await
+}

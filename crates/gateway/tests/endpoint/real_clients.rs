@@ -1,1 +1,146 @@
-//! tmp
+//! A real client library against the whole way of a call: gateway, tools, policy, a person, a built-in server.
+
+use std::sync::Arc;
+
+use gatehouse_auth::StoredTokens;
+use gatehouse_gateway::{ClientBook, Gateway, GatewayDeps};
+use gatehouse_model::ask::{Answer, AskAnswer, GrantChoice};
+use gatehouse_model::server::{Builtin, Limits, Look, Origin};
+use gatehouse_model::{Ask, EventSink, Generation, ServerConfig, ServerId, SystemClock, Transport};
+use gatehouse_servers::{ServerDeps, ServerManager};
+use gatehouse_store::memory;
+use gatehouse_tools::{Patience, ToolDeps, ToolManager};
+use rmcp::model::{CallToolRequestParams, CallToolResult, ProtocolVersion};
+use rmcp::service::{ClientLifecycleMode, ClientServiceExt, RoleClient, RunningService};
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+
+use crate::fixture::{Heard, SOON, open_store, until};
+
+struct House {
+    gateway: Gateway,
+    tools: ToolManager,
+    servers: ServerManager,
+    token: String,
+    _dir: tempfile::TempDir,
+}
+
+impl House {
+    async fn start() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let (secrets, clock) = (memory(), Arc::new(SystemClock));
+        let store = open_store(&dir, Arc::clone(&secrets));
+        let events: Arc<dyn EventSink> = Arc::new(Heard::default());
+        let servers = ServerManager::new(ServerDeps {
+            tokens: Arc::new(StoredTokens::new(Arc::clone(&secrets), clock.clone())),
+            secrets,
+            events: Arc::clone(&events),
+            clock: clock.clone(),
+            data_dir: dir.path().to_owned(),
+            guard_program: None,
+        });
+        let problems = servers
+            .load(vec![ServerConfig {
+                id: ServerId::new("srv-time"),
+                generation: Generation(1),
+                name: "Clock".into(),
+                transport: Transport::Builtin { builtin: Builtin::Time },
+                enabled: true,
+                autostart: true,
+                look: Look::default(),
+                limits: Limits::default(),
+                origin: Origin::User,
+            }])
+            .await;
+        assert!(problems.is_empty(), "{problems:?}");
+        let tools = ToolManager::start(ToolDeps {
+            servers: servers.clone(),
+            store: Arc::clone(&store),
+            events: Arc::clone(&events),
+            clock: clock.clone(),
+            patience: Patience::default(),
+        })
+        .await
+        .unwrap();
+        let (book, _) = ClientBook::open(store, clock.clone());
+        let (_, token) = book.add("Agent").await.unwrap();
+        let deps = GatewayDeps { tools: tools.clone(), clients: Arc::new(book), events, clock };
+        let gateway = Gateway::bind("127.0.0.1:0".parse().unwrap(), deps).await.unwrap();
+        until("the tools are there", || !tools.catalogue().tools().is_empty()).await;
+        Self { gateway, tools, servers, token: token.reveal().to_owned(), _dir: dir }
+    }
+
+    async fn client(&self, lifecycle: ClientLifecycleMode) -> RunningService<RoleClient, ()> {
+        let config = StreamableHttpClientTransportConfig::with_uri(self.gateway.endpoint())
+            .auth_header(self.token.clone());
+        let transport = StreamableHttpClientTransport::from_config(config);
+        tokio::time::timeout(SOON, ().serve_with_lifecycle(transport, lifecycle)).await.unwrap().unwrap()
+    }
+
+    /// Calls the one tool while a person answers the question that it raises.
+    async fn call(
+        &self,
+        client: &RunningService<RoleClient, ()>,
+        tool: &str,
+        answer: impl Fn() -> Answer,
+    ) -> CallToolResult {
+        let person = async {
+            until("somebody is asked", || !self.tools.approvals().pending().is_empty()).await;
+            let pending = self.tools.approvals().pending().remove(0);
+            let Ask::Call(ask) = &pending.ask else { panic!("{pending:?}") };
+            assert_eq!(ask.client.name, "Agent");
+            let answers =
+                vec![AskAnswer { id: pending.id.clone(), hash: Some(ask.hash.clone()), answer: answer() }];
+            self.tools.approvals().answer(answers, "test").await.unwrap();
+        };
+        let call =
+            client.call_tool(CallToolRequestParams::new(tool.to_owned()).with_arguments(Default::default()));
+        let both = async { tokio::join!(call, person) };
+        tokio::time::timeout(SOON, both).await.unwrap().0.unwrap()
+    }
+
+    async fn stop(self) {
+        self.gateway.shutdown().await;
+        self.tools.shutdown().await;
+        self.servers.shutdown().await;
+    }
+}
+
+async fn whole_way(lifecycle: ClientLifecycleMode, version: &str) {
+    let house = House::start().await;
+    let client = house.client(lifecycle).await;
+    assert_eq!(client.peer().peer_info().unwrap().protocol_version.as_str(), version);
+    let tools = client.list_all_tools().await.unwrap();
+    assert!(!tools.is_empty());
+    let tool =
+        tools.iter().map(|tool| tool.name.to_string()).find(|name| name.ends_with("current_time")).unwrap();
+    let allowed = house.call(&client, &tool, || Answer::Allow { choice: GrantChoice::once() }).await;
+    assert_ne!(allowed.is_error, Some(true), "{allowed:?}");
+    let denied = house
+        .call(&client, &tool, || Answer::Deny {
+            choice: GrantChoice::once(),
+            reason: Some("not today".into()),
+        })
+        .await;
+    assert_eq!(denied.is_error, Some(true));
+    assert!(format!("{denied:?}").contains("not today"), "{denied:?}");
+    client.cancel().await.unwrap();
+    house.stop().await;
+}
+
+#[tokio::test]
+async fn the_whole_way_in_a_session() {
+    whole_way(ClientLifecycleMode::Initialize, "2025-11-25").await;
+}
+
+#[tokio::test]
+async fn the_whole_way_without_a_session() {
+    let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
+    whole_way(ClientLifecycleMode::Discover { preferred_versions }, "2026-07-28").await;
+}
+
+#[tokio::test]
+async fn a_client_that_tries_both_finds_the_newer() {
+    let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
+    whole_way(ClientLifecycleMode::Auto { preferred_versions, legacy_version: None }, "2026-07-28").await;
+}

@@ -72,7 +72,14 @@ async fn heads_that_do_not_fit() {
         ("another method", with(fixture.http.put(&url)), 405),
         ("no content type", with(fixture.http.post(&url)).body(PING), 415),
         ("a web form", with(fixture.http.post(&url)).header("content-type", "text/plain").body(PING), 415),
-        ("takes nothing we have", fixture.post(PING).header("accept", "text/html"), 406),
+        (
+            "takes nothing we have",
+            with(fixture.http.post(&url))
+                .header("content-type", "application/json")
+                .header("accept", "text/html")
+                .body(PING),
+            406,
+        ),
         ("a GET without a session", with(fixture.http.get(&url)).header("accept", "text/event-stream"), 400),
         (
             "a GET of the stateless revision",

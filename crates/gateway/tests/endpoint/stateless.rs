@@ -6,7 +6,7 @@ use gatehouse_model::Event;
 use gatehouse_tools::Era;
 use serde_json::{Value, json};
 
-use crate::fixture::{Fixture, Sse, text, until};
+use crate::fixture::{Fixture, Sse, send_json_only, text, until};
 
 #[tokio::test]
 async fn discovery_says_what_there_is() {
@@ -257,11 +257,7 @@ async fn progress_comes_in_order_before_the_result() {
 #[tokio::test]
 async fn a_client_that_takes_only_json_gets_json_however_long_it_takes() {
     let fixture = Fixture::start().await;
-    let request = fixture.modern_call("1", "wait", "{}");
-    let (client, mut request) = request.build_split();
-    let request = request.as_mut().unwrap();
-    request.headers_mut().insert("accept", "application/json".parse().unwrap());
-    let sent = tokio::spawn(client.execute(request.try_clone().unwrap()));
+    let sent = tokio::spawn(send_json_only(fixture.modern_call("1", "wait", "{}")));
     fixture.call_arrived().await;
     assert!(!fixture.script.seen.lock()[0].wants_progress);
     tokio::time::sleep(std::time::Duration::from_millis(200)).await;
@@ -277,8 +273,7 @@ async fn a_client_that_takes_only_json_gets_json_however_long_it_takes() {
 async fn a_lost_connection_cancels_the_call_before_and_after_the_stream_began() {
     let fixture = Fixture::start().await;
     // Before: the request is dropped while nothing has come back yet.
-    let sent =
-        tokio::spawn(fixture.modern_call("1", "wait", "{}").header("accept", "application/json").send());
+    let sent = tokio::spawn(send_json_only(fixture.modern_call("1", "wait", "{}")));
     fixture.call_arrived().await;
     sent.abort();
     until("the first call is cancelled", || fixture.script.cancelled.load(Ordering::SeqCst) == 1).await;
