@@ -104,7 +104,7 @@ impl<T: Serialize + DeserializeOwned> Sealed<T> {
         let Some((row, kept)) = self.pair(row, kept)? else {
             return Ok(None);
         };
-        if row.counter == kept.counter + 1 {
+        if row.counter != kept.counter {
             // The save that wrote this was cut short: finish it, so that the copy before it is old.
             self.keep(&Kept { key: kept.key, counter: row.counter }).map_err(|cause| self.locked(cause))?;
         }
@@ -180,9 +180,12 @@ impl<T: Serialize + DeserializeOwned> Sealed<T> {
             .lock()
             .prepare_cached("SELECT counter, body, mac FROM sealed WHERE name = ?1")?
             .query_row([&self.record], |row| {
-                // A counter below zero was never written by us; the seal will not fit it.
-                let counter = u64::try_from(row.get::<_, i64>(0)?).unwrap_or(u64::MAX);
-                Ok(Row { counter, body: row.get(1)?, mac: row.get(2)? })
+                // What has another shape was never written by us; the seal will not fit it.
+                let bytes = |column| {
+                    Ok::<_, rusqlite::Error>(row.get_ref(column)?.as_bytes().unwrap_or_default().to_vec())
+                };
+                let counter = row.get_ref(0)?.as_i64().ok().and_then(|counter| u64::try_from(counter).ok());
+                Ok(Row { counter: counter.unwrap_or(u64::MAX), body: bytes(1)?, mac: bytes(2)? })
             })
             .optional()
     }

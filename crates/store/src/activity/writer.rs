@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
+use std::sync::mpsc::{Receiver, SyncSender};
 use std::time::{Duration, Instant};
 
 use gatehouse_model::{CallRecord, Clock, Timestamp};
@@ -68,16 +68,13 @@ impl Writer {
             let mut next = Some(first);
             while let Some(message) = next.take() {
                 match message {
-                    Message::Record(record) => batch.push(record),
+                    Message::Record(record) => batch.push(*record),
                     Message::Flush(done) => flushed.push(done),
                 }
                 if batch.len() >= BATCH_MOST || !flushed.is_empty() {
                     break;
                 }
-                next = match inbox.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-                    Ok(message) => Some(message),
-                    Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
-                };
+                next = inbox.recv_timeout(deadline.saturating_duration_since(Instant::now())).ok();
             }
             self.commit(batch);
             for done in flushed {
@@ -88,7 +85,7 @@ impl Writer {
         }
     }
 
-    fn commit(&mut self, batch: Vec<Box<CallRecord>>) {
+    fn commit(&mut self, batch: Vec<CallRecord>) {
         let count = batch.len() as u64;
         if let Err(error) = self.write(batch) {
             self.lost.fetch_add(count, Ordering::Relaxed);
@@ -105,7 +102,7 @@ impl Writer {
         }
     }
 
-    fn write(&mut self, mut batch: Vec<Box<CallRecord>>) -> Result<(), StoreError> {
+    fn write(&mut self, mut batch: Vec<CallRecord>) -> Result<(), StoreError> {
         if batch.is_empty() {
             return Ok(());
         }

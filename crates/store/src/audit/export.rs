@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use crate::audit::{Audit, each};
+use super::Audit;
+use super::chain::each;
 use crate::error::StoreError;
 
 pub use gatehouse_model::command::ExportFormat as AuditFormat;

@@ -142,12 +142,12 @@ fn owners(slots: &[Slot], confirmed: &[ServerConfig]) -> Vec<Option<usize>> {
         &|index| claims[index],
     ];
     for pass in passes {
-        for index in 0..slots.len() {
-            if owners[index].is_none()
+        for (index, slot_owner) in owners.iter_mut().enumerate() {
+            if slot_owner.is_none()
                 && let Some(owner) = pass(index)
                 && taken.insert(owner)
             {
-                owners[index] = Some(owner);
+                *slot_owner = Some(owner);
             }
         }
     }

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -80,16 +80,15 @@ pub(super) fn watch(
         return Err(cannot("it has no folder"));
     };
     let (touched, touches) = sync_channel(1);
+    // What was edited between the first reading and now is news too.
+    touch(&touched);
     let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
         let concerns = event.as_ref().map_or(true, |event| {
             !event.kind.is_access()
                 && event.paths.iter().any(|path| path.file_name() == Some(name.as_os_str()))
         });
         if concerns {
-            match touched.try_send(()) {
-                // A touch that nobody has looked at yet stands for this one too.
-                Ok(()) | Err(TrySendError::Full(()) | TrySendError::Disconnected(())) => {}
-            }
+            touch(&touched);
         }
     })
     .map_err(|e| cannot(&e.to_string()))?;
@@ -101,11 +100,14 @@ pub(super) fn watch(
     Ok(WatchGuard { watcher: Some(watcher), thread: Some(thread) })
 }
 
-fn run(path: &Path, seen: &Seen, touches: &Receiver<()>, on_change: &(dyn Fn() + Send + Sync)) {
-    // What was edited between the first reading and now is news too.
-    if seen.is_news(path) {
-        on_change();
+fn touch(touched: &SyncSender<()>) {
+    match touched.try_send(()) {
+        // A touch that nobody has looked at yet stands for this one too.
+        Ok(()) | Err(TrySendError::Full(()) | TrySendError::Disconnected(())) => {}
     }
+}
+
+fn run(path: &Path, seen: &Seen, touches: &Receiver<()>, on_change: &(dyn Fn() + Send + Sync)) {
     while touches.recv().is_ok() {
         loop {
             match touches.recv_timeout(QUIET) {

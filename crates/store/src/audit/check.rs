@@ -1,0 +1,114 @@
+//! Checking the chain, and letting go of its oldest part.
+
+use gatehouse_model::Timestamp;
+use gatehouse_model::record::AuditVerdict;
+use rusqlite::{OptionalExtension, params};
+
+use super::chain::{self, Stored, digest, each, integer, is_entry_sealed, number, read_head, write_head};
+use super::{Audit, Key, seal_waiting};
+use crate::error::StoreError;
+
+impl Audit {
+    /// Checks the whole chain and names the first entry that does not fit.
+    ///
+    /// # Errors
+    /// When the database refuses, or the secret store, without which no seal can be checked.
+    pub fn verify(&self) -> Result<AuditVerdict, StoreError> {
+        let mut state = self.state.lock();
+        let key = self.key(&mut state)?;
+        let mut ledger = self.ledger.lock();
+        if state.unsealed.is_some() {
+            let transaction = ledger.transaction()?;
+            seal_waiting(&transaction, &state, &key)?;
+            let mut head = read_head(&transaction)?;
+            if state.last == Some((head.seq, head.hash)) {
+                head.mac = Some(head.sealed(&key));
+                write_head(&transaction, &head)?;
+            }
+            transaction.commit()?;
+            state.unsealed = None;
+        }
+        let chain_only_to = state.chain_only_to;
+        let head = read_head(&ledger)?;
+        let mut last = (head.base_seq, head.base_hash);
+        let mut broken = None;
+        each(&ledger, 0, None, |stored| {
+            let wanted = last.0 + 1;
+            let hash = chain::chain(&last.1, wanted, stored.at, &stored.event);
+            let reason = if wanted > head.seq {
+                Some("the entry comes after the head of the chain")
+            } else if stored.seq != wanted {
+                Some("the entry is missing")
+            } else if stored.hash != hash {
+                Some("the entry or its place in the chain was changed")
+            } else if wanted <= chain_only_to {
+                None
+            } else {
+                unsealed(&stored, &hash, &key)
+            };
+            last = (wanted, hash);
+            broken = reason.map(|reason| (wanted, reason));
+            Ok(broken.is_none())
+        })?;
+        let seal_is_due = chain_only_to == 0 || head.seq.max(head.base_seq) > chain_only_to;
+        let broken = broken.or_else(|| {
+            if last.0 < head.seq {
+                Some((last.0 + 1, "the entry is missing: the end of the audit was cut off"))
+            } else if last.1 != head.hash {
+                Some((head.seq.max(1), "the head of the chain names another entry"))
+            } else if seal_is_due && !head.is_sealed(&key) {
+                Some((head.seq.max(1), "the head of the chain does not carry our seal"))
+            } else {
+                None
+            }
+        });
+        Ok(match broken {
+            None => AuditVerdict::Whole { entries: head.seq - head.base_seq },
+            Some((seq, reason)) => AuditVerdict::Broken { seq, reason: reason.to_owned() },
+        })
+    }
+
+    /// Drops the entries from before a moment (retention). The chain goes on from the last one that
+    /// was dropped. Answers how many went.
+    ///
+    /// # Errors
+    /// When the database refuses, or the secret store: the new beginning needs a seal. A chain
+    /// that is broken is left as it is.
+    pub fn forget_before(&self, moment: Timestamp) -> Result<u64, StoreError> {
+        if let AuditVerdict::Broken { .. } = self.verify()? {
+            return Ok(0);
+        }
+        let mut state = self.state.lock();
+        let key = self.key(&mut state)?;
+        let mut ledger = self.ledger.lock();
+        let transaction = ledger.transaction()?;
+        let mut head = read_head(&transaction)?;
+        let last: Option<(u64, Vec<u8>)> = transaction
+            .query_row(
+                "SELECT seq, hash FROM audit WHERE seq < COALESCE((SELECT MIN(seq) FROM audit WHERE at >= ?1), ?2)
+                 ORDER BY seq DESC LIMIT 1",
+                params![moment.0, integer(head.seq + 1)],
+                |row| Ok((number(row, 0)?, row.get(1)?)),
+            )
+            .optional()?;
+        let Some((seq, hash)) = last else { return Ok(0) };
+        head.base_seq = seq;
+        head.base_hash = digest(&hash)?;
+        head.mac = Some(head.sealed(&key));
+        write_head(&transaction, &head)?;
+        let gone = transaction.execute("DELETE FROM audit WHERE seq <= ?1", [integer(seq)])?;
+        transaction.commit()?;
+        Ok(gone as u64)
+    }
+}
+
+/// What is wrong with the seal of an entry.
+fn unsealed(stored: &Stored, hash: &[u8; 32], key: &Key) -> Option<&'static str> {
+    match &stored.mac {
+        None => Some(
+            "the entry carries no seal; it was written while the store for secrets was locked, or not by Gatehouse",
+        ),
+        Some(mac) if !is_entry_sealed(key, hash, mac) => Some("the seal of the entry does not fit"),
+        Some(_) => None,
+    }
+}

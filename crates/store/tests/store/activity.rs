@@ -1,0 +1,180 @@
+//! Call records: written behind, found again, bounded (DATA-3).
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use gatehouse_model::ask::Subject;
+use gatehouse_model::grant::{Decision, Rule, Verdict};
+use gatehouse_model::record::{CallFilter, CallOutcome};
+use gatehouse_model::{CallId, CallRecord, ClientId, ServerId, Timestamp};
+use gatehouse_store::{Owner, Retention, Store};
+
+use crate::place::{NOW, Place};
+
+fn record(index: i64) -> CallRecord {
+    CallRecord {
+        id: CallId::new(format!("call-{index}")),
+        at: Timestamp(NOW + index),
+        client: ClientId::new(format!("cli-{}", index % 3)),
+        client_name: "a client".to_owned(),
+        server: ServerId::new(format!("srv-{}", index % 2)),
+        server_name: "files".to_owned(),
+        subject: Subject::Tool { name: "read_file".to_owned() },
+        exposed_name: "files__read_file".to_owned(),
+        verdict: Verdict { decision: Decision::Ask, rule: Rule::DefaultAsk },
+        outcome: CallOutcome::Ok,
+        waited_ms: 0,
+        duration_ms: 1,
+        bytes_in: 2,
+        bytes_out: 3,
+        arguments: Some(format!("{{\"path\":\"/data/report-{index}.txt\"}}")),
+        result: None,
+    }
+}
+
+fn ids(store: &Store, filter: &CallFilter) -> Vec<String> {
+    store.activity().list(filter).unwrap().iter().map(|record| record.id.to_string()).collect()
+}
+
+fn found(store: &Store, text: &str) -> Vec<String> {
+    ids(store, &CallFilter { text: Some(text.to_owned()), ..CallFilter::default() })
+}
+
+#[test]
+fn records_come_back_whole_newest_first_and_filtered() {
+    let place = Place::new();
+    let store = place.open();
+    // A long call is recorded after ones that came later.
+    for index in [3, 1, 2, 5, 4, 0] {
+        store.activity().record(record(index));
+    }
+    store.activity().flush();
+    assert_eq!(store.activity().list(&CallFilter::default()).unwrap()[0], record(5));
+    let all = CallFilter::default();
+    for (filter, wanted) in [
+        (all.clone(), vec![5, 4, 3, 2, 1, 0]),
+        (CallFilter { limit: Some(2), ..all.clone() }, vec![5, 4]),
+        (CallFilter { limit: Some(2), before: Some(Timestamp(NOW + 4)), ..all.clone() }, vec![3, 2]),
+        (CallFilter { client: Some("cli-0".into()), ..all.clone() }, vec![3, 0]),
+        (CallFilter { server: Some("srv-1".into()), ..all.clone() }, vec![5, 3, 1]),
+        (CallFilter { server: Some("srv-1".into()), client: Some("cli-0".into()), ..all.clone() }, vec![3]),
+        (
+            CallFilter { text: Some("report".into()), before: Some(Timestamp(NOW + 2)), ..all.clone() },
+            vec![1, 0],
+        ),
+        (
+            CallFilter {
+                text: Some("report".into()),
+                server: Some("srv-1".into()),
+                limit: Some(2),
+                ..all.clone()
+            },
+            vec![5, 3],
+        ),
+        (CallFilter { text: Some("  ".into()), limit: Some(1), ..all.clone() }, vec![5]),
+    ] {
+        let wanted: Vec<String> = wanted.iter().map(|index| format!("call-{index}")).collect();
+        assert_eq!(ids(&store, &filter), wanted, "{filter:?}");
+    }
+}
+
+#[test]
+fn words_are_found_in_tool_arguments_and_result() {
+    let place = Place::new();
+    let store = place.open();
+    store.activity().record(CallRecord {
+        result: Some("{\"text\":\"Das Ergebnis: 打开文件夹 ok\"}".into()),
+        ..record(1)
+    });
+    store.activity().record(CallRecord {
+        arguments: None,
+        subject: Subject::Tool { name: "write_note".into() },
+        exposed_name: "note".into(),
+        ..record(2)
+    });
+    store.activity().flush();
+    for (text, wanted) in [
+        ("read_file", vec!["call-1"]),
+        ("report-1", vec!["call-1"]),
+        ("ergebn", vec!["call-1"]),
+        ("文件", vec!["call-1"]),
+        ("件夹 ok", vec!["call-1"]),
+        ("夹件", vec![]),
+        ("files", vec!["call-2", "call-1"]),
+        ("note write", vec!["call-2"]),
+        ("note ergebnis", vec![]),
+        ("\" OR tool:*", vec![]),
+        ("NEAR(", vec![]),
+    ] {
+        assert_eq!(found(&store, text), wanted, "{text}");
+    }
+}
+
+#[test]
+fn closing_and_dropping_lose_nothing() {
+    let place = Place::new();
+    let store = place.open();
+    store.activity().record(record(1));
+    store.close();
+    store.activity().record(record(2));
+    drop(store);
+    assert_eq!(ids(&place.open(), &CallFilter::default()), ["call-2", "call-1"]);
+}
+
+#[test]
+fn what_is_too_old_or_too_much_goes_from_the_search_too() {
+    let place = Place::new();
+    let day = Duration::from_secs(24 * 3600);
+    let open = |age, calls| Store::open_with(place.options(Owner::Window), Retention { age, calls }).unwrap();
+    let store = open(day, 100);
+    for index in 0..10 {
+        store.activity().record(record(index));
+    }
+    drop(store);
+    // The first batch after a start looks for what is old.
+    place.clock.0.store(NOW + 5 + 24 * 3600 * 1000, Ordering::SeqCst);
+    let store = open(day, 100);
+    store.activity().record(record(10));
+    store.activity().flush();
+    assert_eq!(ids(&store, &CallFilter::default()).len(), 6);
+    assert_eq!(found(&store, "report").len(), 6);
+    drop(store);
+    let store = open(day, 3);
+    store.activity().record(record(11));
+    store.activity().flush();
+    assert_eq!(found(&store, "report"), ["call-11", "call-10", "call-9"]);
+    assert_eq!(ids(&store, &CallFilter::default()), ["call-11", "call-10", "call-9"]);
+}
+
+#[test]
+fn a_hundred_thousand_records_are_all_there_and_found() {
+    let place = Place::new();
+    let store = place.open();
+    for index in 0..100_000 {
+        store.activity().record(record(index));
+        if index % 8_000 == 0 {
+            store.activity().flush();
+        }
+    }
+    store.activity().flush();
+    assert_eq!(store.activity().lost(), 0);
+    assert_eq!(found(&store, "report-77777"), ["call-77777"]);
+    assert_eq!(found(&store, "report").len(), 100);
+    let page = CallFilter { before: Some(Timestamp(NOW + 50_000)), limit: Some(3), ..CallFilter::default() };
+    assert_eq!(ids(&store, &page), ["call-49999", "call-49998", "call-49997"]);
+}
+
+#[test]
+fn definitions_are_kept_once() {
+    let place = Place::new();
+    let (one, two) = ("f-1".into(), "f-2".into());
+    let store = place.open();
+    store.definitions().keep(&one, "{\"name\":\"a\"}").unwrap();
+    store.definitions().keep(&one, "another").unwrap();
+    store.definitions().keep_all([(&two, "b"), (&one, "c")]).unwrap();
+    drop(store);
+    let store = place.open();
+    assert_eq!(store.definitions().get(&one).unwrap().as_deref(), Some("{\"name\":\"a\"}"));
+    assert_eq!(store.definitions().get(&two).unwrap().as_deref(), Some("b"));
+    assert_eq!(store.definitions().get(&"f-3".into()).unwrap(), None);
+}

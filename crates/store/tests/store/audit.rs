@@ -1,0 +1,218 @@
+//! The audit: durable, append-only, and broken where it was touched (PERM-14).
+
+use std::sync::atomic::Ordering;
+
+use gatehouse_model::record::AuditVerdict;
+use gatehouse_model::{AuditEvent, ServerId, Timestamp};
+use gatehouse_store::{AuditFormat, Owner, Store, StoreOptions};
+
+use crate::place::{NOW, Place};
+
+fn event(name: &str) -> AuditEvent {
+    AuditEvent::ServerChanged {
+        server: ServerId::new("srv-1"),
+        name: name.to_owned(),
+        what: "added".to_owned(),
+    }
+}
+
+fn with_entries(count: u32) -> Place {
+    let place = Place::new();
+    let store = place.open();
+    for index in 1..=count {
+        place.clock.0.store(NOW + i64::from(index), Ordering::SeqCst);
+        store.audit().append(event(&format!("server {index}"))).unwrap();
+    }
+    place
+}
+
+fn broken_at(place: &Place) -> Option<u64> {
+    match place.open().audit().verify().unwrap() {
+        AuditVerdict::Whole { .. } => None,
+        AuditVerdict::Broken { seq, .. } => Some(seq),
+    }
+}
+
+#[test]
+fn entries_come_back_in_their_order() {
+    let place = with_entries(5);
+    let store = place.open();
+    let seqs = |after, limit| -> Vec<u64> {
+        store.audit().list(after, limit).unwrap().iter().map(|entry| entry.seq).collect()
+    };
+    assert_eq!(seqs(None, 100), [1, 2, 3, 4, 5]);
+    assert_eq!(seqs(Some(2), 2), [3, 4]);
+    assert_eq!(seqs(Some(5), 2), [] as [u64; 0]);
+    let third = &store.audit().list(Some(2), 1).unwrap()[0];
+    assert_eq!((third.at, &third.event), (Timestamp(NOW + 3), &event("server 3")));
+    assert_eq!(store.audit().verify().unwrap(), AuditVerdict::Whole { entries: 5 });
+}
+
+#[test]
+fn an_empty_audit_is_whole() {
+    assert_eq!(Place::new().open().audit().verify().unwrap(), AuditVerdict::Whole { entries: 0 });
+}
+
+#[test]
+fn tampering_with_any_entry_is_found_there() {
+    for seq in 1..=4 {
+        for edit in [
+            "UPDATE audit SET event = replace(event, 'added', 'removed') WHERE seq = ",
+            "UPDATE audit SET at = at + 1 WHERE seq = ",
+            "UPDATE audit SET hash = zeroblob(32) WHERE seq = ",
+            "UPDATE audit SET mac = zeroblob(32) WHERE seq = ",
+            "UPDATE audit SET mac = NULL WHERE seq = ",
+            "UPDATE audit SET event = x'ff', at = 'never' WHERE seq = ",
+            "DELETE FROM audit WHERE seq = ",
+        ] {
+            let place = with_entries(4);
+            place.tamper(&format!("{edit}{seq}"));
+            assert_eq!(broken_at(&place), Some(seq), "{edit}{seq}");
+        }
+    }
+}
+
+#[test]
+fn a_cut_tail_a_moved_head_and_a_forged_entry_are_found() {
+    for (edit, seq) in [
+        ("DELETE FROM audit WHERE seq > 2", 3),
+        ("DELETE FROM audit", 1),
+        (
+            "DELETE FROM audit WHERE seq > 2; UPDATE audit_head SET seq = 2, hash = (SELECT hash FROM audit WHERE seq = 2)",
+            2,
+        ),
+        ("DELETE FROM audit; UPDATE audit_head SET seq = 0, hash = zeroblob(32), mac = NULL", 1),
+        ("DELETE FROM audit; DELETE FROM audit_head", 1),
+        ("UPDATE audit_head SET mac = NULL", 4),
+        ("UPDATE audit_head SET mac = zeroblob(32)", 4),
+        (
+            "UPDATE audit_head SET base_seq = 2, base_hash = (SELECT hash FROM audit WHERE seq = 2); DELETE FROM audit WHERE seq <= 2",
+            4,
+        ),
+        ("INSERT INTO audit SELECT 5, at, event, hash, mac FROM audit WHERE seq = 4", 5),
+        ("UPDATE audit SET seq = 9 WHERE seq = 2", 2),
+    ] {
+        let place = with_entries(4);
+        place.tamper(edit);
+        assert_eq!(broken_at(&place), Some(seq), "{edit}");
+        // Going on does not mend it.
+        place.open().audit().append(event("later")).unwrap();
+        assert!(broken_at(&place).is_some_and(|found| found <= seq + 1), "{edit}");
+    }
+}
+
+#[test]
+fn what_is_changed_under_a_running_gatehouse_is_not_mended_either() {
+    let place = with_entries(2);
+    let store = place.open();
+    store.audit().append(event("three")).unwrap();
+    place.tamper(
+        "CREATE TABLE old AS SELECT * FROM audit_head;
+         DELETE FROM audit WHERE seq = 3;
+         UPDATE audit_head SET seq = 2, hash = (SELECT hash FROM audit WHERE seq = 2)",
+    );
+    store.audit().append(event("four")).unwrap();
+    assert!(matches!(store.audit().verify().unwrap(), AuditVerdict::Broken { seq: 3, .. }));
+}
+
+#[test]
+fn a_locked_secret_store_hides_no_cut_tail() {
+    let place = with_entries(4);
+    place.tamper(
+        "DELETE FROM audit WHERE seq > 2;
+         UPDATE audit_head SET seq = 2, hash = (SELECT hash FROM audit WHERE seq = 2)",
+    );
+    place.secrets.locked.store(true, Ordering::SeqCst);
+    let store = place.open();
+    store.audit().append(event("three again")).unwrap();
+    place.secrets.locked.store(false, Ordering::SeqCst);
+    store.audit().append(event("four again")).unwrap();
+    assert!(matches!(store.audit().verify().unwrap(), AuditVerdict::Broken { seq: 3, .. }));
+}
+
+#[test]
+fn the_database_itself_refuses_to_change_or_drop_entries() {
+    let place = with_entries(3);
+    let ledger = rusqlite::Connection::open(place.path("ledger.db")).unwrap();
+    for sql in ["UPDATE audit SET event = '{}' WHERE seq = 1", "DELETE FROM audit WHERE seq = 3"] {
+        assert!(ledger.execute(sql, []).is_err(), "{sql}");
+    }
+}
+
+#[test]
+fn while_the_secret_store_is_locked_entries_are_kept_and_sealed_later() {
+    let place = Place::new();
+    place.secrets.locked.store(true, Ordering::SeqCst);
+    let store = place.open();
+    store.audit().append(event("one")).unwrap();
+    store.audit().append(event("two")).unwrap();
+    assert!(store.audit().verify().is_err());
+    place.secrets.locked.store(false, Ordering::SeqCst);
+    store.audit().append(event("three")).unwrap();
+    assert_eq!(store.audit().verify().unwrap(), AuditVerdict::Whole { entries: 3 });
+}
+
+#[test]
+fn unsealed_entries_of_another_process_stay_broken() {
+    let place = with_entries(1);
+    place.secrets.locked.store(true, Ordering::SeqCst);
+    place.open().audit().append(event("nobody knows who")).unwrap();
+    place.secrets.locked.store(false, Ordering::SeqCst);
+    place.open().audit().append(event("three")).unwrap();
+    assert_eq!(broken_at(&place), Some(2));
+}
+
+#[test]
+fn with_secrets_in_memory_the_chain_goes_on_over_restarts() {
+    let place = Place::new();
+    let with = || StoreOptions { secrets: gatehouse_store::memory(), ..place.options(Owner::Serve) };
+    for name in ["one", "two", "three"] {
+        let store = Store::open(with()).unwrap();
+        store.audit().append(event(name)).unwrap();
+        assert!(matches!(store.audit().verify().unwrap(), AuditVerdict::Whole { .. }), "{name}");
+    }
+    place.tamper("UPDATE audit SET event = replace(event, 'added', 'removed') WHERE seq = 2");
+    let verdict = Store::open(with()).unwrap().audit().verify().unwrap();
+    assert!(matches!(verdict, AuditVerdict::Broken { seq: 2, .. }), "{verdict:?}");
+}
+
+#[test]
+fn retention_drops_the_oldest_and_the_chain_stays_whole() {
+    let place = with_entries(5);
+    let store = place.open();
+    assert_eq!(store.audit().forget_before(Timestamp(NOW + 4)).unwrap(), 3);
+    assert_eq!(store.audit().forget_before(Timestamp(NOW + 4)).unwrap(), 0);
+    assert_eq!(store.audit().verify().unwrap(), AuditVerdict::Whole { entries: 2 });
+    store.audit().append(event("six")).unwrap();
+    assert_eq!(store.audit().forget_before(Timestamp(i64::MAX)).unwrap(), 3);
+    assert_eq!(store.audit().verify().unwrap(), AuditVerdict::Whole { entries: 0 });
+    store.audit().append(event("seven")).unwrap();
+    assert_eq!(store.audit().list(None, 9).unwrap()[0].seq, 7);
+    drop(store);
+    assert_eq!(broken_at(&place), None);
+    place.tamper("UPDATE audit SET at = 0");
+    assert_eq!(broken_at(&place), Some(7));
+}
+
+#[test]
+fn exports() {
+    let place = Place::new();
+    let store = place.open();
+    store.audit().append(event("a, \"b\"\nc")).unwrap();
+    store.audit().append(AuditEvent::Paused { paused: true }).unwrap();
+    let hash = |index: usize| store.audit().list(None, 9).unwrap()[index].hash.clone();
+    assert_eq!(
+        store.audit().export(AuditFormat::Csv).unwrap(),
+        format!(
+            "seq,at,time,kind,details,hash\r\n\
+             1,{NOW},2026-05-28T20:26:40Z,\"server_changed\",\"{{\"\"audit\"\":\"\"server_changed\"\",\"\"server\"\":\"\"srv-1\"\",\"\"name\"\":\"\"a, \\\"\"b\\\"\"\\nc\"\",\"\"what\"\":\"\"added\"\"}}\",{}\r\n\
+             2,{NOW},2026-05-28T20:26:40Z,\"paused\",\"{{\"\"audit\"\":\"\"paused\"\",\"\"paused\"\":true}}\",{}\r\n",
+            hash(0),
+            hash(1)
+        )
+    );
+    let lines = store.audit().export(AuditFormat::JsonLines).unwrap();
+    let read: Vec<gatehouse_model::AuditEntry> =
+        lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(read, store.audit().list(None, 9).unwrap());
+}

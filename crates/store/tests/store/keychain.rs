@@ -1,0 +1,141 @@
+//! The real Secret Service, where the machine has one to start: `gnome-keyring-daemon` on a bus of
+//! its own, with a home of its own. The test binary runs itself again inside that session.
+
+#![cfg(target_os = "linux")]
+
+use std::process::Command;
+use std::sync::Arc;
+
+use gatehouse_model::grant::Rights;
+use gatehouse_model::{Generation, Secret, ServerId, SystemClock};
+use gatehouse_store::{
+    Owner, SealError, SecretError, SecretKey, SecretKind, Store, StoreOptions, open_keychain,
+};
+
+const INSIDE: &str = "GATEHOUSE_TEST_KEYCHAIN";
+
+fn is_installed(program: &str) -> bool {
+    std::env::var_os("PATH")
+        .is_some_and(|path| std::env::split_paths(&path).any(|dir| dir.join(program).is_file()))
+}
+
+/// Runs one test of this binary inside a session; what comes before it is shell.
+fn in_session(test: &str, before: &str) {
+    if !is_installed("gnome-keyring-daemon") || !is_installed("dbus-run-session") {
+        eprintln!("skipped: gnome-keyring-daemon or dbus-run-session is not installed");
+        return;
+    }
+    let home = tempfile::tempdir().unwrap();
+    let runtime = home.path().join("run");
+    std::fs::create_dir(&runtime).unwrap();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        std::fs::set_permissions(&runtime, std::fs::Permissions::from_mode(0o700)).unwrap();
+    }
+    // Without services to start, the bus has only what the script starts.
+    let config = home.path().join("bus.conf");
+    std::fs::write(&config, BUS.replace("HOME", &home.path().to_string_lossy())).unwrap();
+    let script = format!("{before}\nexec \"$0\" --exact --ignored --nocapture {test}");
+    let output = Command::new("timeout")
+        .args(["60", "dbus-run-session", "--config-file"])
+        .arg(&config)
+        .args(["--", "sh", "-c", &script])
+        .arg(std::env::current_exe().unwrap())
+        .env("HOME", home.path())
+        .env("XDG_DATA_HOME", home.path().join("data"))
+        .env("XDG_CONFIG_HOME", home.path().join("config"))
+        .env("XDG_CACHE_HOME", home.path().join("cache"))
+        .env("XDG_RUNTIME_DIR", &runtime)
+        .env(INSIDE, "1")
+        .env_remove("DBUS_SESSION_BUS_ADDRESS")
+        .output()
+        .unwrap();
+    let text =
+        format!("{}\n{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success() && text.contains("1 passed"), "{text}");
+}
+
+const BUS: &str = r#"<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
+ "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
+<busconfig>
+  <type>session</type>
+  <listen>unix:dir=HOME/run</listen>
+  <policy context="default">
+    <allow send_destination="*" eavesdrop="true"/>
+    <allow eavesdrop="true"/>
+    <allow own="*"/>
+  </policy>
+</busconfig>
+"#;
+
+const LOCKED: &str = "gnome-keyring-daemon --start --components=secrets >/dev/null";
+const UNLOCKED: &str = "printf pw | gnome-keyring-daemon --unlock --components=secrets >/dev/null";
+
+#[test]
+fn the_keychain_keeps_secrets_and_seals() {
+    in_session("keychain::inside_an_unlocked_session", UNLOCKED);
+}
+
+#[test]
+fn a_session_without_a_keychain_says_so() {
+    in_session("keychain::inside_a_session_without_one", ":");
+}
+
+#[test]
+fn a_keychain_that_nobody_can_unlock_is_not_taken_for_one() {
+    in_session("keychain::inside_a_session_without_one", LOCKED);
+}
+
+#[test]
+#[ignore = "runs inside a session that another test makes"]
+fn inside_an_unlocked_session() {
+    if std::env::var_os(INSIDE).is_none() {
+        return;
+    }
+    let keychain = open_keychain().unwrap();
+    assert_eq!(keychain.kind(), SecretKind::Keychain);
+    let key = SecretKey::bound(&ServerId::new("srv-1"), Generation(1), "env/A|B%");
+    assert_eq!(keychain.get(&key).unwrap(), None);
+    keychain.set(&key, &Secret::new("first")).unwrap();
+    keychain.set(&key, &Secret::new("zweites ✓")).unwrap();
+    assert_eq!(keychain.get(&key).unwrap().unwrap().reveal(), "zweites ✓");
+    let other = SecretKey::bound(&ServerId::new("srv-1"), Generation(2), "env/A|B%");
+    assert_eq!(keychain.get(&other).unwrap(), None);
+    keychain.delete(&key).unwrap();
+    keychain.delete(&key).unwrap();
+    assert_eq!(keychain.get(&key).unwrap(), None);
+
+    let folder = tempfile::tempdir().unwrap();
+    let options = StoreOptions {
+        dir: folder.path().to_owned(),
+        owner: Owner::Window,
+        secrets: keychain,
+        clock: Arc::new(SystemClock),
+    };
+    let store = Store::open(options.clone()).unwrap();
+    assert_eq!(store.rights().load(), Ok(None));
+    store.rights().save(&Rights::default()).unwrap();
+    drop(store);
+    // Another connection to the same keychain.
+    let again = StoreOptions { secrets: open_keychain().unwrap(), ..options };
+    assert_eq!(Store::open(again.clone()).unwrap().rights().load(), Ok(Some(Rights::default())));
+    // And none of it under another path.
+    let moved = tempfile::tempdir().unwrap();
+    std::fs::copy(folder.path().join("ledger.db"), moved.path().join("ledger.db")).unwrap();
+    let copied = Store::open(StoreOptions { dir: moved.path().to_owned(), ..again }).unwrap();
+    assert!(matches!(copied.rights().load(), Err(SealError::MissingKey { .. })));
+}
+
+#[test]
+#[ignore = "runs inside a session that another test makes"]
+fn inside_a_session_without_one() {
+    if std::env::var_os(INSIDE).is_none() {
+        return;
+    }
+    match open_keychain() {
+        Err(SecretError::Unavailable { .. } | SecretError::Locked) => eprintln!("refused"),
+        Err(other) => panic!("{other}"),
+        Ok(_) => panic!("there is none"),
+    }
+}

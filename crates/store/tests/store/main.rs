@@ -1,0 +1,11 @@
+//! The store from outside, as a specification: each file one part of it.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, reason = "tests")]
+
+mod activity;
+mod audit;
+mod keychain;
+mod place;
+mod sealed;
+mod servers;
+mod vault;
+mod watching;

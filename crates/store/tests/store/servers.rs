@@ -1,0 +1,601 @@
+//! `servers.json`: what a file may say, what runs, and what is never lost (DATA-1, PERM-16).
+
+use std::sync::atomic::Ordering;
+
+use gatehouse_model::ask::ConfigChangeKind;
+use gatehouse_model::server::{Builtin, Limits, Look, Origin};
+use gatehouse_model::{ErrorCode, Generation, Problem, ServerConfig, ServerId, Transport};
+use gatehouse_store::{HandEdit, LoadedServers, Owner, StoreError};
+
+use crate::place::Place;
+
+fn server(id: &str, name: &str, command: &str) -> ServerConfig {
+    ServerConfig {
+        id: ServerId::new(id),
+        generation: Generation(1),
+        name: name.to_owned(),
+        transport: Transport::Stdio {
+            command: command.to_owned(),
+            args: Vec::new(),
+            env: std::collections::BTreeMap::new(),
+            cwd: None,
+        },
+        enabled: true,
+        autostart: true,
+        look: Look::default(),
+        limits: Limits::default(),
+        origin: Origin::User,
+    }
+}
+
+fn text(place: &Place) -> String {
+    std::fs::read_to_string(place.path("servers.json")).unwrap()
+}
+
+fn write(place: &Place, text: &str) {
+    std::fs::write(place.path("servers.json"), text).unwrap();
+}
+
+fn edit(place: &Place, from: &str, to: &str) {
+    let before = text(place);
+    assert!(before.contains(from), "{from} is not in {before}");
+    write(place, &before.replace(from, to));
+}
+
+fn names(loaded: &LoadedServers) -> Vec<&str> {
+    loaded.servers.iter().map(|server| server.name.as_str()).collect()
+}
+
+fn edits(loaded: &LoadedServers) -> Vec<(ConfigChangeKind, &str)> {
+    loaded.unconfirmed.iter().map(|edit| (edit.ask.kind, edit.ask.server.as_str())).collect()
+}
+
+fn with_two() -> Place {
+    let place = Place::new();
+    place.open().servers().save(&[server("srv-a", "a", "one"), server("srv-b", "b", "two")]).unwrap();
+    place
+}
+
+fn problem(error: StoreError) -> Problem {
+    error.into()
+}
+
+#[test]
+fn a_first_start_is_empty() {
+    assert_eq!(Place::new().open().servers().load(), LoadedServers::default());
+}
+
+#[test]
+fn every_kind_of_server_comes_back_as_it_was() {
+    let place = Place::new();
+    let headers = || [("X-Key".to_owned(), "${secret:KEY}".to_owned())].into();
+    let url = || "https://mcp.example/mcp".to_owned();
+    let full = Transport::Stdio {
+        command: "npx".into(),
+        args: vec!["-y".into(), "srv".into()],
+        env: [("A".to_owned(), "${env:HOME}".to_owned())].into(),
+        cwd: Some("/tmp".into()),
+    };
+    let limits = Limits { call_secs: None, connect_secs: 5, ..Limits::default() };
+    let look = Look { description: Some("d".into()), icon: Some("i".into()), group: Some("g".into()) };
+    let mut servers = Vec::new();
+    for (index, transport) in [
+        full,
+        Transport::Http { url: url(), headers: headers() },
+        Transport::Sse { url: url(), headers: headers() },
+        Transport::Ws { url: "wss://mcp.example".into(), headers: headers() },
+        Transport::Builtin { builtin: Builtin::Time },
+        Transport::Builtin { builtin: Builtin::Notes },
+        Transport::Builtin { builtin: Builtin::Files { folder: "/data".into() } },
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let plain = server(&format!("srv-{index}"), &format!("server {index}"), "x");
+        servers.push(ServerConfig { transport, ..plain });
+    }
+    servers[0].limits = limits;
+    servers[0].look = look;
+    servers[1].enabled = false;
+    servers[2].autostart = false;
+    servers[3].origin = Origin::Import;
+    place.open().servers().save(&servers).unwrap();
+    let loaded = place.open().servers().load();
+    assert_eq!(loaded, LoadedServers { servers, ..LoadedServers::default() });
+}
+
+#[test]
+fn a_bad_entry_fails_alone_and_says_which_field() {
+    for (entry, why, todo) in [
+        (r#"{"comand":"x"}"#, "The field “comand” is not known.", Some("Did you mean “command”?")),
+        (
+            r#"{"command":"x","environment":{}}"#,
+            "The field “environment” is not known.",
+            Some("Did you mean “env”?"),
+        ),
+        (r#"{"command":"x","colour":1}"#, "The field “colour” is not known.", None),
+        (
+            r#"{"command":"x","autoApprove":["*"]}"#,
+            "The field “autoApprove” is not known.",
+            Some("What runs without asking is set on the server's page, never in this file."),
+        ),
+        (
+            r#"{"command":"x","disabled":true}"#,
+            "The field “disabled” is not known.",
+            Some("Use “enabled” with the opposite value."),
+        ),
+        (r#"{"command":"x","args":"y"}"#, "The field “args” must be a list of texts.", None),
+        (r#"{"command":"x","env":{"A":1}}"#, "The field “env” must be an object of texts.", None),
+        (r#"{"command":7}"#, "The field “command” must be text.", None),
+        (r#"{"command":" "}"#, "The field “command” names no program.", None),
+        (r#"{"command":"x","command":"y"}"#, "The field “command” is there twice.", None),
+        (
+            r#"{"command":"x","url":"https://a"}"#,
+            "It says more than one of “command”, “url” and “builtin”.",
+            None,
+        ),
+        (
+            r#"{"type":"http","url":"https://a","args":[]}"#,
+            "The field “args” does not belong to a server of type “http”.",
+            None,
+        ),
+        (r#"{"url":"ftp://a"}"#, "The field “url” must begin with http:// or https://.", None),
+        (r#"{"type":"ws","url":"https://a"}"#, "The field “url” must begin with ws:// or wss://.", None),
+        (r#"{"type":"htp","url":"https://a"}"#, "The type “htp” is not known.", Some("Did you mean “http”?")),
+        (r#"{"type":"http"}"#, "The field “url” is missing.", None),
+        (
+            "{}",
+            "It says neither “command” nor “url”.",
+            Some("Add the command that starts the server, or its address."),
+        ),
+        ("7", "It is not an object.", None),
+        ("null", "It is not an object.", None),
+        (r#"{"command":"x","enabled":"yes"}"#, "The field “enabled” must be true or false.", None),
+        (
+            r#"{"command":"x","limits":{"callSec":1}}"#,
+            "The field “limits.callSec” is not known.",
+            Some("Did you mean “limits.callSecs”?"),
+        ),
+        (
+            r#"{"command":"x","limits":{"connectSecs":-1}}"#,
+            "The field “limits.connectSecs” must be a whole number of at least 0.",
+            None,
+        ),
+        (
+            r#"{"builtin":{"kind":"files","folder":"here"}}"#,
+            "The folder of “builtin” must be an absolute path.",
+            None,
+        ),
+        (r#"{"builtin":{"kind":"time","x":1}}"#, "The field “builtin.x” is not known.", None),
+        (
+            r#"{"command":"x","gatehouse":{"grants":"all"}}"#,
+            "The field “gatehouse” must be as Gatehouse wrote it: an object with “id”, “generation” and “origin”.",
+            None,
+        ),
+    ] {
+        let place = Place::new();
+        let store = place.open();
+        let file = format!(
+            "{{\"version\":1,\"mcpServers\":{{\n\"bad\": {entry},\n\"good\":{{\"command\":\"x\"}}}}}}"
+        );
+        write(&place, &file);
+        let loaded = store.servers().load();
+        let mut wanted = Problem::new(
+            ErrorCode::BadConfig,
+            "The server “bad” in servers.json (line 2) cannot be used as it is written.",
+        )
+        .why(why);
+        wanted.todo = todo.map(str::to_owned);
+        assert_eq!(loaded.problems, [wanted], "{entry}");
+        assert_eq!(edits(&loaded), [(ConfigChangeKind::Added, "good")], "{entry}");
+        // A save keeps the faulty entry to the letter.
+        store.servers().save(&[server("srv-n", "new", "y")]).unwrap();
+        assert!(text(&place).contains(&format!("\"bad\": {entry},")), "{}", text(&place));
+    }
+}
+
+#[test]
+fn names_are_checked_and_used_once() {
+    let place = Place::new();
+    let store = place.open();
+    write(
+        &place,
+        r#"{"mcpServers":{"a":{"command":"1"},"A":{"command":"2"},"a":{"command":"3"},"x/y":{"command":"4"}}}"#,
+    );
+    let loaded = store.servers().load();
+    assert_eq!(edits(&loaded), [(ConfigChangeKind::Added, "a")]);
+    let why: Vec<_> = loaded.problems.iter().map(|problem| problem.why.as_deref().unwrap()).collect();
+    let twice = "The name is used twice (case does not count).";
+    assert_eq!(why, [twice, twice, "It holds a slash, or is a path."]);
+    for (name, code) in
+        [("b", ErrorCode::NameTaken), ("B", ErrorCode::NameTaken), ("x/y", ErrorCode::BadRequest)]
+    {
+        let error =
+            store.servers().save(&[server("srv-1", "b", "x"), server("srv-2", name, "x")]).unwrap_err();
+        assert_eq!(problem(error).code, code, "{name}");
+    }
+    // Nor may a new server take the name of an entry that waits or is faulty.
+    for name in ["a", "X/Y".to_lowercase().replace('/', "").as_str()] {
+        let saved = store.servers().save(&[server("srv-1", name, "x")]);
+        assert_eq!(saved.is_err(), name == "a", "{name}");
+    }
+}
+
+#[test]
+fn a_broken_file_is_left_alone_and_the_last_confirmed_servers_run() {
+    for (file, what, code) in [
+        ("{\n \"mcpServers\": {,}\n}", "servers.json is broken at line 2, column 17.", ErrorCode::BadConfig),
+        ("", "servers.json is broken at line 1, column 0.", ErrorCode::BadConfig),
+        (
+            "{\"version\":1,\"mcpServers\":[]}",
+            "servers.json is broken at line 1, column 27.",
+            ErrorCode::BadConfig,
+        ),
+        (
+            "{\"version\":2,\"mcpServers\":{}}",
+            "servers.json was written by a newer version of Gatehouse.",
+            ErrorCode::NewerVersion,
+        ),
+    ] {
+        let place = with_two();
+        let store = place.open();
+        write(&place, file);
+        let loaded = store.servers().load();
+        assert_eq!(names(&loaded), ["a", "b"], "{file}");
+        assert_eq!(edits(&loaded), [], "{file}");
+        assert_eq!((loaded.problems[0].what.as_str(), loaded.problems[0].code), (what, code));
+        let refused = problem(store.servers().save(&loaded.servers[..1]).unwrap_err());
+        assert_eq!((refused.what.as_str(), refused.code), (what, code));
+        assert_eq!(text(&place), file);
+        assert_eq!(names(&place_load(&place, store)), ["a", "b"]);
+    }
+    let place = with_two();
+    std::fs::write(place.path("servers.json"), b"{\n\"a\xff\"").unwrap();
+    let loaded = place.open().servers().load();
+    assert_eq!(loaded.problems[0].what, "servers.json is broken at line 2, column 3.");
+    assert_eq!(names(&loaded), ["a", "b"]);
+}
+
+fn place_load(place: &Place, store: gatehouse_store::Store) -> LoadedServers {
+    drop(store);
+    place.open().servers().load()
+}
+
+#[test]
+fn a_file_that_is_gone_changes_nothing_and_comes_back() {
+    let place = with_two();
+    std::fs::remove_file(place.path("servers.json")).unwrap();
+    let store = place.open();
+    let loaded = store.servers().load();
+    assert_eq!(names(&loaded), ["a", "b"]);
+    assert_eq!(loaded.problems[0].what, "servers.json is gone.");
+    store.servers().save(&loaded.servers).unwrap();
+    assert_eq!(store.servers().load(), LoadedServers { servers: loaded.servers, ..LoadedServers::default() });
+}
+
+#[test]
+fn looks_and_order_take_effect_at_once_and_nothing_else_does() {
+    let place = with_two();
+    let store = place.open();
+    for (from, to, waits) in [
+        (
+            "\"command\": \"one\",",
+            "\"command\": \"one\", \"description\": \"d\", \"icon\": \"i\", \"group\": \"g\",",
+            false,
+        ),
+        ("\"one\"", "\"other\"", true),
+        ("\"command\": \"one\",", "\"command\": \"one\", \"args\": [\"x\"],", true),
+        ("\"command\": \"one\",", "\"command\": \"one\", \"env\": {\"LD_PRELOAD\": \"x\"},", true),
+        ("\"command\": \"one\",", "\"command\": \"one\", \"enabled\": false,", true),
+        ("\"command\": \"one\",", "\"command\": \"one\", \"autostart\": false,", true),
+        ("\"command\": \"one\",", "\"command\": \"one\", \"limits\": {\"callSecs\": 1},", true),
+        ("\"a\":", "\"renamed\":", true),
+        ("\"generation\": 1", "\"generation\": 9", false),
+        ("\"origin\": \"user\"", "\"origin\": \"import\"", false),
+    ] {
+        let before = text(&place);
+        edit(&place, from, to);
+        let loaded = store.servers().load();
+        let changed = |edit: &HandEdit| edit.ask.kind == ConfigChangeKind::Changed;
+        assert_eq!(loaded.unconfirmed.iter().any(changed), waits, "{to}");
+        let runs = ServerConfig { look: Look::default(), ..loaded.servers[0].clone() };
+        assert_eq!(runs, server("srv-a", "a", "one"), "{to}");
+        if to.contains("description") {
+            assert_eq!(loaded.servers[0].look.group.as_deref(), Some("g"));
+        }
+        write(&place, &before);
+    }
+    let swapped = r#"{"version":1,"mcpServers":{"b":{"command":"two"},"a":{"command":"one"}}}"#;
+    write(&place, swapped);
+    let loaded = store.servers().load();
+    assert_eq!((names(&loaded), edits(&loaded)), (vec!["b", "a"], vec![]));
+}
+
+#[test]
+fn an_edit_by_hand_runs_once_it_is_confirmed() {
+    let place = with_two();
+    let store = place.open();
+    edit(&place, "\"one\"", "\"evil\"");
+    edit(
+        &place,
+        "\"mcpServers\": {",
+        "\"mcpServers\": {\n    \"new\": {\"command\": \"n\", \"env\": {\"API_KEY\": \"k\"}},",
+    );
+    let loaded = store.servers().load();
+    assert_eq!(edits(&loaded), [(ConfigChangeKind::Added, "new"), (ConfigChangeKind::Changed, "a")]);
+    let change = &loaded.unconfirmed[1].ask.changes[0];
+    assert_eq!(
+        (change.pointer.as_str(), change.before.as_deref(), change.after.as_deref()),
+        ("/command", Some("\"one\""), Some("\"evil\""))
+    );
+    let shown: Vec<_> = loaded.unconfirmed[0]
+        .ask
+        .changes
+        .iter()
+        .map(|c| (c.pointer.as_str(), c.after.as_deref().unwrap()))
+        .collect();
+    assert_eq!(
+        shown,
+        [("/command", "\"n\""), ("/env/API_KEY", "\"••••••\""), ("/name", "\"new\""), ("/type", "\"stdio\"")]
+    );
+
+    let loaded = store.servers().confirm(&loaded.unconfirmed[1], true).unwrap();
+    assert_eq!(edits(&loaded), [(ConfigChangeKind::Added, "new")]);
+    let mut wanted = server("srv-a", "a", "evil");
+    wanted.generation = Generation(2);
+    assert_eq!(loaded.servers[0], wanted, "another connection is another generation");
+
+    let loaded = store.servers().confirm(&loaded.unconfirmed[0], true).unwrap();
+    assert_eq!(
+        (names(&loaded), edits(&loaded), &loaded.problems),
+        (vec!["new", "a", "b"], vec![], &Vec::new())
+    );
+    assert!(loaded.servers[0].id.as_str().starts_with("srv-"), "it has an id of its own");
+    assert_eq!(place_load(&place, store), loaded);
+}
+
+#[test]
+fn an_edit_that_is_refused_is_undone_in_the_file() {
+    let place = with_two();
+    let store = place.open();
+    let sound = text(&place);
+    let before = store.servers().load();
+    for (from, to) in [
+        ("\"one\"", "\"evil\""),
+        ("\"a\":", "\"renamed\":"),
+        ("\"mcpServers\": {", "\"mcpServers\": {\n    \"new\": {\"command\": \"n\"},"),
+    ] {
+        edit(&place, from, to);
+        let loaded = store.servers().load();
+        assert_eq!(loaded.unconfirmed.len(), 1, "{to}");
+        assert_eq!(store.servers().confirm(&loaded.unconfirmed[0], false).unwrap(), before, "{to}");
+        assert_eq!(text(&place), sound, "{to}");
+    }
+    // Taken out by hand: it runs on, and comes back or goes for good.
+    write(&place, r#"{"version":1,"mcpServers":{"a":{"command":"one"}}}"#);
+    let loaded = store.servers().load();
+    assert_eq!((names(&loaded), edits(&loaded)), (vec!["a", "b"], vec![(ConfigChangeKind::Removed, "b")]));
+    assert_eq!(store.servers().confirm(&loaded.unconfirmed[0], false).unwrap(), before);
+    write(&place, r#"{"version":1,"mcpServers":{"a":{"command":"one"}}}"#);
+    let loaded = store.servers().load();
+    let loaded = store.servers().confirm(&loaded.unconfirmed[0], true).unwrap();
+    assert_eq!((names(&loaded), edits(&loaded)), (vec!["a"], vec![]));
+}
+
+#[test]
+fn a_confirmation_is_for_what_was_shown() {
+    let place = with_two();
+    let store = place.open();
+    edit(&place, "\"one\"", "\"harmless\"");
+    let shown = store.servers().load();
+    edit(&place, "\"harmless\"", "\"evil\"");
+    let error = problem(store.servers().confirm(&shown.unconfirmed[0], true).unwrap_err());
+    assert_eq!(error.code, ErrorCode::StaleAnswer);
+    assert_eq!(store.servers().load().servers[0], server("srv-a", "a", "one"));
+}
+
+#[test]
+fn an_id_in_the_file_is_worth_nothing_unless_the_sealed_copy_knows_it() {
+    let place = with_two();
+    let store = place.open();
+    // A copy of an entry is a new server, and a foreign id is not taken over.
+    edit(
+        &place,
+        "\"mcpServers\": {",
+        "\"mcpServers\": {
+            \"copy\": {\"command\": \"evil\", \"gatehouse\": {\"id\": \"srv-a\"}},
+            \"foreign\": {\"command\": \"x\", \"gatehouse\": {\"id\": \"srv-old\", \"generation\": 7}},",
+    );
+    let mut loaded = store.servers().load();
+    assert_eq!(edits(&loaded), [(ConfigChangeKind::Added, "copy"), (ConfigChangeKind::Added, "foreign")]);
+    while let Some(edit) = loaded.unconfirmed.first().cloned() {
+        loaded = store.servers().confirm(&edit, true).unwrap();
+    }
+    assert_eq!(names(&loaded), ["copy", "foreign", "a", "b"]);
+    for server in &loaded.servers[..2] {
+        assert!(!["srv-a", "srv-old"].contains(&server.id.as_str()), "{}", server.id);
+    }
+}
+
+#[test]
+fn a_save_touches_only_its_own_servers() {
+    let place = with_two();
+    let store = place.open();
+    write(
+        &place,
+        r#"{
+  "version": 1,
+  "mcpServers": {
+    "waits":   {"command": "w"},
+    "a": {"command": "edited by hand", "gatehouse": {"id": "srv-a", "generation": 1}},
+    "bad": {"command": 1,
+       "x": [ ]},
+    "b": { "command" :  "two", "gatehouse": {"id": "srv-b", "generation": 1, "origin": "user"}},
+    "last": 7
+  },
+  "other": {"kept":  true}
+}
+"#,
+    );
+    let mut servers = store.servers().load().servers;
+    assert_eq!(servers.len(), 2);
+    servers.push(server("srv-c", "c", "three"));
+    store.servers().save(&servers).unwrap();
+    assert_eq!(
+        text(&place),
+        r#"{
+  "version": 1,
+  "mcpServers": {
+    "waits": {"command": "w"},
+    "a": {"command": "edited by hand", "gatehouse": {"id": "srv-a", "generation": 1}},
+    "bad": {"command": 1,
+       "x": [ ]},
+    "b": { "command" :  "two", "gatehouse": {"id": "srv-b", "generation": 1, "origin": "user"}},
+    "last": 7,
+    "c": {
+      "command": "three",
+      "gatehouse": {
+        "id": "srv-c",
+        "generation": 1,
+        "origin": "user"
+      }
+    }
+  },
+  "other": {"kept":  true}
+}
+"#
+    );
+    let loaded = store.servers().load();
+    assert_eq!(names(&loaded), ["a", "b", "c"]);
+    assert_eq!(loaded.servers[0], server("srv-a", "a", "one"), "what was not confirmed does not run");
+    assert_eq!(edits(&loaded), [(ConfigChangeKind::Added, "waits"), (ConfigChangeKind::Changed, "a")]);
+}
+
+#[test]
+fn a_save_keeps_a_backup() {
+    let place = with_two();
+    let before = text(&place);
+    let store = place.open();
+    store.servers().save(&[server("srv-a", "a", "one")]).unwrap();
+    assert_eq!(std::fs::read_to_string(place.path("servers.json.bak")).unwrap(), before);
+    assert!(!place.path("servers.json.new").exists());
+    let backup = place.path("servers.json.bak").metadata().unwrap().modified().unwrap();
+    store.servers().save(&[server("srv-a", "a", "one")]).unwrap();
+    assert_eq!(
+        place.path("servers.json.bak").metadata().unwrap().modified().unwrap(),
+        backup,
+        "no change, no backup"
+    );
+}
+
+#[test]
+fn a_server_whose_entry_is_faulty_runs_on_as_confirmed() {
+    let place = with_two();
+    let store = place.open();
+    edit(&place, "\"one\"", "1");
+    let loaded = store.servers().load();
+    assert_eq!((names(&loaded), edits(&loaded), loaded.problems.len()), (vec!["a", "b"], vec![], 1));
+    assert_eq!(loaded.servers[0], server("srv-a", "a", "one"));
+    store.servers().save(&loaded.servers).unwrap();
+    assert!(text(&place).contains("\"command\": 1"));
+    // An edit of that very server puts it right.
+    let mut servers = loaded.servers;
+    servers[0].enabled = false;
+    store.servers().save(&servers).unwrap();
+    assert_eq!(store.servers().load(), LoadedServers { servers, ..LoadedServers::default() });
+}
+
+#[test]
+fn another_connection_needs_another_generation() {
+    let place = with_two();
+    let store = place.open();
+    let mut changed = server("srv-a", "a", "another");
+    assert!(store.servers().save(std::slice::from_ref(&changed)).is_err());
+    changed.generation = Generation(0);
+    assert!(store.servers().save(std::slice::from_ref(&changed)).is_err());
+    changed.generation = Generation(2);
+    store.servers().save(std::slice::from_ref(&changed)).unwrap();
+    assert_eq!(store.servers().load().servers, [changed]);
+}
+
+#[test]
+fn a_file_of_another_app_is_taken_in_step_by_step() {
+    let place = Place::new();
+    let store = place.open();
+    let plain = include_str!("../../fixtures/servers-0.json");
+    write(&place, plain);
+    let loaded = store.servers().load();
+    assert_eq!(names(&loaded), [] as [&str; 0]);
+    let added = ConfigChangeKind::Added;
+    assert_eq!(edits(&loaded), [(added, "files"), (added, "off"), (added, "remote")]);
+    assert!(!loaded.unconfirmed[1].after.as_ref().unwrap().enabled);
+    assert_eq!(loaded.problems.len(), 2);
+    assert_eq!(text(&place), plain, "reading writes nothing");
+    let loaded = store.servers().confirm(&loaded.unconfirmed[2], true).unwrap();
+    assert_eq!((names(&loaded), loaded.unconfirmed.len(), loaded.problems.len()), (vec!["remote"], 2, 2));
+    assert!(text(&place).starts_with("{\n  \"version\": 1,"));
+    assert_eq!(std::fs::read_to_string(place.path("servers.json.bak")).unwrap(), plain);
+}
+
+#[test]
+fn without_a_sound_seal_nothing_runs_until_it_is_confirmed() {
+    let old = "UPDATE sealed SET mac = zeroblob(32) WHERE name = 'servers/window'";
+    for lost in [old, "DELETE FROM sealed", ""] {
+        let place = with_two();
+        place.tamper(lost);
+        if lost.is_empty() {
+            place.secrets.restore(std::collections::HashMap::new());
+        }
+        let store = place.open();
+        let loaded = store.servers().load();
+        assert_eq!(names(&loaded), [] as [&str; 0], "{lost}");
+        assert_eq!(
+            edits(&loaded),
+            [(ConfigChangeKind::Added, "a"), (ConfigChangeKind::Added, "b")],
+            "{lost}"
+        );
+        assert_eq!(loaded.problems.len(), 1, "{lost}");
+        let loaded = store.servers().confirm(&loaded.unconfirmed[0], true).unwrap();
+        assert_eq!(
+            (names(&loaded), loaded.problems.len(), loaded.unconfirmed.len()),
+            (vec!["a"], 0, 1),
+            "{lost}"
+        );
+    }
+}
+
+#[test]
+fn while_the_secret_store_is_locked_nothing_runs_and_nothing_is_written() {
+    let place = with_two();
+    let store = place.open();
+    let before = text(&place);
+    place.secrets.locked.store(true, Ordering::SeqCst);
+    let loaded = store.servers().load();
+    assert_eq!((names(&loaded), edits(&loaded)), (vec![], vec![]));
+    assert_eq!(loaded.problems[0].code, ErrorCode::SecretsUnavailable);
+    assert!(store.servers().save(&[]).is_err());
+    place.secrets.locked.store(false, Ordering::SeqCst);
+    assert_eq!(names(&store.servers().load()), ["a", "b"]);
+    assert_eq!(text(&place), before);
+}
+
+#[test]
+fn a_save_whose_seal_fails_leaves_the_file_as_it_was() {
+    let place = with_two();
+    let store = place.open();
+    let (before, loaded) = (text(&place), store.servers().load());
+    place.secrets.read_only.store(true, Ordering::SeqCst);
+    assert!(store.servers().save(&[server("srv-a", "a", "one")]).is_err());
+    assert_eq!(text(&place), before);
+    place.secrets.read_only.store(false, Ordering::SeqCst);
+    assert_eq!(store.servers().load(), loaded);
+}
+
+#[test]
+fn what_serve_confirmed_is_not_confirmed_for_the_window() {
+    let place = Place::new();
+    place.open_as(Owner::Serve).unwrap().servers().save(&[server("srv-a", "a", "one")]).unwrap();
+    let loaded = place.open().servers().load();
+    assert_eq!((names(&loaded), edits(&loaded)), (vec![], vec![(ConfigChangeKind::Added, "a")]));
+    assert_eq!(names(&place.open_as(Owner::Serve).unwrap().servers().load()), ["a"]);
+}

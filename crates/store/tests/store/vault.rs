@@ -1,0 +1,99 @@
+//! The vault: what it keeps, and what it says to a wrong passphrase and to damage (AUTH-8).
+
+use gatehouse_model::{Generation, Secret, ServerId};
+use gatehouse_store::{SecretError, SecretKey, SecretKind, SecretStore, open_vault};
+
+fn key(field: &str) -> SecretKey {
+    SecretKey::bound(&ServerId::new("srv-1"), Generation(1), field)
+}
+
+fn read(store: &dyn SecretStore, field: &str) -> Option<String> {
+    store.get(&key(field)).unwrap().map(|secret| secret.reveal().to_owned())
+}
+
+fn failure(dir: &std::path::Path, passphrase: &str) -> SecretError {
+    match open_vault(dir, &Secret::new(passphrase)) {
+        Ok(_) => panic!("it opened"),
+        Err(error) => error,
+    }
+}
+
+#[test]
+fn secrets_outlive_the_process_and_only_the_passphrase_opens() {
+    let folder = tempfile::tempdir().unwrap();
+    let right = Secret::new("correct horse");
+    let vault = open_vault(folder.path(), &right).unwrap();
+    assert_eq!(vault.kind(), SecretKind::Vault);
+    assert_eq!(read(&*vault, "env/A"), None);
+    vault.set(&key("env/A"), &Secret::new("first")).unwrap();
+    vault.set(&key("env/A"), &Secret::new("hunter2 secret")).unwrap();
+    vault.set(&key("env/B"), &Secret::new("b")).unwrap();
+    vault.delete(&key("env/B")).unwrap();
+    vault.delete(&key("env/none")).unwrap();
+    drop(vault);
+
+    let file = folder.path().join("vault.bin");
+    let bytes = std::fs::read(&file).unwrap();
+    for plain in ["hunter2", "srv-1", "correct horse"] {
+        assert!(!bytes.windows(plain.len()).any(|window| window == plain.as_bytes()), "{plain}");
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    }
+
+    let vault = open_vault(folder.path(), &right).unwrap();
+    assert_eq!(read(&*vault, "env/A").as_deref(), Some("hunter2 secret"));
+    assert_eq!(read(&*vault, "env/B"), None);
+    assert_eq!(failure(folder.path(), "correct horsf"), SecretError::WrongPassphrase);
+    assert_eq!(failure(folder.path(), ""), SecretError::WrongPassphrase);
+    assert_eq!(std::fs::read(&file).unwrap(), bytes, "a wrong passphrase writes nothing");
+}
+
+#[test]
+fn damage_is_said_and_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let vault = open_vault(folder.path(), &Secret::new("p")).unwrap();
+    vault.set(&key("env/A"), &Secret::new("a")).unwrap();
+    drop(vault);
+    let file = folder.path().join("vault.bin");
+    let sound = std::fs::read(&file).unwrap();
+    let changed = |at: usize| {
+        let mut bytes = sound.clone();
+        bytes[at] ^= 1;
+        bytes
+    };
+    let newer = {
+        let mut bytes = sound.clone();
+        bytes[15] = 2;
+        bytes
+    };
+    let huge = {
+        let mut bytes = sound.clone();
+        bytes[16..20].copy_from_slice(&u32::MAX.to_be_bytes());
+        bytes
+    };
+    let damaged = |error: &SecretError| matches!(error, SecretError::Damaged { .. });
+    let wrong = |error: &SecretError| *error == SecretError::WrongPassphrase;
+    let is_newer = |error: &SecretError| *error == SecretError::NewerVersion;
+    type Expected<'a> = &'a dyn Fn(&SecretError) -> bool;
+    let cases: [(&str, Vec<u8>, Expected<'_>); 8] = [
+        ("empty", Vec::new(), &damaged),
+        ("cut", sound[..sound.len() - 1].to_vec(), &damaged),
+        ("only a header", sound[..60].to_vec(), &damaged),
+        ("content", changed(sound.len() - 1), &damaged),
+        ("magic", changed(0), &damaged),
+        ("salt", changed(28), &wrong),
+        ("newer", newer, &is_newer),
+        ("huge cost", huge, &damaged),
+    ];
+    for (name, bytes, expected) in cases {
+        std::fs::write(&file, &bytes).unwrap();
+        let error = failure(folder.path(), "p");
+        assert!(expected(&error), "{name}: {error}");
+        assert_eq!(std::fs::read(&file).unwrap(), bytes, "{name}");
+    }
+    std::fs::write(&file, &sound).unwrap();
+    assert_eq!(read(&*open_vault(folder.path(), &Secret::new("p")).unwrap(), "env/A").as_deref(), Some("a"));
+}
