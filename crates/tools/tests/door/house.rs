@@ -1,0 +1,324 @@
+//! A whole house for one test: store, servers and tools on a folder of its own.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use gatehouse_auth::StoredTokens;
+use gatehouse_model::ask::{ChoiceLifetime, ChoiceWidth};
+use gatehouse_model::record::AuditEvent;
+use gatehouse_model::server::{Builtin, Limits, Look, Origin};
+use gatehouse_model::{
+    Answer, Ask, AskAnswer, CallAsk, ClientEntry, Clock, Event, EventSink, Generation, GrantChoice,
+    PendingAsk, Problem, ServerConfig, Timestamp, Transport,
+};
+use gatehouse_servers::{ServerDeps, ServerManager};
+use gatehouse_store::{Owner, SecretStore, Store, StoreOptions};
+use gatehouse_tools::{CallEnd, Caller, Era, Patience, ProgressOut, ToolCall, ToolDeps, ToolManager};
+use parking_lot::Mutex;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+/// Wall-clock time that runs with the runtime's, paused or not.
+#[derive(Debug)]
+pub struct RuntimeClock(tokio::time::Instant);
+
+impl Clock for RuntimeClock {
+    fn now(&self) -> Timestamp {
+        Timestamp(1_800_000_000_000).plus(self.0.elapsed())
+    }
+}
+
+#[derive(Default)]
+pub struct Heard(Mutex<Vec<Event>>);
+
+impl EventSink for Heard {
+    fn emit(&self, event: Event) {
+        self.0.lock().push(event);
+    }
+}
+
+impl Heard {
+    pub fn count(&self, which: impl Fn(&Event) -> bool) -> usize {
+        self.0.lock().iter().filter(|event| which(event)).count()
+    }
+}
+
+pub struct House {
+    pub tools: ToolManager,
+    pub servers: ServerManager,
+    pub store: Arc<Store>,
+    pub events: Arc<Heard>,
+    pub secrets: Arc<dyn SecretStore>,
+    pub dir: Arc<tempfile::TempDir>,
+}
+
+impl House {
+    pub async fn new() -> Self {
+        Self::with(Patience::default()).await
+    }
+
+    pub async fn with(patience: Patience) -> Self {
+        Self::on(Arc::new(tempfile::tempdir().unwrap()), gatehouse_store::memory(), patience).await
+    }
+
+    async fn on(dir: Arc<tempfile::TempDir>, secrets: Arc<dyn SecretStore>, patience: Patience) -> Self {
+        let clock: Arc<dyn Clock> = Arc::new(RuntimeClock(tokio::time::Instant::now()));
+        let events = Arc::new(Heard::default());
+        let store = Arc::new(
+            Store::open(StoreOptions {
+                dir: dir.path().to_owned(),
+                owner: Owner::Serve,
+                secrets: secrets.clone(),
+                clock: clock.clone(),
+            })
+            .unwrap(),
+        );
+        let servers = ServerManager::new(ServerDeps {
+            secrets: secrets.clone(),
+            tokens: Arc::new(StoredTokens::new(secrets.clone(), clock.clone())),
+            events: events.clone(),
+            clock: clock.clone(),
+            data_dir: dir.path().to_owned(),
+            guard_program: None,
+        });
+        let tools = ToolManager::start(ToolDeps {
+            servers: servers.clone(),
+            store: store.clone(),
+            events: events.clone(),
+            clock,
+            patience,
+        })
+        .await
+        .unwrap();
+        Self { tools, servers, store, events, secrets, dir }
+    }
+
+    /// Ends everything and begins anew on the same folder.
+    pub async fn restarted(self, secrets: Arc<dyn SecretStore>) -> Self {
+        let Self { tools, servers, store, dir, .. } = self;
+        tools.shutdown().await;
+        servers.shutdown().await;
+        store.close();
+        drop((tools, servers, store));
+        Self::on(dir, secrets, Patience::default()).await
+    }
+
+    /// Adds a server and waits until its tools are known.
+    pub async fn serve(&self, config: ServerConfig) {
+        let id = config.id.clone();
+        self.servers.put(config).await.unwrap();
+        self.servers.start(&id).await.unwrap();
+        self.until(|house| house.tools.catalogue().of_server(&id).next().is_some()).await;
+    }
+
+    pub async fn notes(&self) {
+        self.serve(builtin("notes", Builtin::Notes)).await;
+    }
+
+    /// Waits for something to become true.
+    pub async fn until(&self, holds: impl Fn(&Self) -> bool) {
+        for _ in 0..20_000 {
+            if holds(self) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        panic!("it did not come true");
+    }
+
+    /// Waits until so many questions wait.
+    pub async fn questions(&self, count: usize) -> Vec<PendingAsk> {
+        self.until(|house| house.tools.approvals().pending().len() == count).await;
+        self.tools.approvals().pending()
+    }
+
+    pub async fn question(&self) -> PendingAsk {
+        self.questions(1).await.remove(0)
+    }
+
+    pub async fn answer(&self, question: &PendingAsk, answer: Answer) -> Result<(), Problem> {
+        self.tools.approvals().answer(vec![to(question, answer)], "test").await
+    }
+
+    pub async fn allow(&self, question: &PendingAsk) {
+        self.answer(question, once()).await.unwrap();
+    }
+
+    /// A call that is to come to an end by itself.
+    pub async fn call(&self, tool: &str, arguments: &str) -> Value {
+        tokio::time::timeout(
+            Duration::from_secs(3600),
+            self.tools.call(caller("Claude"), call(tool, arguments)),
+        )
+        .await
+        .map(value)
+        .unwrap()
+    }
+
+    /// A call that runs beside the test.
+    pub fn begin(&self, tool: &str, arguments: &str) -> Running {
+        self.begin_as(caller("Claude"), call(tool, arguments))
+    }
+
+    pub fn begin_as(&self, caller: Caller, call: ToolCall) -> Running {
+        let cancel = call.cancel.clone();
+        let tools = self.tools.clone();
+        Running { end: tokio::spawn(async move { value(tools.call(caller, call).await) }), cancel }
+    }
+
+    /// Whether a call passes unasked. One that asks is put away again.
+    pub async fn passes(&self, tool: &str, arguments: &str) -> bool {
+        let before = self.tools.approvals().pending().len();
+        let mut running = self.begin(tool, arguments);
+        loop {
+            tokio::select! {
+                biased;
+                end = &mut running.end => {
+                    return !end.unwrap()["isError"].as_bool().unwrap_or(false);
+                }
+                () = self.until(|house| house.tools.approvals().pending().len() > before) => {
+                    let asked = self.tools.approvals().pending().pop().unwrap();
+                    self.answer(&asked, no(None)).await.unwrap();
+                    assert!(is_error(&running.end.await.unwrap()));
+                    return false;
+                }
+            }
+        }
+    }
+
+    pub fn audit(&self, which: impl Fn(&AuditEvent) -> bool) -> usize {
+        self.store.audit().list(None, 10_000).unwrap().iter().filter(|entry| which(&entry.event)).count()
+    }
+}
+
+pub struct Running {
+    pub end: JoinHandle<Value>,
+    pub cancel: CancellationToken,
+}
+
+impl Running {
+    pub async fn ended(self) -> Value {
+        tokio::time::timeout(Duration::from_secs(7200), self.end).await.unwrap().unwrap()
+    }
+}
+
+pub fn value(end: CallEnd) -> Value {
+    match end {
+        CallEnd::Result(raw) => serde_json::from_str(raw.get()).unwrap(),
+        CallEnd::Error(raw) => json!({ "error": serde_json::from_str::<Value>(raw.get()).unwrap() }),
+    }
+}
+
+pub fn is_error(end: &Value) -> bool {
+    end["isError"] == true
+}
+
+pub fn text(end: &Value) -> &str {
+    end["content"][0]["text"].as_str().unwrap_or_default()
+}
+
+pub fn caller(name: &str) -> Caller {
+    Caller {
+        client: Arc::new(ClientEntry {
+            id: name.into(),
+            name: name.to_owned(),
+            token_sha256: String::new(),
+            created: Timestamp(0),
+        }),
+        session: None,
+        says: Some("test 1.0".to_owned()),
+        seen_from: Some("/usr/bin/test".to_owned()),
+        era: Era::Stateless,
+    }
+}
+
+pub fn in_session(name: &str, session: &str) -> Caller {
+    Caller { session: Some(session.into()), era: Era::Stateful, ..caller(name) }
+}
+
+pub fn raw(text: &str) -> Box<RawValue> {
+    RawValue::from_string(text.to_owned()).unwrap()
+}
+
+pub fn call(tool: &str, arguments: &str) -> ToolCall {
+    ToolCall {
+        exposed_name: tool.to_owned(),
+        arguments: Some(raw(arguments)),
+        rest: Vec::new(),
+        meta: None,
+        progress: None,
+        cancel: CancellationToken::new(),
+    }
+}
+
+pub fn told(call: ToolCall, progress: ProgressOut) -> ToolCall {
+    ToolCall { progress: Some(progress), ..call }
+}
+
+pub fn builtin(name: &str, builtin: Builtin) -> ServerConfig {
+    config(name, Transport::Builtin { builtin })
+}
+
+pub fn config(name: &str, transport: Transport) -> ServerConfig {
+    ServerConfig {
+        id: name.into(),
+        generation: Generation(1),
+        name: name.to_owned(),
+        transport,
+        enabled: true,
+        autostart: true,
+        look: Look::default(),
+        limits: Limits::default(),
+        origin: Origin::User,
+    }
+}
+
+/// A server whose tools are in `tools.json` of a folder, and which notes there what it gets.
+pub fn scripted(name: &str, folder: &Path) -> ServerConfig {
+    config(
+        name,
+        Transport::Stdio {
+            command: "python3".to_owned(),
+            args: vec![
+                concat!(env!("CARGO_MANIFEST_DIR"), "/tests/door/scripted.py").to_owned(),
+                folder.to_str().unwrap().to_owned(),
+            ],
+            env: Default::default(),
+            cwd: None,
+        },
+    )
+}
+
+pub fn about(question: &PendingAsk) -> &CallAsk {
+    match &question.ask {
+        Ask::Call(call) => call,
+        other => panic!("{other:?}"),
+    }
+}
+
+pub fn to(question: &PendingAsk, answer: Answer) -> AskAnswer {
+    AskAnswer { id: question.id.clone(), hash: Some(about(question).hash.clone()), answer }
+}
+
+pub fn once() -> Answer {
+    Answer::Allow { choice: GrantChoice::once() }
+}
+
+pub fn no(reason: Option<&str>) -> Answer {
+    Answer::Deny { choice: GrantChoice::once(), reason: reason.map(ToOwned::to_owned) }
+}
+
+pub fn choice(lifetime: ChoiceLifetime, width: ChoiceWidth) -> GrantChoice {
+    GrantChoice { lifetime, width, every_client: false, conditions: Vec::new() }
+}
+
+pub fn allow(lifetime: ChoiceLifetime, width: ChoiceWidth) -> Answer {
+    Answer::Allow { choice: choice(lifetime, width) }
+}
+
+pub fn block(lifetime: ChoiceLifetime, width: ChoiceWidth) -> Answer {
+    Answer::Deny { choice: choice(lifetime, width), reason: None }
+}

@@ -1,0 +1,10 @@
+//! The call door from the outside: a real store, real servers, and a person who is the test.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, reason = "tests")]
+
+mod asking;
+mod house;
+mod patience;
+mod rights;
+mod stop;
+mod upstream;

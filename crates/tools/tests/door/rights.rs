@@ -1,0 +1,244 @@
+//! What lasts: grants, blocks, classes, and rights that cannot be believed (PERM-2 to 4, 6, 14, 16).
+
+use gatehouse_model::ask::{AutoApprove, ChoiceLifetime, ChoiceWidth};
+use gatehouse_model::grant::AccessClass;
+use gatehouse_model::record::AuditEvent;
+use gatehouse_model::server::{Builtin, Origin};
+use gatehouse_model::{ErrorCode, GrantChoice};
+use gatehouse_tools::RuleOrder;
+
+use crate::house::*;
+
+const MILK: &str = r#"{"text":"milk"}"#;
+
+fn order(tool: Option<&str>, width: ChoiceWidth) -> RuleOrder {
+    RuleOrder {
+        server: Some("notes".into()),
+        tool: tool.map(ToOwned::to_owned),
+        client: None,
+        choice: GrantChoice { every_client: true, ..choice(ChoiceLifetime::Always, width) },
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_always_grant_lasts_past_a_restart_and_a_revocation_counts_at_once() {
+    let house = House::new().await;
+    house.notes().await;
+    let call = house.begin("add_note", MILK);
+    let question = house.question().await;
+    house.answer(&question, allow(ChoiceLifetime::Always, ChoiceWidth::Tool)).await.unwrap();
+    assert!(!is_error(&call.ended().await));
+    assert!(house.passes("add_note", r#"{"text":"eggs"}"#).await);
+    let view = house.tools.rights().view();
+    assert!(view.verified);
+    assert_eq!(view.rules[0].sentence, "Always allow notes: add_note for Claude");
+    assert_eq!(house.tools.rights().auto_approve(&"notes".into()), ["add_note (for Claude)"]);
+
+    let secrets = house.secrets.clone();
+    let house = house.restarted(secrets).await;
+    house.notes().await;
+    assert!(house.passes("add_note", MILK).await);
+    let rule = house.tools.rights().view().rules[0].rule.id.clone();
+    assert_eq!(house.tools.rights().unblock(&rule).await.unwrap_err().code, ErrorCode::BadRequest);
+    house.tools.rights().revoke(&rule).await.unwrap();
+    assert!(!house.passes("add_note", MILK).await);
+    assert_eq!(house.tools.rights().revoke(&rule).await.unwrap_err().code, ErrorCode::NotFound);
+    assert_eq!(house.audit(|event| matches!(event, AuditEvent::Granted { .. })), 1);
+    assert_eq!(house.audit(|event| matches!(event, AuditEvent::Revoked { .. })), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_allowed_for_a_while_ends() {
+    let house = House::new().await;
+    house.notes().await;
+    let call = house.begin("add_note", MILK);
+    let question = house.question().await;
+    house.answer(&question, allow(ChoiceLifetime::QuarterHour, ChoiceWidth::Tool)).await.unwrap();
+    call.ended().await;
+    tokio::time::sleep(std::time::Duration::from_secs(800)).await;
+    assert!(house.passes("add_note", MILK).await);
+    tokio::time::sleep(std::time::Duration::from_secs(101)).await;
+    assert!(!house.passes("add_note", MILK).await);
+
+    let call = house.begin("add_note", MILK);
+    let question = house.question().await;
+    house.answer(&question, allow(ChoiceLifetime::UntilQuit, ChoiceWidth::Server)).await.unwrap();
+    call.ended().await;
+    assert!(house.passes("list_notes", "{}").await);
+    let secrets = house.secrets.clone();
+    let house = house.restarted(secrets).await;
+    house.notes().await;
+    assert!(!house.passes("list_notes", "{}").await, "until quit is until quit");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_grant_is_for_that_session() {
+    let house = House::new().await;
+    house.notes().await;
+    let first = house.begin_as(in_session("Claude", "ses-1"), call("add_note", MILK));
+    let question = house.question().await;
+    house.answer(&question, allow(ChoiceLifetime::Session, ChoiceWidth::Tool)).await.unwrap();
+    first.ended().await;
+    let again = house.begin_as(in_session("Claude", "ses-1"), call("add_note", MILK));
+    assert!(!is_error(&again.ended().await));
+    let other = house.begin_as(in_session("Claude", "ses-2"), call("add_note", MILK));
+    let question = house.question().await;
+    house.answer(&question, no(None)).await.unwrap();
+    other.ended().await;
+    house.tools.session_ended(&"ses-1".into());
+    let after = house.begin_as(in_session("Claude", "ses-1"), call("add_note", MILK));
+    house.question().await;
+    drop(after);
+}
+
+#[tokio::test(start_paused = true)]
+async fn reads_run_unasked_once_labels_are_trusted_and_writes_still_ask() {
+    let house = House::new().await;
+    house.notes().await;
+    let rights = house.tools.rights();
+    rights.set_auto_approve(&"notes".into(), AutoApprove::Reads).await.unwrap();
+    assert!(!house.passes("list_notes", "{}").await, "an untrusted label makes no read");
+    rights.trust_labels(&"notes".into(), true).await.unwrap();
+    rights.set_auto_approve(&"notes".into(), AutoApprove::Reads).await.unwrap();
+    assert!(house.passes("list_notes", "{}").await);
+    assert!(!house.passes("add_note", MILK).await);
+    rights.trust_labels(&"notes".into(), false).await.unwrap();
+    assert!(!house.passes("list_notes", "{}").await);
+    rights.classify(&"notes".into(), "list_notes", Some(AccessClass::Read)).await.unwrap();
+    assert!(house.passes("list_notes", "{}").await, "the user's own word counts");
+    assert_eq!(rights.auto_approve(&"notes".into()), ["read"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_auto_approve_list_is_a_view_of_the_grants() {
+    let house = House::new().await;
+    house.notes().await;
+    let rights = house.tools.rights();
+    rights.grant(order(Some("add_note"), ChoiceWidth::Tool)).await.unwrap();
+    rights.set_auto_approve(&"notes".into(), AutoApprove::All).await.unwrap();
+    assert_eq!(rights.auto_approve(&"notes".into()), ["add_note", "all"]);
+    assert!(house.passes("delete_note", r#"{"id":"none"}"#).await || true);
+    assert!(house.tools.approvals().pending().is_empty());
+    rights.set_auto_approve(&"notes".into(), AutoApprove::Writes).await.unwrap();
+    assert_eq!(rights.auto_approve(&"notes".into()), ["add_note", "write"]);
+    rights.set_auto_approve(&"notes".into(), AutoApprove::Ask).await.unwrap();
+    assert_eq!(rights.auto_approve(&"notes".into()), ["add_note"]);
+    assert!(house.passes("add_note", MILK).await);
+    let missing = rights.grant(order(Some("no_such_tool"), ChoiceWidth::Tool)).await.unwrap_err();
+    assert_eq!(missing.code, ErrorCode::NotFound);
+    let mut once = order(Some("add_note"), ChoiceWidth::Tool);
+    once.choice = GrantChoice::once();
+    assert_eq!(rights.grant(once).await.unwrap_err().code, ErrorCode::BadRequest);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_block_counts_at_once_also_for_what_waits() {
+    let house = House::new().await;
+    house.notes().await;
+    house.tools.rights().set_auto_approve(&"notes".into(), AutoApprove::All).await.unwrap();
+    let list = order(Some("list_notes"), ChoiceWidth::Tool);
+    let rule = house.tools.rights().deny(list, Some("private".into())).await.unwrap();
+    let end = house.call("list_notes", "{}").await;
+    assert!(is_error(&end) && text(&end).contains("private"), "{end}");
+    assert_eq!(house.tools.rights().revoke(&rule).await.unwrap_err().code, ErrorCode::BadRequest);
+    house.tools.rights().unblock(&rule).await.unwrap();
+    assert!(house.passes("list_notes", "{}").await);
+
+    house.tools.rights().set_auto_approve(&"notes".into(), AutoApprove::Ask).await.unwrap();
+    let waiting = house.begin("add_note", MILK);
+    let first = house.begin("delete_note", r#"{"id":"1"}"#);
+    let questions = house.questions(2).await;
+    let second = questions.iter().find(|question| about(question).exposed_name == "delete_note").unwrap();
+    house.answer(second, block(ChoiceLifetime::UntilQuit, ChoiceWidth::Client)).await.unwrap();
+    assert!(is_error(&first.ended().await));
+    assert!(is_error(&waiting.ended().await), "everything from this client");
+    assert!(house.tools.approvals().pending().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn rights_that_cannot_be_verified_are_none() {
+    let house = House::new().await;
+    house.notes().await;
+    house.tools.rights().set_auto_approve(&"notes".into(), AutoApprove::All).await.unwrap();
+    assert!(house.passes("add_note", MILK).await);
+    // Another keychain: the key of the seal is gone.
+    let house = house.restarted(gatehouse_store::memory()).await;
+    house.notes().await;
+    let view = house.tools.rights().view();
+    assert!(!view.verified && view.problem.is_some() && view.rules.is_empty());
+    assert!(house.audit(|event| matches!(event, AuditEvent::RightsRejected { .. })) >= 1);
+    let call = house.begin("add_note", MILK);
+    let question = house.question().await;
+    assert_eq!(about(&question).choices, [GrantChoice::once()], "nothing lasting is promised");
+    house.allow(&question).await;
+    assert!(!is_error(&call.ended().await));
+    assert!(!house.passes("add_note", MILK).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unconfirmed_server_is_offered_nothing_for_always() {
+    let house = House::new().await;
+    house
+        .serve(gatehouse_model::ServerConfig { origin: Origin::Link, ..builtin("notes", Builtin::Notes) })
+        .await;
+    let call = house.begin("add_note", MILK);
+    let question = house.question().await;
+    assert!(about(&question).choices.iter().all(|choice| choice.lifetime != ChoiceLifetime::Always));
+    drop(call);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_removed_or_edited_server_keeps_no_rights() {
+    let house = House::new().await;
+    house.notes().await;
+    house.tools.rights().set_auto_approve(&"notes".into(), AutoApprove::All).await.unwrap();
+    house.tools.rights().trust_labels(&"notes".into(), true).await.unwrap();
+    let edited = gatehouse_model::ServerConfig {
+        generation: gatehouse_model::Generation(2),
+        ..builtin("notes", Builtin::Notes)
+    };
+    house.serve(edited.clone()).await;
+    house.until(|house| house.tools.catalogue().tools().iter().any(|tool| tool.generation().0 == 2)).await;
+    assert!(!house.passes("add_note", MILK).await, "another generation is another server");
+    house.until(|house| house.tools.rights().view().rules.is_empty()).await;
+
+    house.tools.rights().set_auto_approve(&"notes".into(), AutoApprove::All).await.unwrap();
+    house.servers.remove(&"notes".into()).await;
+    house.until(|house| house.tools.rights().view().rules.is_empty()).await;
+    assert!(house.tools.catalogue().tools().is_empty());
+    house.serve(edited).await;
+    assert!(!house.passes("add_note", MILK).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_whose_access_ended_leaves_nothing_behind() {
+    let house = House::new().await;
+    house.notes().await;
+    let call = house.begin("add_note", MILK);
+    let question = house.question().await;
+    house.answer(&question, allow(ChoiceLifetime::Always, ChoiceWidth::Tool)).await.unwrap();
+    call.ended().await;
+    let waiting = house.begin("list_notes", "{}");
+    house.question().await;
+    house.tools.client_gone(&"Claude".into());
+    assert!(is_error(&waiting.ended().await));
+    assert!(house.tools.approvals().pending().is_empty());
+    house.until(|house| house.tools.rights().view().rules.is_empty()).await;
+    assert!(is_error(&house.call("add_note", MILK).await));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_grant_used_from_another_program_asks() {
+    let house = House::new().await;
+    house.notes().await;
+    let call_1 = house.begin("add_note", MILK);
+    let question = house.question().await;
+    house.answer(&question, allow(ChoiceLifetime::Always, ChoiceWidth::Tool)).await.unwrap();
+    call_1.ended().await;
+    let other = gatehouse_tools::Caller { seen_from: Some("/tmp/evil".into()), ..caller("Claude") };
+    let call_2 = house.begin_as(other, call("add_note", r#"{"text":"x"}"#));
+    let question = house.question().await;
+    let warned = gatehouse_model::ask::Warning::OtherProgram { before: "/usr/bin/test".into() };
+    assert!(about(&question).warnings.contains(&warned));
+    drop(call_2);
+}
