@@ -91,7 +91,7 @@ impl Core {
             tokens: Arc::new(StoredTokens::new(store.secrets(), Arc::clone(&options.clock))),
             events: Arc::clone(&events),
             clock: Arc::clone(&options.clock),
-            data_dir: options.data_dir.clone(),
+            data_dir: store.dir().to_path_buf(),
             guard_program: options.guard_program.clone(),
         });
         let tools = ToolManager::start(ToolDeps {
@@ -144,7 +144,7 @@ impl Core {
             clients,
             bus: Arc::clone(&inner.bus),
             endpoint: gateway.endpoint(),
-            data_dir: options.data_dir.clone(),
+            data_dir: inner.store.dir().to_path_buf(),
             owner: options.owner,
             configs: tokio::sync::Mutex::new(loaded.servers.clone()),
             troubles: Mutex::new(troubles),
@@ -152,7 +152,7 @@ impl Core {
         let started = match parts.audit(AuditEvent::Lifecycle { what: "started".into() }).await {
             Ok(()) => {
                 let facade = Arc::new(Facade::new(Arc::clone(&parts), keys));
-                ControlServer::bind(&options.data_dir, Arc::clone(&facade)).map(|control| (facade, control))
+                ControlServer::bind(inner.store.dir(), Arc::clone(&facade)).map(|control| (facade, control))
             }
             Err(problem) => Err(problem),
         };

@@ -1,0 +1,289 @@
+//! `gatehousectl` as it is run: the ready line, the operator key, exit codes, and that nothing is left.
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, reason = "tests")]
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+const PROGRAM: &str = env!("CARGO_BIN_EXE_gatehousectl");
+
+struct Serve {
+    home: TempDir,
+    child: Child,
+    out: BufReader<std::process::ChildStdout>,
+    ready: Value,
+}
+
+impl Serve {
+    /// Starts with the operator key on descriptor 3 and no terminal.
+    fn start(words: &str) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let script =
+            format!(r#"exec 3>"$HOMEDIR/key"; exec setsid "$0" serve --data-dir "$HOMEDIR/data" {words}"#);
+        let mut child = Command::new("sh")
+            .args(["-c", &script, PROGRAM])
+            .env("HOMEDIR", home.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(fs::File::create(home.path().join("stderr")).unwrap())
+            .spawn()
+            .unwrap();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        out.read_line(&mut line).unwrap();
+        let said = fs::read_to_string(home.path().join("stderr")).unwrap();
+        let ready = serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line:?}, stderr: {said}"));
+        Self { home, child, out, ready }
+    }
+
+    fn data(&self) -> PathBuf {
+        self.home.path().join("data")
+    }
+
+    fn stderr(&self) -> String {
+        fs::read_to_string(self.home.path().join("stderr")).unwrap()
+    }
+
+    fn key(&self) -> String {
+        fs::read_to_string(self.home.path().join("key")).unwrap().trim().to_owned()
+    }
+
+    fn ctl(&self, operator: bool, words: &[&str]) -> Output {
+        let redirect = if operator { r#"exec 3<"$KEY"; "# } else { "" };
+        let flag = if operator { "--operator-key-fd 3" } else { "" };
+        let script = format!(r#"{redirect}exec setsid -w "$0" --data-dir "$DATA" {flag} "$@""#);
+        Command::new("sh")
+            .args(["-c", &script, PROGRAM])
+            .args(words)
+            .env("KEY", self.home.path().join("key"))
+            .env("DATA", self.data())
+            .stdin(Stdio::null())
+            .output()
+            .unwrap()
+    }
+
+    fn json(&self, words: &[&str]) -> Value {
+        let output = self.ctl(true, &[&["--json"], words].concat());
+        assert!(output.status.success(), "{words:?}: {output:?}");
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
+    fn signal(&self, name: &str) {
+        let pid = self.ready["pid"].to_string();
+        assert!(Command::new("kill").args([&format!("-{name}"), &pid]).status().unwrap().success());
+    }
+
+    fn stop(&mut self, signal: &str) -> ExitStatus {
+        self.signal(signal);
+        wait(&mut self.child)
+    }
+}
+
+impl Drop for Serve {
+    fn drop(&mut self) {
+        if self.child.try_wait().is_ok_and(|ended| ended.is_none()) {
+            self.signal("KILL");
+            self.child.wait().unwrap();
+        }
+    }
+}
+
+fn wait(child: &mut Child) -> ExitStatus {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status;
+        }
+        assert!(Instant::now() < deadline, "it did not end");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Processes whose command line holds a text.
+fn processes(mark: &str) -> usize {
+    let holds = |entry: &fs::DirEntry| {
+        fs::read(entry.path().join("cmdline")).is_ok_and(|line| String::from_utf8_lossy(&line).contains(mark))
+    };
+    fs::read_dir("/proc").unwrap().flatten().filter(holds).count()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn the_ready_line_is_all_that_standard_output_gets() {
+    let mut serve = Serve::start("--secrets memory --operator-key-fd 3");
+    assert!(serve.ready["endpoint"].as_str().unwrap().starts_with("http://127.0.0.1:"), "{}", serve.ready);
+    assert_eq!(Path::new(serve.ready["dataDir"].as_str().unwrap()), serve.data());
+    assert_eq!(serve.ready.as_object().unwrap().len(), 3);
+    let key = serve.key();
+    assert_eq!(key.len(), 43, "256 bits in base64url");
+    assert!(serve.ctl(false, &["status"]).status.success());
+    assert_eq!(serve.stop("TERM").code(), Some(0));
+    let mut rest = String::new();
+    serve.out.read_to_string(&mut rest).unwrap();
+    assert_eq!(rest, "");
+    assert!(!serve.ready.to_string().contains(&key) && !serve.stderr().contains(&key), "the key was printed");
+    assert!(
+        serve.stderr().contains("last only until"),
+        "it does not say what memory means: {}",
+        serve.stderr()
+    );
+    assert!(!serve.data().join("control.sock").exists());
+}
+
+#[test]
+fn a_signal_stops_it_with_all_its_children() {
+    for signal in ["TERM", "INT"] {
+        let mut serve = Serve::start("--secrets memory --operator-key-fd 3");
+        let mark = format!("mark-{signal}-{}", serve.home.path().file_name().unwrap().to_str().unwrap());
+        let script = format!("sleep 600 # {mark}");
+        serve.json(&["servers", "add", "sleeper", "--", "sh", "-c", &format!("{script}\ntrue")]);
+        let deadline = Instant::now() + PATIENCE;
+        while processes(&mark) == 0 {
+            assert!(Instant::now() < deadline, "the child never ran");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        assert_eq!(serve.stop(signal).code(), Some(0), "{}", serve.stderr());
+        assert_eq!(processes(&mark), 0, "a child was left");
+    }
+}
+
+#[test]
+fn without_a_terminal_and_a_descriptor_nothing_can_be_approved() {
+    let mut serve = Serve::start("--secrets memory");
+    assert!(serve.stderr().contains("nothing can be approved"), "{}", serve.stderr());
+    assert_eq!(serve.ctl(false, &["clients", "add", "x"]).status.code(), Some(4));
+    assert_eq!(serve.ctl(false, &["approvals", "watch"]).status.code(), Some(4));
+    assert_eq!(serve.stop("TERM").code(), Some(0));
+}
+
+#[test]
+fn exit_codes_say_what_went_wrong() {
+    let serve = Serve::start("--secrets memory --operator-key-fd 3");
+    for (operator, words, code) in [
+        (false, &["status"][..], 0),
+        (false, &["servers", "frobnicate"], 2),
+        (true, &["servers", "add", "x"], 2),
+        (false, &["servers", "stop", "nobody"], 1),
+        (false, &["servers", "add", "x", "--", "true"], 4),
+        (false, &["resume"], 4),
+        (true, &["resume"], 0),
+        (true, &["approvals", "answer", "ask-0", "allow"], 1),
+        (true, &["approvals", "answer", "ask-0", "perhaps"], 2),
+        (false, &["audit", "verify"], 0),
+        (false, &["completions", "bash"], 0),
+    ] {
+        let output = serve.ctl(operator, words);
+        assert_eq!(output.status.code(), Some(code), "{words:?}: {output:?}");
+        assert_eq!(output.status.success(), output.stderr.is_empty(), "{words:?}: {output:?}");
+    }
+    let nowhere = tempfile::tempdir().unwrap();
+    let output = Command::new(PROGRAM).arg("--data-dir").arg(nowhere.path()).arg("status").output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+}
+
+#[test]
+fn what_a_start_refuses_it_says_in_words() {
+    let serve = Serve::start("--secrets memory --operator-key-fd 3");
+    let other = tempfile::tempdir().unwrap();
+    let taken = serve.ready["endpoint"].as_str().unwrap().split('/').nth(2).unwrap().to_owned();
+    let start = |words: &[&str], dir: &Path| {
+        Command::new(PROGRAM)
+            .arg("serve")
+            .args(words)
+            .arg("--data-dir")
+            .arg(dir)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap()
+    };
+    for (words, dir, said) in [
+        (&["--secrets", "memory"][..], serve.data(), "in use"),
+        (&["--secrets", "memory", "--listen", &taken], other.path().to_owned(), &taken),
+        (&["--secrets", "memory", "--listen", "0.0.0.0:0"], other.path().to_owned(), "loopback"),
+        (&["--secrets", "memory", "--operator-key-fd", "1"], other.path().to_owned(), "descriptor"),
+        (&["--secrets", "memory", "--operator-key-fd", "77"], other.path().to_owned(), "77"),
+    ] {
+        let output = start(words, &dir);
+        assert!(!output.status.success() && output.stdout.is_empty(), "{words:?}: {output:?}");
+        assert!(text(&output.stderr).contains(said), "{words:?}: {output:?}");
+    }
+}
+
+#[test]
+fn a_client_calls_a_tool_and_a_script_answers() {
+    let serve = Serve::start("--secrets memory --operator-key-fd 3");
+    let minted = serve.json(&["clients", "add", "Script"]);
+    fs::write(serve.home.path().join("token"), minted["token"].as_str().unwrap()).unwrap();
+    let mut watch = Command::new("sh")
+        .args([
+            "-c",
+            r#"exec 3<"$KEY"; exec "$0" --data-dir "$DATA" --operator-key-fd 3 --json approvals watch"#,
+            PROGRAM,
+        ])
+        .env("KEY", serve.home.path().join("key"))
+        .env("DATA", serve.data())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut answers = watch.stdin.take().unwrap();
+    let mut questions = BufReader::new(watch.stdout.take().unwrap()).lines();
+    let call = |text: &str| {
+        Command::new("sh")
+            .args([
+                "-c",
+                r#"exec 3<"$TOKEN"; exec "$0" --data-dir "$DATA" call add_note --token-fd 3 "$1""#,
+                PROGRAM,
+                text,
+            ])
+            .env("TOKEN", serve.home.path().join("token"))
+            .env("DATA", serve.data())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+    };
+    let deadline = Instant::now() + PATIENCE;
+    while serve.json(&["tools", "list", "--server", "Notes"]).as_array().unwrap().is_empty() {
+        assert!(Instant::now() < deadline, "no tools");
+    }
+    let mut question = || -> Value {
+        loop {
+            let line = questions.next().unwrap().unwrap();
+            if line.contains(r#""ask":"#) {
+                return serde_json::from_str(&line).unwrap();
+            }
+        }
+    };
+
+    let calling = call("text=buy milk");
+    let asked = question();
+    assert_eq!(asked["ask"]["client"]["name"], "Script");
+    assert_eq!(asked["ask"]["arguments"][0]["text"], r#""buy milk""#);
+    writeln!(answers, "{} allow", asked["id"].as_str().unwrap()).unwrap();
+    let output = calling.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+
+    let calling = call(r#"{"text":"secret plans"}"#);
+    let asked = question();
+    writeln!(answers, "{} deny not on this machine", asked["id"].as_str().unwrap()).unwrap();
+    let output = calling.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(5), "{output:?}");
+    assert!(text(&output.stdout).contains("not on this machine"), "{output:?}");
+
+    // When Gatehouse goes, the watch says so and ends.
+    let mut serve = serve;
+    assert_eq!(serve.stop("TERM").code(), Some(0));
+    assert_eq!(wait(&mut watch).code(), Some(3));
+}
