@@ -4,29 +4,29 @@
 
 pub(crate) mod connector;
 pub(crate) mod link;
+mod publish;
 pub(crate) mod refresh;
 pub(crate) mod roster;
 pub(crate) mod tenure;
+mod upkeep;
 
 use std::sync::Arc;
 
-use gatehouse_model::server::LogLine;
-use gatehouse_model::{Clock, Event, ServerConfig, ServerStatus, StatusCause};
+use gatehouse_model::{Clock, ServerConfig};
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::{Duration, Instant};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use self::link::{ConnectOrder, Connector};
 use self::refresh::Refresh;
 use self::roster::Roster;
-use self::tenure::{Opened, Tenure, note, sentence};
+use self::tenure::{Opened, Tenure};
 use crate::connection::{Inbound, LifecycleHint};
-use crate::handle::{Live, Shared};
-use crate::health::{self, Finding};
-use crate::lists::{Declared, FetchError, Fetched, ListKind, Lists, fetch};
+use crate::handle::Shared;
+use crate::lists::{FetchError, Fetched, ListKind};
 use crate::retry::Jitter;
-use crate::transition::{Edit, Effect, Epoch, Input, Moment, Phase, Pulse, State, transition};
+use crate::transition::{Edit, Effect, Epoch, Input, Moment, Phase, State, transition};
 
 /// Messages that wait for an actor.
 pub(crate) const INBOX: usize = 64;
@@ -237,11 +237,7 @@ impl ServerActor {
             }
             Message::Refreshed { epoch, kind, fetched } => self.refreshed(epoch, kind, fetched),
             Message::Challenged { epoch, issuer } => self.step(Input::Challenged { epoch, issuer }),
-            Message::Suspect(epoch) => {
-                if self.connected() && epoch == self.state.epoch && !self.pulse.checking {
-                    self.check_health();
-                }
-            }
+            Message::Suspect(epoch) => self.doubt(epoch),
         }
     }
 
@@ -321,6 +317,9 @@ impl ServerActor {
         }
         self.deps.roster.changed();
         self.step(Input::Edited(edit));
+        if self.connected() && !self.pulse.checking {
+            self.plan_check();
+        }
     }
 
     fn open(&mut self, epoch: Epoch) {
@@ -376,190 +375,6 @@ impl ServerActor {
             }
         });
     }
-
-    /// Makes the status known: first to those who read it, then to those who listen.
-    fn announce(&mut self, cause: StatusCause) {
-        let changes = if self.connected() { self.adopt() } else { Vec::new() };
-        let status = self.state.status();
-        let server = self.shared.id.clone();
-        self.shared.status.store(Arc::new(status.clone()));
-        self.deps.roster.changed();
-        tracing::info!(server = %server, status = status.word(), "status changed");
-        let sign_in = match &status {
-            ServerStatus::NeedsAuth { issuer } => {
-                Some(Event::SignInNeeded { server: server.clone(), issuer: issuer.clone() })
-            }
-            ServerStatus::Disabled
-            | ServerStatus::Stopped
-            | ServerStatus::Connecting { .. }
-            | ServerStatus::Connected { .. }
-            | ServerStatus::NeedsClientRegistration { .. }
-            | ServerStatus::Failed { .. } => None,
-        };
-        self.deps.roster.emit(Event::StatusChanged { server: server.clone(), status, cause });
-        self.deps.roster.runs(&server, self.connected());
-        for event in changes.into_iter().chain(sign_in) {
-            self.deps.roster.emit(event);
-        }
-    }
-
-    /// Puts an arrived connection in its place and says which lists are others than before.
-    fn adopt(&mut self) -> Vec<Event> {
-        let Some(opened) = self.arriving.take() else { return Vec::new() };
-        let Opened { epoch, config, link, lists, remarks } = *opened;
-        self.lifecycle = link.handshake().lifecycle;
-        let declared = Declared::read(&lists.capabilities);
-        let changes = self.changes(&self.shared.lists.load(), &lists);
-        self.shared.lists.store(Arc::new(lists));
-        let live = Live { epoch, generation: config.generation, declared, link };
-        self.shared.live.store(Some(Arc::new(live)));
-        self.plan_check();
-        for remark in remarks {
-            self.remark(remark);
-        }
-        changes
-    }
-
-    fn changes(&self, before: &Lists, after: &Lists) -> Vec<Event> {
-        let server = || self.shared.id.clone();
-        let another = before.generation != after.generation;
-        let mut events = Vec::new();
-        if another || !same_tools(before, after) {
-            events.push(Event::ToolsChanged { server: server() });
-        }
-        if another
-            || !same(&before.resources, &after.resources)
-            || !same(&before.resource_templates, &after.resource_templates)
-        {
-            events.push(Event::ResourcesChanged { server: server(), uri: None });
-        }
-        if another || !same(&before.prompts, &after.prompts) {
-            events.push(Event::PromptsChanged { server: server() });
-        }
-        events
-    }
-
-    fn hear(&mut self, inbound: Inbound) {
-        let now = Instant::now();
-        match inbound {
-            Inbound::ToolsChanged => self.refresh.mark(ListKind::Tools, now),
-            Inbound::PromptsChanged => self.refresh.mark(ListKind::Prompts, now),
-            Inbound::ResourcesChanged => {
-                self.refresh.mark(ListKind::Resources, now);
-                self.refresh.mark(ListKind::ResourceTemplates, now);
-            }
-            Inbound::ResourceUpdated { uri } => {
-                self.deps
-                    .roster
-                    .emit(Event::ResourcesChanged { server: self.shared.id.clone(), uri: Some(uri) });
-            }
-            Inbound::Log { line } | Inbound::Stderr(line) => self.log(line),
-        }
-    }
-
-    /// Takes the lines that a connection has already said before it is let go.
-    fn drain_lines(&mut self) {
-        let Some(mut inbound) = self.inbound.take() else { return };
-        while let Ok(said) = inbound.try_recv() {
-            match said {
-                Inbound::Log { line } | Inbound::Stderr(line) => self.log(line),
-                Inbound::ToolsChanged
-                | Inbound::PromptsChanged
-                | Inbound::ResourcesChanged
-                | Inbound::ResourceUpdated { .. } => {}
-            }
-        }
-        self.inbound = Some(inbound);
-    }
-
-    fn log(&self, line: LogLine) {
-        self.shared.keep_line(line.clone());
-        self.deps.roster.emit(Event::LogLine { server: self.shared.id.clone(), line });
-    }
-
-    /// Gatehouse's own word in the server's log.
-    fn remark(&self, text: String) {
-        tracing::warn!(server = %self.shared.id, "{text}");
-        self.log(LogLine { at: self.deps.clock.now(), text });
-    }
-
-    fn plan_check(&mut self) {
-        let every = self.applied.limits.health_every_secs;
-        self.pulse.at = (every > 0).then(|| Instant::now() + Duration::from_secs(u64::from(every)));
-    }
-
-    fn check_health(&mut self) {
-        self.pulse.at = None;
-        let Some((live, inside)) = self.shared.live.load_full().zip(self.tenure.clone()) else { return };
-        self.pulse.checking = true;
-        let limits = &self.applied.limits;
-        let (limit, allowed) =
-            (Duration::from_secs(u64::from(limits.health_timeout_secs.max(1))), limits.health_failures);
-        let (shared, inbox) = (Arc::clone(&self.shared), self.shared.inbox.clone());
-        self.tasks.spawn(async move {
-            let epoch = live.epoch;
-            let Some(finding) = inside.run_until_cancelled(health::check(&*live.link, limit)).await else {
-                return;
-            };
-            let input = match finding {
-                Finding::Answered => Input::Pulse { epoch, pulse: Pulse::Answered },
-                Finding::Silent if shared.busy() => Input::Pulse { epoch, pulse: Pulse::Busy },
-                Finding::Silent => Input::Pulse { epoch, pulse: Pulse::Missed { allowed } },
-                Finding::Challenged { issuer } => Input::Challenged { epoch, issuer },
-            };
-            if inbox.send(Message::Input(input)).await.is_err() {
-                tracing::trace!("an actor ended before its health check did");
-            }
-        });
-    }
-
-    fn read_again(&mut self, kind: ListKind) {
-        let Some((live, inside)) = self.shared.live.load_full().zip(self.tenure.clone()) else { return };
-        if !live.declared.cover(kind.method()) {
-            self.refresh.done(kind);
-            return;
-        }
-        let (limit, inbox) = (self.applied.limits.connect(), self.shared.inbox.clone());
-        self.tasks.spawn(async move {
-            let epoch = live.epoch;
-            let Some(fetched) = inside.run_until_cancelled(fetch(&*live.link, kind, limit)).await else {
-                return;
-            };
-            if inbox.send(Message::Refreshed { epoch, kind, fetched }).await.is_err() {
-                tracing::trace!("an actor ended before its list was read");
-            }
-        });
-    }
-
-    /// Takes a list that was read again, if it is of the connection that is in use.
-    fn refreshed(&mut self, epoch: Epoch, kind: ListKind, fetched: Result<Fetched, FetchError>) {
-        if !self.connected() || epoch != self.state.epoch {
-            return;
-        }
-        self.refresh.done(kind);
-        let Fetched { items, cut } = match fetched {
-            Ok(fetched) => fetched,
-            Err(error) => {
-                self.remark(sentence(&error));
-                return;
-            }
-        };
-        let before = self.shared.lists.load_full();
-        let mut lists = (*before).clone();
-        let mut remarks = Vec::new();
-        note(kind, cut, &kind.put(&mut lists, items), &mut remarks);
-        let changes = self.changes(&before, &lists);
-        for remark in remarks {
-            self.remark(remark);
-        }
-        if !changes.is_empty() {
-            self.shared.lists.store(Arc::new(lists));
-            self.deps.roster.changed();
-        }
-        for event in changes {
-            self.deps.roster.emit(event);
-        }
-    }
 }
 
 /// How an edit bears on the connection.
@@ -575,15 +390,6 @@ pub(crate) fn edit_between(before: &ServerConfig, after: &ServerConfig) -> Edit 
             }
         }
     }
-}
-
-fn same(before: &[Box<serde_json::value::RawValue>], after: &[Box<serde_json::value::RawValue>]) -> bool {
-    before.len() == after.len() && before.iter().zip(after).all(|(before, after)| before.get() == after.get())
-}
-
-fn same_tools(before: &Lists, after: &Lists) -> bool {
-    before.tools.len() == after.tools.len()
-        && before.tools.iter().zip(&after.tools).all(|(before, after)| before.raw.get() == after.raw.get())
 }
 
 #[cfg(test)]

@@ -170,6 +170,9 @@ impl ServerHandle {
             biased;
             () = pause.cancelled() => Err(LinkError::Cancelled),
             answer = live.link.request(LinkRequest { method, params, progress, limit, cancel }) => answer,
+            () = live.ended.cancelled() => {
+                Err(LinkError::Closed { reason: "The server was stopped or reconnected.".to_owned() })
+            }
         };
         drop(running);
         answer.map_err(|error| shared.call_failed(live.epoch, error))
@@ -251,6 +254,8 @@ pub(crate) struct Live {
     pub(crate) generation: Generation,
     pub(crate) declared: Declared,
     pub(crate) link: Arc<dyn Link>,
+    /// Cancelled when the connection is given up.
+    pub(crate) ended: CancellationToken,
 }
 
 impl Shared {

@@ -141,6 +141,19 @@ impl ListKind {
         }
     }
 
+    /// Keeps what was known of a list before, if it was of the same server.
+    pub(crate) fn keep(self, before: &Lists, lists: &mut Lists) {
+        if before.generation != lists.generation {
+            return;
+        }
+        match self {
+            Self::Tools => lists.tools.clone_from(&before.tools),
+            Self::Resources => lists.resources.clone_from(&before.resources),
+            Self::ResourceTemplates => lists.resource_templates.clone_from(&before.resource_templates),
+            Self::Prompts => lists.prompts.clone_from(&before.prompts),
+        }
+    }
+
     /// Puts a fetched list in its place.
     pub(crate) fn put(self, lists: &mut Lists, items: Vec<Box<RawValue>>) -> Shortfall {
         match self {

@@ -337,7 +337,7 @@ impl ServerManager {
         match tried {
             Ok(opened) => Ok(TestReport {
                 server: opened.link.handshake().info.clone(),
-                tools: opened.lists.tools.into_iter().map(|tool| tool.name).collect(),
+                tools: opened.first.lists.tools.into_iter().map(|tool| tool.name).collect(),
             }),
             Err(failure) => Err(refused(&name, &failure)),
         }

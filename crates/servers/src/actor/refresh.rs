@@ -11,6 +11,9 @@ use crate::lists::ListKind;
 /// Changes within this time are read together.
 pub(crate) const DEBOUNCE: Duration = Duration::from_millis(200);
 
+/// A list that was not answered is asked for again after this time.
+const LATER: Duration = Duration::from_secs(30);
+
 #[derive(Clone, Copy, Debug, Default)]
 struct Stand {
     due: Option<Instant>,
@@ -25,7 +28,17 @@ impl Refresh {
     /// A list has changed. The first change sets the time, so that a server which never stops
     /// changing is still read.
     pub(crate) fn mark(&mut self, kind: ListKind, now: Instant) {
-        self.0.entry(kind).or_default().due.get_or_insert(now + DEBOUNCE);
+        self.due(kind, now + DEBOUNCE);
+    }
+
+    /// A list was asked for and not answered.
+    pub(crate) fn mark_later(&mut self, kind: ListKind, now: Instant) {
+        self.due(kind, now + LATER);
+    }
+
+    fn due(&mut self, kind: ListKind, at: Instant) {
+        let due = &mut self.0.entry(kind).or_default().due;
+        *due = Some(due.map_or(at, |before| before.min(at)));
     }
 
     /// When the next list is to be read.

@@ -191,7 +191,7 @@ impl House {
     }
 }
 
-fn upstream(method: &'static str) -> UpstreamCall {
+pub(crate) fn upstream(method: &'static str) -> UpstreamCall {
     UpstreamCall { method, params: OutgoingParams::none(), progress: None, cancel: CancellationToken::new() }
 }
 
@@ -305,6 +305,7 @@ struct Script {
     open: Mutex<(usize, usize)>,
     dropped: AtomicUsize,
     breaks: Mutex<bool>,
+    deaf_to: Mutex<Option<&'static str>>,
     list_delay: Mutex<Duration>,
     close_delay: Mutex<Duration>,
     newest: Mutex<Option<(mpsc::Sender<Inbound>, Arc<Ends>)>>,
@@ -330,6 +331,7 @@ impl Default for Script {
             open: Mutex::default(),
             dropped: AtomicUsize::new(0),
             breaks: Mutex::default(),
+            deaf_to: Mutex::default(),
             list_delay: Mutex::default(),
             close_delay: Mutex::default(),
             newest: Mutex::default(),
@@ -400,6 +402,10 @@ impl ScriptLink {
         let (breaks, delay) = (*script.breaks.lock(), *script.list_delay.lock());
         let mut silent = self.ends.silent.subscribe();
         silent.wait_for(|silent| !silent).await.unwrap();
+        let deaf = *script.deaf_to.lock() == Some(method);
+        if deaf {
+            std::future::pending::<()>().await;
+        }
         match method {
             "tools/call" if breaks => {
                 Err(LinkError::Failed { kind: FailureKind::TemporaryNetwork, message: "broken".to_owned() })
@@ -409,6 +415,7 @@ impl ScriptLink {
                 tokio::time::sleep(delay).await;
                 Ok(Reply::Result(json::raw(&tools)))
             }
+            "prompts/list" => Ok(Reply::Result(json::raw(&json!({ "prompts": [{ "name": "ask" }] })))),
             _ => Ok(Reply::Result(json::empty_object())),
         }
     }
@@ -532,6 +539,10 @@ impl Server {
 
     pub(crate) fn breaks_calls(&self) {
         *self.0.breaks.lock() = true;
+    }
+
+    pub(crate) fn is_deaf_to(&self, method: Option<&'static str>) {
+        *self.0.deaf_to.lock() = method;
     }
 
     pub(crate) fn closes_slowly(&self, delay: Duration) {

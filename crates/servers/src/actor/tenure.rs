@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::Message;
 use super::link::{ConnectOrder, Connector, Link, LinkError, LinkRequest};
 use crate::health;
-use crate::lists::{Declared, FetchError, ListKind, Lists, Shortfall, fetch};
+use crate::lists::{Declared, FetchError, Fetched, ListKind, Lists, Shortfall, fetch};
 use crate::outgoing::OutgoingParams;
 use crate::transition::{Epoch, Failure, Input};
 
@@ -26,9 +26,35 @@ pub(crate) struct Opened {
     pub(crate) epoch: Epoch,
     pub(crate) config: Arc<ServerConfig>,
     pub(crate) link: Arc<dyn Link>,
+    pub(crate) first: First,
+}
+
+/// What a server offers, as its first answers say.
+pub(crate) struct First {
     pub(crate) lists: Lists,
+    /// Declared lists that are not known by this connection.
+    pub(crate) unread: Vec<Unread>,
     /// What is to be said in the server's log.
     pub(crate) remarks: Vec<String>,
+}
+
+/// A declared list that could not be read.
+pub(crate) struct Unread {
+    pub(crate) kind: ListKind,
+    /// Whether it may be answered later.
+    pub(crate) again: bool,
+}
+
+impl First {
+    fn take(&mut self, kind: ListKind, fetched: Fetched) {
+        let shortfall = kind.put(&mut self.lists, fetched.items);
+        note(kind, fetched.cut, &shortfall, &mut self.remarks);
+    }
+
+    fn lacks(&mut self, kind: ListKind, again: bool, why: String) {
+        self.unread.push(Unread { kind, again });
+        self.remarks.push(why);
+    }
 }
 
 /// All that a tenure needs.
@@ -111,7 +137,7 @@ async fn open(connector: &dyn Connector, epoch: Epoch, order: ConnectOrder) -> R
     let link = connector.connect(order).await?;
     let first = cancel.run_until_cancelled(first_lists(&*link, &config)).await;
     match first.unwrap_or(Err(LinkError::Cancelled)) {
-        Ok((lists, remarks)) => Ok(Opened { epoch, config, link, lists, remarks }),
+        Ok(first) => Ok(Opened { epoch, config, link, first }),
         Err(error) => {
             link.close().await;
             Err(error.into())
@@ -139,24 +165,24 @@ pub(crate) async fn try_out(connector: &dyn Connector, order: ConnectOrder) -> R
 
 /// The answers without which a server does not count as connected (SRV-2): its first declared list,
 /// or else a sign of life. The other lists are read too, but nothing depends on them.
-async fn first_lists(link: &dyn Link, config: &ServerConfig) -> Result<(Lists, Vec<String>), LinkError> {
+async fn first_lists(link: &dyn Link, config: &ServerConfig) -> Result<First, LinkError> {
     let handshake = link.handshake();
     let declared = Declared::read(&handshake.capabilities);
-    let mut lists = Lists {
+    let lists = Lists {
         generation: config.generation,
         capabilities: handshake.capabilities.clone(),
         instructions: handshake.info.instructions.clone(),
         ..Lists::default()
     };
-    let mut remarks = Vec::new();
+    let mut first = First { lists, unread: Vec::new(), remarks: Vec::new() };
     let limit = config.limits.connect();
     let mut kinds = ListKind::ALL.into_iter().filter(|kind| declared.cover(kind.method()));
     match kinds.next() {
         None => sign_of_life(link, limit).await?,
-        Some(first) => match fetch(link, first, limit).await {
-            Ok(fetched) => note(first, fetched.cut, &first.put(&mut lists, fetched.items), &mut remarks),
+        Some(kind) => match fetch(link, kind, limit).await {
+            Ok(fetched) => first.take(kind, fetched),
             Err(FetchError::Link(error)) => return Err(error),
-            Err(answered) => remarks.push(sentence(&answered)),
+            Err(answered) => first.lacks(kind, false, sentence(&answered)),
         },
     }
     let others = futures::future::join_all(kinds.map(async |kind| {
@@ -165,12 +191,12 @@ async fn first_lists(link: &dyn Link, config: &ServerConfig) -> Result<(Lists, V
     }));
     for (kind, fetched) in others.await {
         match fetched {
-            Ok(Ok(fetched)) => note(kind, fetched.cut, &kind.put(&mut lists, fetched.items), &mut remarks),
-            Ok(Err(error)) => remarks.push(sentence(&error)),
-            Err(_) => remarks.push(format!("Gatehouse: no answer to {} in time.", kind.method())),
+            Ok(Ok(fetched)) => first.take(kind, fetched),
+            Ok(Err(error)) => first.lacks(kind, matches!(error, FetchError::Link(_)), sentence(&error)),
+            Err(_) => first.lacks(kind, true, format!("Gatehouse: no answer to {} in time.", kind.method())),
         }
     }
-    Ok((lists, remarks))
+    Ok(first)
 }
 
 async fn sign_of_life(link: &dyn Link, limit: Duration) -> Result<(), LinkError> {

@@ -3,7 +3,7 @@
 
 use gatehouse_model::status::FailureKind;
 
-use crate::actor::script::{House, Server, http, lists_of, secs};
+use crate::actor::script::{House, Server, http, lists_of, secs, upstream};
 use crate::connection::{Era, Inbound};
 use crate::handle::CallError;
 use crate::transition::Failure;
@@ -540,5 +540,60 @@ async fn every_change_raises_the_revision() {
     house.manager.put(config).await.unwrap();
     house.settle().await;
     assert!(revision.has_changed().unwrap());
+    house.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_ends_with_its_connection() {
+    let house = House::connected("one").await;
+    let server = house.server("one");
+    server.falls_silent();
+    let call = house.spawn_call("one");
+    house.settle().await;
+    house.manager.stop(&"one".into()).await.unwrap();
+    assert!(matches!(call.await.unwrap().unwrap_err(), CallError::Closed { .. }));
+    assert_eq!(server.dropped_calls(), 1);
+    house.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_judged_by_other_lists_is_not_sent() {
+    let house = House::connected("one").await;
+    let server = house.server("one");
+    let handle = house.handle("one");
+    let judged_by = handle.lists();
+    let cancel = tokio_util::sync::CancellationToken::new();
+    assert!(!handle.ready(&cancel).await.unwrap(), "nothing to wait for");
+    handle.call_as_listed(&judged_by, upstream("tools/call")).await.unwrap().unwrap();
+    server.offers(lists_of(&["another"]));
+    server.says(Inbound::ToolsChanged);
+    house.sees("one tools changed").await;
+    let sent = server.asked("tools/call");
+    assert!(handle.call_as_listed(&judged_by, upstream("tools/call")).await.unwrap().is_none());
+    house.manager.stop(&"one".into()).await.unwrap();
+    assert!(handle.call_as_listed(&handle.lists(), upstream("tools/call")).await.unwrap().is_none());
+    assert_eq!(server.asked("tools/call"), sent);
+    assert!(handle.ready(&cancel).await.unwrap(), "one attempt was waited for");
+    house.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_is_not_answered_is_kept_and_asked_for_later() {
+    let house = House::new();
+    let server = house.server("one");
+    server.declares(r#"{"tools":{},"prompts":{}}"#);
+    server.opens();
+    house.put(http("one")).await;
+    house.sees("one prompts changed").await;
+    server.is_deaf_to(Some("prompts/list"));
+    house.manager.reconnect(&"one".into()).await.unwrap();
+    let begun = tokio::time::Instant::now();
+    house.sees("one connected").await;
+    assert_eq!(begun.elapsed().as_secs(), 5, "what need not be answered holds nothing up for long");
+    assert_eq!(house.manager.list()[0].counts.prompts, 1, "as it was");
+    server.is_deaf_to(None);
+    let asked = server.asked("prompts/list");
+    tokio::time::sleep(secs(40)).await;
+    assert_eq!(server.asked("prompts/list"), asked + 1);
     house.end().await;
 }

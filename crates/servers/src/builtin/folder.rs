@@ -192,5 +192,4 @@ fn fault(path: &str, error: io::Error) -> FolderFault {
 }
 
 #[cfg(test)]
-#[path = "folder_tests.rs"]
 mod tests;

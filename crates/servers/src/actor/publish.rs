@@ -1,0 +1,141 @@
+//! What an actor lets others know: its status, its lists, its log. Whoever reads finds the new state
+//! before whoever listens hears of it.
+
+use std::sync::Arc;
+
+use gatehouse_model::server::LogLine;
+use gatehouse_model::{Event, ServerStatus, StatusCause};
+use serde_json::value::RawValue;
+use tokio::time::Instant;
+
+use super::ServerActor;
+use super::tenure::{First, Opened, Unread};
+use crate::connection::Inbound;
+use crate::handle::Live;
+use crate::lists::{Declared, ListKind, Lists};
+
+impl ServerActor {
+    /// Makes the status known: first to those who read it, then to those who listen.
+    pub(super) fn announce(&mut self, cause: StatusCause) {
+        let changes = if self.connected() { self.adopt() } else { Vec::new() };
+        let status = self.state.status();
+        let server = self.shared.id.clone();
+        self.shared.status.store(Arc::new(status.clone()));
+        self.deps.roster.changed();
+        tracing::info!(server = %server, status = status.word(), "status changed");
+        let sign_in = match &status {
+            ServerStatus::NeedsAuth { issuer } => {
+                Some(Event::SignInNeeded { server: server.clone(), issuer: issuer.clone() })
+            }
+            ServerStatus::Disabled
+            | ServerStatus::Stopped
+            | ServerStatus::Connecting { .. }
+            | ServerStatus::Connected { .. }
+            | ServerStatus::NeedsClientRegistration { .. }
+            | ServerStatus::Failed { .. } => None,
+        };
+        self.deps.roster.emit(Event::StatusChanged { server: server.clone(), status, cause });
+        self.deps.roster.runs(&server, self.connected());
+        for event in changes.into_iter().chain(sign_in) {
+            self.deps.roster.emit(event);
+        }
+    }
+
+    /// Puts an arrived connection in its place and says which lists are others than before.
+    fn adopt(&mut self) -> Vec<Event> {
+        let Some(opened) = self.arriving.take() else { return Vec::new() };
+        let Opened { epoch, config, link, first } = *opened;
+        let First { mut lists, unread, remarks } = first;
+        self.lifecycle = link.handshake().lifecycle;
+        let before = self.shared.lists.load_full();
+        for Unread { kind, again } in unread {
+            kind.keep(&before, &mut lists);
+            if again {
+                self.refresh.mark_later(kind, Instant::now());
+            }
+        }
+        let changes = self.changes(&before, &lists);
+        let declared = Declared::read(&lists.capabilities);
+        let ended = self.tenure.clone().unwrap_or_default();
+        self.shared.lists.store(Arc::new(lists));
+        let live = Live { epoch, generation: config.generation, declared, link, ended };
+        self.shared.live.store(Some(Arc::new(live)));
+        self.plan_check();
+        for remark in remarks {
+            self.remark(remark);
+        }
+        changes
+    }
+
+    pub(super) fn changes(&self, before: &Lists, after: &Lists) -> Vec<Event> {
+        let server = || self.shared.id.clone();
+        let another = before.generation != after.generation;
+        let mut events = Vec::new();
+        if another || !same_tools(before, after) {
+            events.push(Event::ToolsChanged { server: server() });
+        }
+        if another
+            || !same(&before.resources, &after.resources)
+            || !same(&before.resource_templates, &after.resource_templates)
+        {
+            events.push(Event::ResourcesChanged { server: server(), uri: None });
+        }
+        if another || !same(&before.prompts, &after.prompts) {
+            events.push(Event::PromptsChanged { server: server() });
+        }
+        events
+    }
+
+    pub(super) fn hear(&mut self, inbound: Inbound) {
+        let now = Instant::now();
+        match inbound {
+            Inbound::ToolsChanged => self.refresh.mark(ListKind::Tools, now),
+            Inbound::PromptsChanged => self.refresh.mark(ListKind::Prompts, now),
+            Inbound::ResourcesChanged => {
+                self.refresh.mark(ListKind::Resources, now);
+                self.refresh.mark(ListKind::ResourceTemplates, now);
+            }
+            Inbound::ResourceUpdated { uri } => {
+                self.deps
+                    .roster
+                    .emit(Event::ResourcesChanged { server: self.shared.id.clone(), uri: Some(uri) });
+            }
+            Inbound::Log { line } | Inbound::Stderr(line) => self.log(line),
+        }
+    }
+
+    /// Takes the lines that a connection has already said before it is let go.
+    pub(super) fn drain_lines(&mut self) {
+        let Some(mut inbound) = self.inbound.take() else { return };
+        while let Ok(said) = inbound.try_recv() {
+            match said {
+                Inbound::Log { line } | Inbound::Stderr(line) => self.log(line),
+                Inbound::ToolsChanged
+                | Inbound::PromptsChanged
+                | Inbound::ResourcesChanged
+                | Inbound::ResourceUpdated { .. } => {}
+            }
+        }
+        self.inbound = Some(inbound);
+    }
+
+    fn log(&self, line: LogLine) {
+        self.shared.keep_line(line.clone());
+        self.deps.roster.emit(Event::LogLine { server: self.shared.id.clone(), line });
+    }
+
+    /// Gatehouse's own word in the server's log.
+    pub(super) fn remark(&self, text: String) {
+        tracing::info!(server = %self.shared.id, "there is a remark in the server's log");
+        self.log(LogLine { at: self.deps.clock.now(), text });
+    }
+}
+
+fn same(before: &[Box<RawValue>], after: &[Box<RawValue>]) -> bool {
+    before.len() == after.len() && before.iter().zip(after).all(|(before, after)| before.get() == after.get())
+}
+
+fn same_tools(before: &Lists, after: &Lists) -> bool {
+    before.tools.len() == after.tools.len()
+        && before.tools.iter().zip(&after.tools).all(|(before, after)| before.raw.get() == after.raw.get())
+}

@@ -1,0 +1,111 @@
+//! What an actor does for a connection that stands: health checks, and lists that are read again. The
+//! work itself runs beside the actor and comes back as a message with the number of its connection.
+
+use std::sync::Arc;
+
+use tokio::time::{Duration, Instant};
+
+use super::link::LinkError;
+use super::tenure::{note, sentence};
+use super::{Message, ServerActor};
+use crate::health::{self, Finding};
+use crate::lists::{FetchError, Fetched, ListKind, fetch};
+use crate::transition::{Epoch, Input, Pulse};
+
+impl ServerActor {
+    /// Sets the time of the next health check.
+    pub(super) fn plan_check(&mut self) {
+        let every = self.applied.limits.health_every_secs;
+        self.pulse.at = (every > 0).then(|| Instant::now() + Duration::from_secs(u64::from(every)));
+    }
+
+    /// Checks the health of the connection now.
+    pub(super) fn check_health(&mut self) {
+        self.pulse.at = None;
+        let Some((live, inside)) = self.shared.live.load_full().zip(self.tenure.clone()) else { return };
+        self.pulse.checking = true;
+        let limits = &self.applied.limits;
+        let (limit, allowed) =
+            (Duration::from_secs(u64::from(limits.health_timeout_secs.max(1))), limits.health_failures);
+        let (shared, inbox) = (Arc::clone(&self.shared), self.shared.inbox.clone());
+        self.tasks.spawn(async move {
+            let epoch = live.epoch;
+            let Some(finding) = inside.run_until_cancelled(health::check(&*live.link, limit)).await else {
+                return;
+            };
+            let input = match finding {
+                Finding::Answered => Input::Pulse { epoch, pulse: Pulse::Answered },
+                Finding::Silent if shared.busy() => Input::Pulse { epoch, pulse: Pulse::Busy },
+                Finding::Silent => Input::Pulse { epoch, pulse: Pulse::Missed { allowed } },
+                Finding::Challenged { issuer } => Input::Challenged { epoch, issuer },
+            };
+            if inbox.send(Message::Input(input)).await.is_err() {
+                tracing::trace!("an actor ended before its health check did");
+            }
+        });
+    }
+
+    /// Looks at a connection that something went wrong on, unless that is being done.
+    pub(super) fn doubt(&mut self, epoch: Epoch) {
+        if self.connected() && epoch == self.state.epoch && !self.pulse.checking {
+            self.check_health();
+        }
+    }
+
+    /// Reads a list again.
+    pub(super) fn read_again(&mut self, kind: ListKind) {
+        let Some((live, inside)) = self.shared.live.load_full().zip(self.tenure.clone()) else { return };
+        if !live.declared.cover(kind.method()) {
+            self.refresh.done(kind);
+            return;
+        }
+        let (limit, inbox) = (self.applied.limits.connect(), self.shared.inbox.clone());
+        self.tasks.spawn(async move {
+            let epoch = live.epoch;
+            let Some(fetched) = inside.run_until_cancelled(fetch(&*live.link, kind, limit)).await else {
+                return;
+            };
+            if inbox.send(Message::Refreshed { epoch, kind, fetched }).await.is_err() {
+                tracing::trace!("an actor ended before its list was read");
+            }
+        });
+    }
+
+    /// Takes a list that was read again, if it is of the connection that is in use.
+    pub(super) fn refreshed(&mut self, epoch: Epoch, kind: ListKind, fetched: Result<Fetched, FetchError>) {
+        if !self.connected() || epoch != self.state.epoch {
+            return;
+        }
+        self.refresh.done(kind);
+        let Fetched { items, cut } = match fetched {
+            Ok(fetched) => fetched,
+            Err(FetchError::Link(LinkError::NeedsAuth { issuer })) => {
+                self.step(Input::Challenged { epoch, issuer });
+                return;
+            }
+            Err(error) => {
+                if matches!(error, FetchError::Link(_)) {
+                    self.refresh.mark_later(kind, Instant::now());
+                    self.doubt(epoch);
+                }
+                self.remark(sentence(&error));
+                return;
+            }
+        };
+        let before = self.shared.lists.load_full();
+        let mut lists = (*before).clone();
+        let mut remarks = Vec::new();
+        note(kind, cut, &kind.put(&mut lists, items), &mut remarks);
+        let changes = self.changes(&before, &lists);
+        for remark in remarks {
+            self.remark(remark);
+        }
+        if !changes.is_empty() {
+            self.shared.lists.store(Arc::new(lists));
+            self.deps.roster.changed();
+        }
+        for event in changes {
+            self.deps.roster.emit(event);
+        }
+    }
+}
