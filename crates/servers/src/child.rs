@@ -102,7 +102,6 @@ pub(crate) async fn start(spec: &ChildSpec, run: &Arc<ChildRun>) -> io::Result<S
     command.wrap(process_wrap::tokio::ProcessGroup::leader());
     #[cfg(windows)]
     {
-        command.wrap(process_wrap::tokio::CreationFlags::NO_WINDOW);
         command.wrap(process_wrap::tokio::JobObject);
         command.wrap(process_wrap::tokio::KillOnDrop);
     }

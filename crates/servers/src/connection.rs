@@ -250,17 +250,6 @@ impl Connection {
         }
     }
 
-    /// Sends a notification.
-    ///
-    /// # Errors
-    /// When it could not be sent.
-    pub(crate) async fn notify(&self, method: &str, params: OutgoingParams) -> Result<(), RequestError> {
-        match &self.0.link {
-            Link::Stdio(link) => link.notify(method, &params).await,
-            Link::Http(link) => link.notify(method, &params).await,
-        }
-    }
-
     /// Waits until the connection has ended, and says how. May be awaited any number of times.
     pub(crate) async fn closed(&self) -> CloseReason {
         self.closing().reason().await

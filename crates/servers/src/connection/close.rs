@@ -41,11 +41,6 @@ impl CloseReason {
     pub(crate) fn new(cause: CloseCause) -> Self {
         Self { cause, last_lines: Arc::from([]) }
     }
-
-    /// Whether Gatehouse closed it.
-    pub(crate) fn was_asked(&self) -> bool {
-        self.cause == CloseCause::Asked
-    }
 }
 
 impl fmt::Display for CloseReason {

@@ -202,13 +202,6 @@ pub(super) struct Meta<'a, T = ()> {
     pub(super) own: &'a OwnMeta,
 }
 
-/// Writes a notification.
-pub(super) fn notification(method: &str, params: &OutgoingParams) -> Vec<u8> {
-    let mut out = start(params);
-    finish(&mut out, method, params, Meta { token: None, own: &OwnMeta::default() });
-    out
-}
-
 /// Writes the notification that cancels a request of Gatehouse's.
 pub(super) fn cancelled(number: u64, reason: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(128);

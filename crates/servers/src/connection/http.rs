@@ -37,7 +37,7 @@ use super::router::Router;
 use super::{
     ConnectSpec, Connection, Era, Handshake, Inbound, LifecycleHint, Link, Outgoing, listen, references,
 };
-use crate::outgoing::{OutgoingParams, Reply};
+use crate::outgoing::Reply;
 
 /// Longest answer, and longest event of a stream.
 const LONGEST_BODY: usize = 64 * 1024 * 1024;
@@ -267,19 +267,6 @@ impl HttpLink {
             self.closing.ask();
         }
         outcome
-    }
-
-    /// Sends a notification.
-    pub(super) async fn notify(&self, method: &str, params: &OutgoingParams) -> Result<(), RequestError> {
-        let mut headers = self.headers();
-        if self.is_stateless() {
-            headers.extend(headers::of_request(method, params, &self.annotated));
-        }
-        let post = self.endpoint.post(envelope::notification(method, params), headers);
-        match tokio::time::timeout(ASIDE, post).await {
-            Ok(posted) => posted.map(drop),
-            Err(_) => Err(RequestError::TimedOut { after: ASIDE }),
-        }
     }
 
     fn ended(&self) -> RequestError {

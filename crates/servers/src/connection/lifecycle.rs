@@ -269,3 +269,26 @@ pub(super) fn own_meta(handshake: &Handshake) -> OwnMeta {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rmcp::model::{ClientJsonRpcMessage, ClientRequest, PingRequest};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn an_answer_to_the_probe_that_comes_late_is_passed_over() {
+        let (to_rmcp, incoming) = mpsc::channel(4);
+        let mut pipe = LinePipe::new(Arc::new(LineSender::new(tokio::io::sink())), incoming);
+        for id in [0, 1] {
+            let request = ClientRequest::PingRequest(PingRequest::default());
+            pipe.send(ClientJsonRpcMessage::request(request, RequestId::Number(id))).await.unwrap();
+        }
+        for id in [0, 1] {
+            let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32601,"message":"no"}}}}"#);
+            to_rmcp.send(serde_json::from_str(&text).unwrap()).await.unwrap();
+        }
+        let Some(ServerJsonRpcMessage::Error(error)) = pipe.receive().await else { panic!("an error") };
+        assert_eq!(error.id, Some(RequestId::Number(1)));
+    }
+}

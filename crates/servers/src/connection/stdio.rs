@@ -23,7 +23,7 @@ use super::wire::{Garbage, LineReader, LineSender};
 use super::{ConnectSpec, Connection, Handshake, Inbound, LifecycleHint, Link, Outgoing, listen};
 use crate::child::log::{LogFile, Tail, read_lines};
 use crate::child::{self, Child, ChildSpec, Exit, Started};
-use crate::outgoing::{OutgoingParams, Reply};
+use crate::outgoing::Reply;
 
 /// How long what a process printed before its end is still read.
 const DRAIN: Duration = Duration::from_millis(500);
@@ -192,6 +192,7 @@ async fn open(
         rmcp: to_rmcp,
         capabilities: Arc::clone(&capabilities),
         garbage: Arc::clone(&garbage),
+        redactor: prepared.redactor.clone(),
     };
     let stop_reading = CancellationToken::new();
     let reading = deps.tasks.spawn(reader.run(stdout, stop_reading.clone()));
@@ -323,14 +324,6 @@ impl StdioLink {
         let outcome = limit.run(work, &ticket.heard, &cancel).await;
         drop(waiting);
         outcome
-    }
-
-    /// Sends a notification.
-    pub(super) async fn notify(&self, method: &str, params: &OutgoingParams) -> Result<(), RequestError> {
-        match self.sender.send(envelope::notification(method, params)).await {
-            Ok(()) => Ok(()),
-            Err(_) => Err(self.ended().await),
-        }
     }
 
     /// Why nothing can be sent or answered any more.

@@ -1,5 +1,7 @@
 //! Connections to real processes and real HTTP servers.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+
 mod over_http;
 mod over_stdio;
 

@@ -14,12 +14,13 @@ use rmcp::model::ServerJsonRpcMessage;
 use rmcp::service::RxJsonRpcMessage;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::sync::mpsc;
+use tokio::sync::mpsc::{self, error::TrySendError};
 use tokio_util::sync::CancellationToken;
 
 use super::close::CloseCause;
 use super::envelope::{self, Incoming};
 use super::lifecycle::RawCapabilities;
+use super::references::Redactor;
 use super::router::Router;
 
 /// Longest line that is taken.
@@ -107,6 +108,8 @@ pub(super) struct LineReader {
     pub(super) capabilities: Arc<RawCapabilities>,
     /// Knows what was printed beside the protocol.
     pub(super) garbage: Arc<Garbage>,
+    /// Takes secrets out of that.
+    pub(super) redactor: Redactor,
 }
 
 /// What was printed on standard output beside the protocol.
@@ -234,7 +237,7 @@ impl LineReader {
     fn to_rmcp(&self, bytes: &[u8]) {
         match serde_json::from_slice::<RxJsonRpcMessage<RoleClient>>(bytes) {
             Ok(message) => {
-                if self.rmcp.try_send(message).is_err() {
+                if let Err(TrySendError::Full(_)) = self.rmcp.try_send(message) {
                     tracing::warn!("the server asks faster than it is answered; a message is dropped");
                 }
             }
@@ -243,7 +246,9 @@ impl LineReader {
     }
 
     fn garbage(&self, line: &[u8]) -> Result<(), CloseCause> {
-        let shown: String = String::from_utf8_lossy(line).chars().take(SHOWN).collect();
+        let start = line.get(..SHOWN * 4).unwrap_or(line);
+        let shown: String = String::from_utf8_lossy(start).chars().take(SHOWN).collect();
+        let shown = self.redactor.redact(shown);
         let too_many = self.garbage.line(&shown);
         self.router.stderr(format!("not a protocol message on standard output: {shown}"));
         match too_many {
@@ -261,4 +266,40 @@ pub(super) fn capabilities_of(result: &RawValue) -> Option<Box<RawValue>> {
         capabilities: &'a RawValue,
     }
     serde_json::from_str::<Result<'_>>(result.get()).ok().map(|result| result.capabilities.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_message_whose_sender_left_is_finished_by_the_next() {
+        let (ours, mut theirs) = tokio::io::duplex(8);
+        let sender = LineSender::new(ours);
+        let first = b"{\"first\":\"longer than the pipe\"}".to_vec();
+        assert!(sender.send(first).now_or_never().is_none(), "the pipe is full");
+        let mut text = String::new();
+        let sending = async {
+            sender.send(b"{\"second\":2}".to_vec()).await.unwrap();
+            sender.close().await;
+        };
+        let ((), read) = tokio::join!(sending, theirs.read_to_string(&mut text));
+        read.unwrap();
+        assert_eq!(text, "{\"first\":\"longer than the pipe\"}\n{\"second\":2}\n");
+    }
+
+    #[tokio::test]
+    async fn closing_frees_a_sender_that_waits() {
+        let (ours, _theirs) = tokio::io::duplex(8);
+        let sender = Arc::new(LineSender::new(ours));
+        let sending = tokio::spawn({
+            let sender = Arc::clone(&sender);
+            async move { sender.send(vec![b'1'; 100]).await }
+        });
+        tokio::task::yield_now().await;
+        sender.close().await;
+        assert_eq!(sending.await.unwrap().unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+    }
 }

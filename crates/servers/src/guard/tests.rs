@@ -1,6 +1,8 @@
 //! A Gatehouse that is killed leaves no child behind. The test program plays all three parts: it
 //! is the test, the Gatehouse that is killed, and the guard.
 
+#![allow(clippy::unwrap_used, reason = "tests")]
+
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;

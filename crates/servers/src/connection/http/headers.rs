@@ -113,14 +113,12 @@ fn argument(arguments: &RawValue, path: &[String]) -> Option<String> {
 
 /// A text as a header's value: as it is where it can be, else wrapped.
 fn encode(text: &str) -> Cow<'_, str> {
-    let plain = text.bytes().all(|byte| (0x20..0x7f).contains(&byte))
-        && !text.starts_with(' ')
-        && !text.ends_with(' ')
-        && !(text.starts_with(MARK.0) && text.ends_with(MARK.1));
-    if plain {
-        Cow::Borrowed(text)
-    } else {
+    let trimmed = text.trim_matches(' ').len() != text.len();
+    let looks_wrapped = text.starts_with(MARK.0) && text.ends_with(MARK.1);
+    if trimmed || looks_wrapped || !text.bytes().all(|byte| (0x20..0x7f).contains(&byte)) {
         Cow::Owned(format!("{}{}{}", MARK.0, BASE64_STANDARD.encode(text), MARK.1))
+    } else {
+        Cow::Borrowed(text)
     }
 }
 

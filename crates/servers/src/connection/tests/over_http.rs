@@ -371,8 +371,6 @@ async fn every_request_carries_version_session_and_the_entrys_headers() {
     assert_eq!(seen.header("x-team"), Some("blue t0p"));
     assert_eq!(seen.header("accept"), Some("application/json, text/event-stream"));
     assert_eq!(seen.header("mcp-method"), None);
-    connection.notify("notifications/roots/list_changed", OutgoingParams::none()).await.unwrap();
-    assert_eq!(running.fixture.last("roots").unwrap().header("mcp-session-id"), Some("S1"));
     connection.close().await;
     let goodbye = running.fixture.wait_for(|seen| seen.method == Method::DELETE).await;
     assert_eq!(goodbye.header("mcp-session-id"), Some("S1"));

@@ -303,7 +303,6 @@ async fn the_end_of_a_process_is_told_with_its_reason() {
         assert_eq!(reason.cause, cause);
         assert_eq!(*reason.last_lines, *last);
         assert_eq!(reason.failure(), FailureKind::TemporaryNetwork);
-        assert!(!reason.was_asked());
         assert!(matches!(ask(&connection, "odd", "{}").await, Err(RequestError::Closed(_))));
         connection.close().await;
         place.end().await;
@@ -337,7 +336,7 @@ async fn a_grandchild_that_left_the_group_is_ended_too() {
     assert!(alive(grandchild));
     connection.close().await;
     wait_until_gone(grandchild).await;
-    assert!(connection.closed().await.was_asked());
+    assert_eq!(connection.closed().await.cause, CloseCause::Asked);
     place.end().await;
 }
 
