@@ -1,18 +1,40 @@
 //! The commands that a window may call. Each is thin: it checks which window asks, and passes on to
 //! the core or to the shell. A new one has to be named in `build.rs` and in a capability file too.
+#![allow(clippy::let_underscore_must_use, reason = "the toolkit's macro for async commands writes one")]
 
-use gatehouse_model::command::StatusReport;
-use gatehouse_model::{ErrorCode, Problem};
-use tauri::{AppHandle, WebviewWindow};
+use gatehouse_app::Heard;
+use gatehouse_model::command::{Status, StatusReport};
+use gatehouse_model::{Envelope, ErrorCode, Problem};
+use tauri::ipc::Channel;
+use tauri::{AppHandle, State, WebviewWindow};
 
+use crate::host::Host;
 use crate::preferences::{self, Preferences};
 use crate::{links, window};
 
 /// What runs, what waits, what is wrong.
 #[tauri::command]
-pub(crate) async fn status(window: WebviewWindow) -> Result<StatusReport, Problem> {
+pub(crate) async fn status(window: WebviewWindow, host: State<'_, Host>) -> Result<StatusReport, Problem> {
     only_main(&window)?;
-    Err(Problem::new(ErrorCode::NotRunning, "The core does not run."))
+    host.run(&Status {}).await
+}
+
+/// Sends what happens from now on; `null` says that something was missed.
+#[tauri::command]
+pub(crate) async fn events(
+    window: WebviewWindow,
+    host: State<'_, Host>,
+    channel: Channel<Option<Envelope>>,
+) -> Result<(), Problem> {
+    only_main(&window)?;
+    host.listen(move |heard| {
+        let message = match heard {
+            Heard::Event(envelope) => Some(Envelope::clone(&envelope)),
+            Heard::Missed => None,
+        };
+        channel.send(message).is_ok()
+    })
+    .await
 }
 
 /// How the user likes the window to look.

@@ -3,8 +3,10 @@
 //! core. It must never hand a secret to a window.
 #![cfg_attr(not(debug_assertions), windows_subsystem = "windows")]
 
+mod address;
 mod commands;
 mod environment;
+mod host;
 mod links;
 mod preferences;
 mod window;
@@ -12,6 +14,7 @@ mod window;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    gatehouse_app::run_guard_if_asked();
     if let Some(code) = environment::restart_if_steered() {
         return code;
     }

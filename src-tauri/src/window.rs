@@ -1,26 +1,96 @@
 //! Builds the application and its one window. The window shows Gatehouse's own page and can be led to
-//! no other address.
+//! no other address. The application ends when the core has stopped, and not before.
 
+use gatehouse_model::Problem;
 use tauri::webview::WebviewWindowBuilder;
-use tauri::{App, Url};
+use tauri::{App, AppHandle, Manager, RunEvent, Url};
 
-use crate::commands;
+use crate::host::{Host, Starting};
+use crate::{address, commands};
 
 /// Label of the main window.
 pub(crate) const MAIN: &str = "main";
 
-/// Runs until the last window is closed.
-pub(crate) fn run() -> tauri::Result<()> {
-    tauri::Builder::default()
+/// Why the application could not start.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StartError {
+    /// The toolkit refused.
+    #[error(transparent)]
+    Toolkit(#[from] tauri::Error),
+    /// Something of Gatehouse's own.
+    #[error(transparent)]
+    Gatehouse(#[from] Problem),
+}
+
+/// Runs until the last window is closed and the core has stopped.
+pub(crate) fn run() -> Result<(), StartError> {
+    let (host, starting) = Host::new()?;
+    let app = tauri::Builder::default()
         .plugin(tauri_plugin_store::Builder::new().build())
+        .manage(host)
         .invoke_handler(tauri::generate_handler![
             commands::status,
+            commands::events,
             commands::preferences,
             commands::set_preferences,
             commands::open_link,
         ])
-        .setup(|app| open_main(app).map_err(Into::into))
-        .run(tauri::generate_context!())
+        .setup(|app| set_up(app, starting).map_err(Into::into))
+        .build(tauri::generate_context!())?;
+    app.run(|app, event| {
+        if let RunEvent::ExitRequested { api, .. } = event {
+            let host = app.state::<Host>();
+            if !host.is_quitting() {
+                api.prevent_exit();
+                end(app, host.inner().clone());
+            }
+        }
+    });
+    Ok(())
+}
+
+fn set_up(app: &App, starting: Starting) -> Result<(), StartError> {
+    let data_dir = address::data_dir(app.handle())?;
+    if let Err(problem) = gatehouse_app::logging::start(&data_dir) {
+        eprintln!("Gatehouse writes no log: {problem}");
+    }
+    tauri::async_runtime::spawn(Host::start(starting, data_dir));
+    let handle = app.handle().clone();
+    app.state::<Host>().spawn(async move {
+        asked_to_end().await;
+        handle.exit(0);
+    });
+    Ok(open_main(app)?)
+}
+
+/// Stops the core, and then ends the application.
+fn end(app: &AppHandle, host: Host) {
+    let app = app.clone();
+    tauri::async_runtime::spawn(async move {
+        host.stop().await;
+        app.exit(0);
+    });
+}
+
+/// Waits until somebody asks the process to end.
+async fn asked_to_end() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        if let (Ok(mut interrupt), Ok(mut terminate)) =
+            (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+        {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+            return;
+        }
+    }
+    if let Err(error) = tokio::signal::ctrl_c().await {
+        tracing::error!(%error, "Ctrl+C cannot be heard");
+        std::future::pending::<()>().await;
+    }
 }
 
 fn open_main(app: &App) -> tauri::Result<()> {

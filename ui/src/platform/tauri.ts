@@ -18,7 +18,7 @@ export const tauriPlatform: Platform = {
   status: () => ask<StatusReport>("status"),
   watch: (changed) => {
     let ended = false;
-    const channel = new Channel<Envelope>(() => {
+    const channel = new Channel<Envelope | null>(() => {
       if (!ended) changed();
     });
     ask("events", { channel }).catch(() => {

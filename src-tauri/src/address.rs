@@ -1,0 +1,57 @@
+//! Where the gateway listens and where everything is kept: the same places that `gatehousectl` looks
+//! in. The port of last time is taken again, so that no client has to be told a new one.
+
+use std::io::Write;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+
+use tauri::{AppHandle, Manager, Runtime};
+
+const PORT_FILE: &str = "port";
+
+/// The data folder.
+pub(crate) fn data_dir<R: Runtime>(app: &AppHandle<R>) -> tauri::Result<PathBuf> {
+    if let Some(named) = std::env::var_os("GATEHOUSE_DATA_DIR").filter(|value| !value.is_empty()) {
+        return Ok(named.into());
+    }
+    let name = if cfg!(target_os = "linux") { "gatehouse" } else { "Gatehouse" };
+    Ok(app.path().data_dir()?.join(name))
+}
+
+/// The port of last time if it is free, else any.
+pub(crate) fn usual(data_dir: &Path) -> SocketAddr {
+    let last =
+        std::fs::read_to_string(data_dir.join(PORT_FILE)).ok().and_then(|text| text.trim().parse().ok());
+    let free = last.filter(|port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok());
+    SocketAddr::from((Ipv4Addr::LOCALHOST, free.unwrap_or(0)))
+}
+
+/// Keeps the port of an endpoint for next time.
+pub(crate) fn remember(data_dir: &Path, endpoint: &str) {
+    let Some(port) = url::Url::parse(endpoint).ok().and_then(|url| url.port()) else { return };
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let written = options.open(data_dir.join(PORT_FILE)).and_then(|mut file| write!(file, "{port}"));
+    if let Err(error) = written {
+        tracing::warn!(%error, "the port could not be remembered");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_port_of_last_time_is_taken_while_it_is_free() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(usual(folder.path()).port(), 0);
+        let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let port = taken.local_addr().unwrap().port();
+        remember(folder.path(), &format!("http://127.0.0.1:{port}/mcp"));
+        assert_eq!(usual(folder.path()).port(), 0);
+        drop(taken);
+        assert_eq!(usual(folder.path()), SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+    }
+}

@@ -1,0 +1,165 @@
+//! Starts the core with the application, keeps it for the commands, and stops it before the
+//! application ends, so that no server is left running. Nothing but this file owns the core.
+
+use std::future::Future;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use gatehouse_app::{
+    Authority, Core, CoreOptions, EventStream, Heard, Owner, SecretStore, memory, open_keychain,
+};
+use gatehouse_model::command::Request;
+use gatehouse_model::{ErrorCode, Problem};
+use parking_lot::Mutex;
+use tokio::sync::{OwnedRwLockWriteGuard, RwLock};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::address;
+
+/// The core, as far as it is there.
+enum Slot {
+    NotStarted,
+    Running(Core),
+    Failed(Problem),
+    Stopped,
+}
+
+/// Holds the core for as long as the application runs.
+#[derive(Clone)]
+pub(crate) struct Host {
+    /// Written to by start and stop alone; a command that comes early waits for the start.
+    slot: Arc<RwLock<Slot>>,
+    quitting: CancellationToken,
+    tasks: TaskTracker,
+    /// Ends what the page of before listened with: a page that is loaded again listens anew.
+    listening: Arc<Mutex<CancellationToken>>,
+}
+
+/// The right to start the core, held from the beginning so that no command comes before.
+pub(crate) struct Starting {
+    slot: OwnedRwLockWriteGuard<Slot>,
+}
+
+impl Host {
+    /// A host whose core is about to be started.
+    pub(crate) fn new() -> Result<(Self, Starting), Problem> {
+        let slot = Arc::new(RwLock::new(Slot::NotStarted));
+        let starting = Arc::clone(&slot).try_write_owned();
+        let starting = starting
+            .map_err(|e| Problem::new(ErrorCode::Internal, "The core has no place.").why(format!("{e}.")))?;
+        let quitting = CancellationToken::new();
+        let listening = Arc::new(Mutex::new(quitting.child_token()));
+        let host = Self { slot, quitting, tasks: TaskTracker::new(), listening };
+        Ok((host, Starting { slot: starting }))
+    }
+
+    /// Starts the core on this folder.
+    pub(crate) async fn start(mut starting: Starting, data_dir: PathBuf) {
+        *starting.slot = match start_core(data_dir).await {
+            Ok(core) => Slot::Running(core),
+            Err(problem) => {
+                tracing::error!(%problem, "the core did not start");
+                Slot::Failed(problem)
+            }
+        };
+    }
+
+    /// Runs a command on the word of the person in front of the window.
+    pub(crate) async fn run<R: Request>(&self, request: &R) -> Result<R::Reply, Problem> {
+        tokio::select! {
+            biased;
+            () = self.quitting.cancelled() => Err(stopped()),
+            reply = async {
+                match &*self.slot.read().await {
+                    Slot::Running(core) => core.run(request, Authority::Operator).await,
+                    Slot::Failed(problem) => Err(problem.clone()),
+                    Slot::NotStarted | Slot::Stopped => Err(stopped()),
+                }
+            } => reply,
+        }
+    }
+
+    /// Hands out what happens from now on, until there is a newer listener or nobody hears.
+    pub(crate) async fn listen(
+        &self,
+        mut hear: impl FnMut(Heard) -> bool + Send + 'static,
+    ) -> Result<(), Problem> {
+        let mut events = self.events().await?;
+        let ended = self.quitting.child_token();
+        std::mem::replace(&mut *self.listening.lock(), ended.clone()).cancel();
+        self.spawn(async move {
+            let listen = async {
+                while let Some(heard) = events.next().await {
+                    if !hear(heard) {
+                        return;
+                    }
+                }
+            };
+            tokio::select! {
+                () = ended.cancelled() => {}
+                () = listen => {}
+            }
+        });
+        Ok(())
+    }
+
+    async fn events(&self) -> Result<EventStream, Problem> {
+        match &*self.slot.read().await {
+            Slot::Running(core) => Ok(core.events()),
+            Slot::Failed(problem) => Err(problem.clone()),
+            Slot::NotStarted | Slot::Stopped => Err(stopped()),
+        }
+    }
+
+    /// Runs a task until it ends or the application does; the end waits for it.
+    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let quitting = self.quitting.clone();
+        let tracked = self.tasks.track_future(async move {
+            tokio::select! {
+                () = quitting.cancelled() => {}
+                () = task => {}
+            }
+        });
+        tauri::async_runtime::spawn(tracked);
+    }
+
+    /// Whether the end has begun.
+    pub(crate) fn is_quitting(&self) -> bool {
+        self.quitting.is_cancelled()
+    }
+
+    /// Stops the core. A second call waits for the first one.
+    pub(crate) async fn stop(&self) {
+        self.quitting.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+        let mut slot = self.slot.write().await;
+        if let Slot::Running(core) = std::mem::replace(&mut *slot, Slot::Stopped) {
+            core.shutdown().await;
+        }
+    }
+}
+
+fn stopped() -> Problem {
+    Problem::new(ErrorCode::NotRunning, "Gatehouse is about to end.")
+}
+
+async fn start_core(data_dir: PathBuf) -> Result<Core, Problem> {
+    let listen = address::usual(&data_dir);
+    let secrets = tauri::async_runtime::spawn_blocking(secrets).await.map_err(|e| {
+        Problem::new(ErrorCode::SecretsUnavailable, "The keychain was not asked.").why(format!("{e}."))
+    })?;
+    let options = CoreOptions { owner: Owner::Window, ..CoreOptions::new(data_dir.clone(), listen, secrets) };
+    let core = Core::start(options).await?;
+    address::remember(&data_dir, &core.endpoint());
+    Ok(core)
+}
+
+/// The keychain; where there is none, memory, which the status says (AUTH-8).
+fn secrets() -> Arc<dyn SecretStore> {
+    open_keychain().unwrap_or_else(|error| {
+        tracing::warn!(%error, "no keychain: secrets and rights last until Gatehouse ends");
+        memory()
+    })
+}
