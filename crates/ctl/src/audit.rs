@@ -1,7 +1,9 @@
 //! `audit …`: what was decided and changed.
 
+use std::collections::HashMap;
+
 use gatehouse_model::AuditEntry;
-use gatehouse_model::command::{AuditExport, AuditList, AuditVerify, ExportFormat};
+use gatehouse_model::command::{AuditExport, AuditList, AuditVerify, ClientsList, ExportFormat, ServersList};
 use gatehouse_model::record::{AuditEvent, AuditVerdict};
 
 use crate::cli::{AuditVerb, FormatWord};
@@ -24,11 +26,11 @@ pub(crate) async fn run(
             let mut entries = all(session).await?;
             let older = entries.len().saturating_sub(LAST);
             entries.drain(..older);
-            output.show(&entries, |entries| list(entries))
+            show(&entries, session, output).await
         }
         Some(AuditVerb::List { limit, after }) => {
             let entries = session.run(&AuditList { after, limit: Some(limit) }).await?;
-            output.show(&entries, |entries| list(entries))
+            show(&entries, session, output).await
         }
         Some(AuditVerb::Verify) => {
             let verdict = session.run(&AuditVerify {}).await?;
@@ -70,21 +72,63 @@ async fn all(session: &mut Session) -> Result<Vec<AuditEntry>, Failure> {
     }
 }
 
-fn list(entries: &[AuditEntry]) -> Vec<String> {
+async fn show(entries: &Vec<AuditEntry>, session: &mut Session, output: &Output) -> Result<(), Failure> {
+    if output.is_json() {
+        return output.json(entries);
+    }
+    let names = Names::known(entries, session).await?;
+    list(entries, &names).iter().try_for_each(|line| output.line(line))
+}
+
+/// What ids are called: now, or when they were last changed.
+struct Names(HashMap<String, String>);
+
+impl Names {
+    async fn known(entries: &[AuditEntry], session: &mut Session) -> Result<Self, Failure> {
+        let mut names = HashMap::new();
+        for entry in entries {
+            match &entry.event {
+                AuditEvent::ServerChanged { server, name, .. } => {
+                    names.insert(server.to_string(), name.clone())
+                }
+                AuditEvent::ClientChanged { client, name, .. } => {
+                    names.insert(client.to_string(), name.clone())
+                }
+                _ => None,
+            };
+        }
+        let servers = session.run(&ServersList {}).await?;
+        names.extend(servers.into_iter().map(|view| (view.config.id.to_string(), view.config.name)));
+        let clients = session.run(&ClientsList {}).await?;
+        names.extend(clients.into_iter().map(|view| (view.id.to_string(), view.name)));
+        Ok(Self(names))
+    }
+
+    fn of<'a>(&'a self, id: &'a str) -> &'a str {
+        self.0.get(id).map_or(id, String::as_str)
+    }
+}
+
+fn list(entries: &[AuditEntry], names: &Names) -> Vec<String> {
     let rows: Vec<Vec<String>> = entries
         .iter()
         .map(|entry| {
-            vec![entry.seq.to_string(), plain::time(entry.at), plain::cut(&sentence(&entry.event), 160)]
+            vec![
+                entry.seq.to_string(),
+                plain::time(entry.at),
+                plain::cut(&sentence(&entry.event, names), 160),
+            ]
         })
         .collect();
     table(&["NO", "WHEN", "WHAT"], &rows, "The audit is empty.")
 }
 
-fn sentence(event: &AuditEvent) -> String {
+fn sentence(event: &AuditEvent, names: &Names) -> String {
     match event {
         AuditEvent::Decided { client, server, subject: about, allowed, reason, .. } => {
             let word = if *allowed { "allowed" } else { "denied" };
             let reason = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+            let (server, client) = (names.of(server.as_str()), names.of(client.as_str()));
             format!("{word} {} of {server} for {client}{reason}", subject(about))
         }
         AuditEvent::Lapsed { ask, .. } => format!("question {ask} ended without an answer"),
@@ -93,7 +137,10 @@ fn sentence(event: &AuditEvent) -> String {
                 gatehouse_model::Effect::Allow => "allow",
                 gatehouse_model::Effect::Deny => "deny",
             };
-            let server = rule.server.as_ref().map_or("every server".to_owned(), |at| at.server.to_string());
+            let server = rule
+                .server
+                .as_ref()
+                .map_or("every server".to_owned(), |at| names.of(at.server.as_str()).to_owned());
             let width = match &rule.width {
                 gatehouse_model::Width::Call { .. } => "one call".to_owned(),
                 gatehouse_model::Width::Tool { tool } => tool.clone(),
@@ -111,15 +158,18 @@ fn sentence(event: &AuditEvent) -> String {
                 gatehouse_model::ask::AutoApprove::Writes => "writes",
                 gatehouse_model::ask::AutoApprove::All => "everything",
             };
-            format!("{to} of {server} runs without asking")
+            format!("{to} of {} runs without asking", names.of(server.as_str()))
         }
         AuditEvent::ClassSet { server, tool, now } => match now {
-            Some(set) => format!("{tool} of {server} counts as {}", crate::tools::class_word(set.class)),
-            None => format!("{tool} of {server} counts as Gatehouse sees it"),
+            Some(set) => {
+                let class = crate::tools::class_word(set.class);
+                format!("{tool} of {} counts as {class}", names.of(server.as_str()))
+            }
+            None => format!("{tool} of {} counts as Gatehouse sees it", names.of(server.as_str())),
         },
         AuditEvent::LabelsTrusted { server, trusted } => {
             let word = if *trusted { "are trusted" } else { "are trusted no longer" };
-            format!("the labels of {server} {word}")
+            format!("the labels of {} {word}", names.of(server.as_str()))
         }
         AuditEvent::ServerChanged { server, name, what } => format!("server {name} ({server}) {what}"),
         AuditEvent::HandEdit { file, server, confirmed } => {
@@ -127,7 +177,7 @@ fn sentence(event: &AuditEvent) -> String {
             format!("edit of {file} by hand, about {server}: {word}")
         }
         AuditEvent::ClientChanged { client, name, what } => format!("client {name} ({client}) {what}"),
-        AuditEvent::SignIn { server, what } => format!("sign-in to {server}: {what}"),
+        AuditEvent::SignIn { server, what } => format!("sign-in to {}: {what}", names.of(server.as_str())),
         AuditEvent::Paused { paused: true } => "everything paused".to_owned(),
         AuditEvent::Paused { paused: false } => "resumed".to_owned(),
         AuditEvent::RightsRejected { reason } => format!("the stored rights were rejected: {reason}"),

@@ -57,5 +57,10 @@ fn says_error(result: &RawValue) -> bool {
 }
 
 pub(super) async fn list(parts: &Arc<Parts>, filter: CallFilter) -> Result<Vec<CallRecord>, Problem> {
-    parts.on_store(move |store| store.activity().list(&filter)).await
+    let list = move |store: &gatehouse_store::Store| {
+        // What was recorded a moment ago is on its way to the disk still.
+        store.activity().flush();
+        store.activity().list(&filter)
+    };
+    parts.on_store(list).await
 }
