@@ -215,9 +215,7 @@ impl Queue {
             question.expires_at = now.plus(self.patience.ask_deadline);
         }
         if let Ask::Call(call) = &mut question.ask {
-            call.client.says.clone_from(&matter.caller.says);
-            call.client.seen_from.clone_from(&matter.caller.seen_from);
-            call.client.session.clone_from(&matter.caller.session);
+            call.client = matter.asks();
             call.client_waits_until = Some(now.plus(self.patience.client_hold));
         }
         let seat =

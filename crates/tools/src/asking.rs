@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use gatehouse_model::ask::{AskClient, AskServer};
+use gatehouse_model::ask::AskServer;
 use gatehouse_model::grant::FieldChange;
 use gatehouse_model::record::CallOutcome;
 use gatehouse_model::{CallAsk, Decision, GrantId, Rule, ServerStatus, Verdict};
 use gatehouse_policy::definition::diff;
-use gatehouse_policy::show::{clean_text, reveal};
+use gatehouse_policy::show::reveal;
 use tokio::time::{Instant, interval_at, sleep};
 
 use crate::approvals::{Seat, Settled};
@@ -56,6 +56,9 @@ impl Inner {
                 &text,
                 CallOutcome::Failed { message: status.word().to_owned() },
             ));
+        }
+        if course.verdict.rule == Rule::RightsUnverified && self.rights.inner.look_again().await {
+            return Asked::JudgeAnew;
         }
         let seat = match queue.attach(&matter) {
             Some(seat) => seat,
@@ -123,8 +126,6 @@ impl Inner {
         };
         let rights = self.rights.inner.now();
         let warnings = warnings(matter, &rights, rule, self.is_first_use(matter));
-        let caller = &matter.caller;
-        let words = |text: &Option<String>| text.as_deref().map(|text| clean_text(text).into_owned());
         let name = matter.subject.rule_name();
         let title = match &matter.definition {
             Some(definition) => {
@@ -133,13 +134,7 @@ impl Inner {
             None => reveal(&name).into_owned(),
         };
         CallAsk {
-            client: AskClient {
-                id: caller.client.id.clone(),
-                name: caller.client.name.clone(),
-                says: words(&caller.says),
-                seen_from: words(&caller.seen_from),
-                session: caller.session.clone(),
-            },
+            client: matter.asks(),
             server: AskServer {
                 id: matter.server().clone(),
                 generation: matter.generation(),

@@ -315,3 +315,112 @@ impl Part {
         part
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use gatehouse_model::server::{Builtin, Limits, Look, Origin};
+    use gatehouse_model::{Grant, Transport};
+    use gatehouse_servers::ToolDefinition;
+
+    use super::*;
+
+    fn json(text: String) -> Box<RawValue> {
+        RawValue::from_string(text).unwrap()
+    }
+
+    fn source(name: &str, generation: u32, tools: impl Iterator<Item = (String, String)>) -> Source {
+        let config = ServerConfig {
+            id: name.into(),
+            generation: Generation(generation),
+            name: name.to_owned(),
+            transport: Transport::Builtin { builtin: Builtin::Time },
+            enabled: true,
+            autostart: true,
+            look: Look::default(),
+            limits: Limits::default(),
+            origin: Origin::User,
+        };
+        let lists = Lists {
+            generation: Generation(1),
+            tools: tools
+                .map(|(name, words)| ToolDefinition {
+                    raw: json(format!(
+                        r#"{{"name":"{name}","description":"{words}","inputSchema":{{"type":"object","properties":{{"path":{{"type":"string","description":"Where to."}}}}}}}}"#
+                    )),
+                    name,
+                })
+                .collect(),
+            ..Lists::default()
+        };
+        Source { config: Arc::new(config), lists: Arc::new(lists) }
+    }
+
+    fn rights() -> Arc<ArcSwap<RightsNow>> {
+        Arc::new(ArcSwap::from_pointee(RightsNow::new(Default::default(), Vec::<Grant>::new(), None)))
+    }
+
+    #[test]
+    fn ten_thousand_tools_are_read_once() {
+        let mut names = NameBook::open(None);
+        let tools = |changed: usize| {
+            (0..10_000).map(move |n| {
+                let words = if n == changed { "Was changed." } else { "Does a thing." };
+                (format!("tool_{n}"), words.to_owned())
+            })
+        };
+        let first =
+            Catalogue::empty(rights()).rebuilt(&[source("big", 1, tools(0))], Naming::default(), &mut names);
+        assert_eq!(first.tools().len(), 10_000);
+        assert_eq!(first.by_exposed("tool_9999").unwrap().name(), "tool_9999");
+
+        let next = source("big", 1, tools(1));
+        assert!(!first.is_of(std::slice::from_ref(&next), Naming::default()));
+        let began = Instant::now();
+        let second = first.rebuilt(std::slice::from_ref(&next), Naming::default(), &mut names);
+        let took = began.elapsed();
+        assert!(second.is_of(&[next], Naming::default()));
+        let kept = first
+            .tools()
+            .iter()
+            .zip(second.tools())
+            .filter(|(one, two)| Arc::ptr_eq(&one.definition, &two.definition))
+            .count();
+        assert_eq!(kept, 9_998, "the two that differ alone are read again");
+        assert!(!first.lists_the_same(&second));
+        assert!(took < Duration::from_secs(2), "{took:?}");
+    }
+
+    #[test]
+    fn lists_of_another_generation_and_disabled_servers_count_for_nothing() {
+        let mut names = NameBook::open(None);
+        let one = || std::iter::once(("read".to_owned(), "Reads.".to_owned()));
+        let edited = source("a", 2, one());
+        let mut off = source("b", 1, one());
+        Arc::make_mut(&mut off.config).enabled = false;
+        let made = Catalogue::empty(rights()).rebuilt(&[edited, off], Naming::default(), &mut names);
+        assert!(made.tools().is_empty() && made.list_json().is_empty());
+    }
+
+    #[test]
+    fn names_follow_the_mode() {
+        let mut names = NameBook::open(None);
+        let sources = [
+            source("a", 1, std::iter::once(("read".to_owned(), "Reads.".to_owned()))),
+            source("b", 1, std::iter::once(("read".to_owned(), "Reads.".to_owned()))),
+        ];
+        for (naming, expect) in [
+            (Naming::OnConflict, ["read", "b__read"]),
+            (Naming::Server, ["a__read", "b__read"]),
+            (Naming::McpServer, ["mcp__a__read", "mcp__b__read"]),
+        ] {
+            let made = Catalogue::empty(rights()).rebuilt(&sources, naming, &mut names);
+            let exposed: Vec<&str> = made.tools().iter().map(CatalogueTool::exposed_name).collect();
+            assert_eq!(exposed, expect);
+            for tool in made.tools() {
+                assert_eq!(made.by_exposed(tool.exposed_name()).unwrap().server(), tool.server());
+            }
+        }
+    }
+}

@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 
-use gatehouse_model::ask::Subject;
+use gatehouse_model::ask::{AskClient, Subject};
 use gatehouse_model::grant::{Classified, Verdict};
 use gatehouse_model::{AskId, CallHash, Fingerprint, Generation, ServerConfig, ServerId, Timestamp};
 use gatehouse_policy::json::Json;
+use gatehouse_policy::show::clean_text;
 use gatehouse_policy::verdict::{CallFacts, Standing};
 
 use crate::call::Caller;
@@ -38,6 +39,19 @@ impl Matter {
 
     pub(crate) fn fingerprint(&self) -> Option<&Fingerprint> {
         self.definition.as_ref().map(|definition| &definition.fingerprint)
+    }
+
+    /// The client as a prompt shows it.
+    pub(crate) fn asks(&self) -> AskClient {
+        let caller = &self.caller;
+        let words = |text: &Option<String>| text.as_deref().map(|text| clean_text(text).into_owned());
+        AskClient {
+            id: caller.client.id.clone(),
+            name: caller.client.name.clone(),
+            says: words(&caller.says),
+            seen_from: words(&caller.seen_from),
+            session: caller.session.clone(),
+        }
     }
 
     /// What the policy says.

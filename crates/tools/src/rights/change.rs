@@ -96,7 +96,18 @@ impl Keeper {
         written
     }
 
-    /// Looks again at rights that could not be verified: the keychain may be open by now.
+    /// Looks again at rights that could not be verified; true when they now are.
+    pub(crate) async fn look_again(self: &Arc<Self>) -> bool {
+        if self.now().verified {
+            return true;
+        }
+        let writing = self.writer.lock().await;
+        self.verify_again().await;
+        drop(writing);
+        self.now().verified
+    }
+
+    /// As `look_again`, with the writer's turn taken: the keychain may be open by now.
     async fn verify_again(self: &Arc<Self>) {
         if !self.now().problem.as_ref().is_some_and(|problem| problem.code == ErrorCode::SecretsUnavailable) {
             return;

@@ -1,6 +1,6 @@
 //! Questions and answers (PERM-1, 7, 9, 10, 12, 14).
 
-use gatehouse_model::ask::{ChoiceLifetime, ChoiceWidth, ConfigChangeAsk, ConfigChangeKind};
+use gatehouse_model::ask::{ChoiceLifetime, ChoiceWidth, ConfigChangeAsk, ConfigChangeKind, Warning};
 use gatehouse_model::record::AuditEvent;
 use gatehouse_model::{Answer, Ask, AskAnswer, AskUser, ErrorCode, Event, GrantChoice};
 
@@ -18,10 +18,15 @@ async fn nothing_runs_unasked_and_an_approval_is_for_one_call() {
     assert_eq!(about.arguments.len(), 1);
     assert_eq!(about.arguments[0].name, "text");
     assert!(question.waiting);
+    assert!(about.warnings.contains(&Warning::FirstUse));
     house.allow(&question).await;
     assert!(!is_error(&first.ended().await));
     assert!(house.tools.approvals().pending().is_empty());
-    assert!(!house.passes("add_note", r#"{"text":"milk"}"#).await, "once is once");
+    let again = house.begin("add_note", r#"{"text":"milk"}"#);
+    let question = house.question().await;
+    assert!(!crate::house::about(&question).warnings.contains(&Warning::FirstUse));
+    house.answer(&question, no(None)).await.unwrap();
+    assert!(is_error(&again.ended().await), "once is once");
     assert!(!house.passes("add_note", r#"{"text": "milk"}"#).await, "other bytes are another call");
     assert_eq!(house.audit(|event| matches!(event, AuditEvent::Decided { allowed: true, .. })), 1);
 }

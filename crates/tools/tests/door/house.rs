@@ -1,7 +1,9 @@
 //! A whole house for one test: store, servers and tools on a folder of its own.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use gatehouse_auth::StoredTokens;
@@ -10,10 +12,12 @@ use gatehouse_model::record::AuditEvent;
 use gatehouse_model::server::{Builtin, Limits, Look, Origin};
 use gatehouse_model::{
     Answer, Ask, AskAnswer, CallAsk, ClientEntry, Clock, Event, EventSink, Generation, GrantChoice,
-    PendingAsk, Problem, ServerConfig, Timestamp, Transport,
+    PendingAsk, Problem, Secret, ServerConfig, Timestamp, Transport,
 };
 use gatehouse_servers::{ServerDeps, ServerManager};
-use gatehouse_store::{Owner, SecretStore, Store, StoreOptions};
+use gatehouse_store::{
+    Owner, SecretError, SecretKey, SecretKind, SecretStore, Store, StoreError, StoreOptions,
+};
 use gatehouse_tools::{CallEnd, Caller, Era, Patience, ProgressOut, ToolCall, ToolDeps, ToolManager};
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
@@ -64,18 +68,26 @@ impl House {
         Self::on(Arc::new(tempfile::tempdir().unwrap()), gatehouse_store::memory(), patience).await
     }
 
-    async fn on(dir: Arc<tempfile::TempDir>, secrets: Arc<dyn SecretStore>, patience: Patience) -> Self {
+    pub async fn on(dir: Arc<tempfile::TempDir>, secrets: Arc<dyn SecretStore>, patience: Patience) -> Self {
         let clock: Arc<dyn Clock> = Arc::new(RuntimeClock(tokio::time::Instant::now()));
         let events = Arc::new(Heard::default());
-        let store = Arc::new(
-            Store::open(StoreOptions {
-                dir: dir.path().to_owned(),
-                owner: Owner::Serve,
-                secrets: secrets.clone(),
-                clock: clock.clone(),
-            })
-            .unwrap(),
-        );
+        let options = StoreOptions {
+            dir: dir.path().to_owned(),
+            owner: Owner::Serve,
+            secrets: secrets.clone(),
+            clock: clock.clone(),
+        };
+        // A child that another test is just starting may hold the folder's lock for a moment.
+        let mut tries = 0;
+        let store = loop {
+            match Store::open(options.clone()) {
+                Err(StoreError::DataFolderInUse { .. }) if tries < 5_000 => {
+                    std::thread::sleep(Duration::from_millis(1))
+                }
+                opened => break Arc::new(opened.unwrap()),
+            }
+            tries += 1;
+        };
         let servers = ServerManager::new(ServerDeps {
             secrets: secrets.clone(),
             tokens: Arc::new(StoredTokens::new(secrets.clone(), clock.clone())),
@@ -173,24 +185,60 @@ impl House {
     pub async fn passes(&self, tool: &str, arguments: &str) -> bool {
         let before = self.tools.approvals().pending().len();
         let mut running = self.begin(tool, arguments);
-        loop {
-            tokio::select! {
-                biased;
-                end = &mut running.end => {
-                    return !end.unwrap()["isError"].as_bool().unwrap_or(false);
-                }
-                () = self.until(|house| house.tools.approvals().pending().len() > before) => {
-                    let asked = self.tools.approvals().pending().pop().unwrap();
-                    self.answer(&asked, no(None)).await.unwrap();
-                    assert!(is_error(&running.end.await.unwrap()));
-                    return false;
-                }
+        tokio::select! {
+            biased;
+            end = &mut running.end => !is_error(&end.unwrap()),
+            () = self.until(|house| house.tools.approvals().pending().len() > before) => {
+                let asked = self.tools.approvals().pending().pop().unwrap();
+                self.answer(&asked, no(None)).await.unwrap();
+                assert!(is_error(&running.end.await.unwrap()));
+                false
             }
         }
     }
 
     pub fn audit(&self, which: impl Fn(&AuditEvent) -> bool) -> usize {
         self.store.audit().list(None, 10_000).unwrap().iter().filter(|entry| which(&entry.event)).count()
+    }
+}
+
+/// A keychain that can be locked.
+#[derive(Default)]
+pub struct Keychain {
+    locked: AtomicBool,
+    kept: Mutex<HashMap<String, Secret>>,
+}
+
+impl Keychain {
+    pub fn lock(&self, locked: bool) {
+        self.locked.store(locked, Ordering::SeqCst);
+    }
+
+    fn open(&self) -> Result<(), SecretError> {
+        if self.locked.load(Ordering::SeqCst) { Err(SecretError::Locked) } else { Ok(()) }
+    }
+}
+
+impl SecretStore for Keychain {
+    fn get(&self, key: &SecretKey) -> Result<Option<Secret>, SecretError> {
+        self.open()?;
+        Ok(self.kept.lock().get(key.account()).cloned())
+    }
+
+    fn set(&self, key: &SecretKey, secret: &Secret) -> Result<(), SecretError> {
+        self.open()?;
+        self.kept.lock().insert(key.account().to_owned(), secret.clone());
+        Ok(())
+    }
+
+    fn delete(&self, key: &SecretKey) -> Result<(), SecretError> {
+        self.open()?;
+        self.kept.lock().remove(key.account());
+        Ok(())
+    }
+
+    fn kind(&self) -> SecretKind {
+        SecretKind::Keychain
     }
 }
 

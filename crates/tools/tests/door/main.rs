@@ -1,6 +1,13 @@
 //! The call door from the outside: a real store, real servers, and a person who is the test.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, reason = "tests")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    missing_docs,
+    unreachable_pub,
+    reason = "tests"
+)]
 
 mod asking;
 mod house;

@@ -1,11 +1,13 @@
 //! What lasts: grants, blocks, classes, and rights that cannot be believed (PERM-2 to 4, 6, 14, 16).
 
+use std::sync::Arc;
+
 use gatehouse_model::ask::{AutoApprove, ChoiceLifetime, ChoiceWidth};
 use gatehouse_model::grant::AccessClass;
 use gatehouse_model::record::AuditEvent;
 use gatehouse_model::server::{Builtin, Origin};
 use gatehouse_model::{ErrorCode, GrantChoice};
-use gatehouse_tools::RuleOrder;
+use gatehouse_tools::{Patience, RuleOrder};
 
 use crate::house::*;
 
@@ -117,8 +119,7 @@ async fn the_auto_approve_list_is_a_view_of_the_grants() {
     rights.grant(order(Some("add_note"), ChoiceWidth::Tool)).await.unwrap();
     rights.set_auto_approve(&"notes".into(), AutoApprove::All).await.unwrap();
     assert_eq!(rights.auto_approve(&"notes".into()), ["add_note", "all"]);
-    assert!(house.passes("delete_note", r#"{"id":"none"}"#).await || true);
-    assert!(house.tools.approvals().pending().is_empty());
+    assert!(house.passes("list_notes", "{}").await);
     rights.set_auto_approve(&"notes".into(), AutoApprove::Writes).await.unwrap();
     assert_eq!(rights.auto_approve(&"notes".into()), ["add_note", "write"]);
     rights.set_auto_approve(&"notes".into(), AutoApprove::Ask).await.unwrap();
@@ -155,14 +156,20 @@ async fn a_block_counts_at_once_also_for_what_waits() {
     assert!(house.tools.approvals().pending().is_empty());
 }
 
-#[tokio::test(start_paused = true)]
-async fn rights_that_cannot_be_verified_are_none() {
-    let house = House::new().await;
+async fn on_keychain(keychain: &Arc<Keychain>) -> House {
+    let house =
+        House::on(Arc::new(tempfile::tempdir().unwrap()), keychain.clone(), Patience::default()).await;
     house.notes().await;
     house.tools.rights().set_auto_approve(&"notes".into(), AutoApprove::All).await.unwrap();
     assert!(house.passes("add_note", MILK).await);
+    house
+}
+
+#[tokio::test(start_paused = true)]
+async fn rights_that_cannot_be_verified_are_none() {
+    let house = on_keychain(&Arc::default()).await;
     // Another keychain: the key of the seal is gone.
-    let house = house.restarted(gatehouse_store::memory()).await;
+    let house = house.restarted(Arc::new(Keychain::default())).await;
     house.notes().await;
     let view = house.tools.rights().view();
     assert!(!view.verified && view.problem.is_some() && view.rules.is_empty());
@@ -173,6 +180,51 @@ async fn rights_that_cannot_be_verified_are_none() {
     house.allow(&question).await;
     assert!(!is_error(&call.ended().await));
     assert!(!house.passes("add_note", MILK).await);
+    // What the user allows from here on is sealed anew.
+    house.tools.rights().set_auto_approve(&"notes".into(), AutoApprove::All).await.unwrap();
+    assert!(house.tools.rights().view().verified);
+    assert!(house.passes("add_note", MILK).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_locked_keychain_asks_for_everything_until_it_is_open() {
+    let keychain: Arc<Keychain> = Arc::default();
+    let house = on_keychain(&keychain).await;
+    keychain.lock(true);
+    let house = house.restarted(keychain.clone()).await;
+    house.notes().await;
+    assert!(!house.tools.rights().view().verified);
+    let call = house.begin("add_note", MILK);
+    house.question().await;
+    let refused = house.tools.rights().set_auto_approve(&"notes".into(), AutoApprove::All).await;
+    assert_eq!(
+        refused.unwrap_err().code,
+        ErrorCode::SecretsUnavailable,
+        "what is locked is not written over"
+    );
+    keychain.lock(false);
+    drop(call);
+    assert!(house.passes("add_note", r#"{"text":"eggs"}"#).await);
+    assert!(house.tools.rights().view().verified);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_written_down_does_not_count() {
+    let keychain: Arc<Keychain> = Arc::default();
+    let house = on_keychain(&keychain).await;
+    house.tools.rights().set_auto_approve(&"notes".into(), AutoApprove::Ask).await.unwrap();
+    let call = house.begin("add_note", MILK);
+    let question = house.question().await;
+    keychain.lock(true);
+    let always = allow(ChoiceLifetime::Always, ChoiceWidth::Tool);
+    assert!(house.answer(&question, always.clone()).await.is_err());
+    assert!(!call.end.is_finished());
+    assert!(house.tools.rights().view().rules.is_empty());
+    let block = order(Some("add_note"), ChoiceWidth::Tool);
+    assert!(house.tools.rights().deny(block, None).await.is_err());
+    assert!(is_error(&call.ended().await), "a block counts all the same");
+    keychain.lock(false);
+    assert!(is_error(&house.call("add_note", MILK).await));
 }
 
 #[tokio::test(start_paused = true)]

@@ -279,3 +279,48 @@ async fn a_server_that_does_not_run_is_said_to_be_so() {
     let end = tokio::time::timeout(Duration::from_secs(60), running).await.unwrap().unwrap();
     assert!(is_error(&end) && text(&end).contains("gone"), "{end}");
 }
+
+/// Answers every request with a challenge.
+async fn challenging() -> String {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            tokio::spawn(async move {
+                let mut request = vec![0; 64 * 1024];
+                if stream.read(&mut request).await.is_ok() {
+                    let answer = "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Bearer\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+                    stream.write_all(answer.as_bytes()).await.unwrap();
+                }
+            });
+        }
+    });
+    url
+}
+
+#[tokio::test]
+async fn a_server_that_wants_a_sign_in_says_what_to_do_and_nobody_is_asked() {
+    let house = House::new().await;
+    let transport =
+        gatehouse_model::Transport::Http { url: challenging().await, headers: Default::default() };
+    house.servers.put(config("remote", transport)).await.unwrap();
+    house.servers.start(&"remote".into()).await.unwrap();
+    let needs = |house: &House| {
+        matches!(house.servers.list()[0].status, gatehouse_model::ServerStatus::NeedsAuth { .. })
+    };
+    house.until(needs).await;
+    let call = AccessCall {
+        server: "remote".into(),
+        kind: AccessKind::ReadResource,
+        target: "file:///a".to_owned(),
+        exposed_name: "file:///a".to_owned(),
+        rest: Vec::new(),
+        meta: None,
+        progress: None,
+        cancel: CancellationToken::new(),
+    };
+    let end = value(house.tools.access(caller("Claude"), call).await);
+    assert!(is_error(&end) && text(&end).contains("Sign in"), "{end}");
+    assert!(house.tools.approvals().pending().is_empty());
+}
