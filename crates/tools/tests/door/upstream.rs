@@ -109,6 +109,12 @@ async fn a_changed_definition_suspends_its_grant_and_shows_what_changed() {
     house.answer(&question, no(None)).await.unwrap();
     assert!(is_error(&running.ended().await));
     assert!(!house.passes("later", "{}").await, "a wide grant is for what existed");
+    // For a while it can be allowed as it now is, in spite of the grant that is suspended.
+    let running = house.begin("act", "{}");
+    let question = house.question().await;
+    house.answer(&question, allow(ChoiceLifetime::UntilQuit, ChoiceWidth::Tool)).await.unwrap();
+    assert!(!is_error(&running.ended().await));
+    assert!(house.passes("act", "{}").await);
     // Said anew, it is for what exists now.
     house.tools.rights().set_auto_approve(&"script".into(), AutoApprove::All).await.unwrap();
     assert!(house.passes("act", "{}").await);
