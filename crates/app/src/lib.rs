@@ -16,4 +16,4 @@ pub use self::core::{Core, CoreOptions};
 pub use authority::{Authority, new_operator_key};
 pub use events::{EventStream, Heard};
 pub use gatehouse_servers::run_guard_if_asked;
-pub use gatehouse_store::{Owner, SecretKind, SecretStore, memory, open_keychain, open_vault};
+pub use gatehouse_store::{Owner, SecretError, SecretKind, SecretStore, memory, open_keychain, open_vault};
