@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use gatehouse_app::{
-    Authority, Core, CoreOptions, EventStream, Heard, Owner, SecretStore, memory, open_keychain,
+    Authority, Core, CoreOptions, EventStream, Heard, Owner, SecretError, SecretStore, memory, open_keychain,
 };
 use gatehouse_model::command::Request;
 use gatehouse_model::{ErrorCode, Problem};
@@ -149,17 +149,25 @@ async fn start_core(data_dir: PathBuf) -> Result<Core, Problem> {
     let listen = address::usual(&data_dir);
     let secrets = tauri::async_runtime::spawn_blocking(secrets).await.map_err(|e| {
         Problem::new(ErrorCode::SecretsUnavailable, "The keychain was not asked.").why(format!("{e}."))
-    })?;
+    })??;
     let options = CoreOptions { owner: Owner::Window, ..CoreOptions::new(data_dir.clone(), listen, secrets) };
     let core = Core::start(options).await?;
     address::remember(&data_dir, &core.endpoint());
     Ok(core)
 }
 
-/// The keychain; where there is none, memory, which the status says (AUTH-8).
-fn secrets() -> Arc<dyn SecretStore> {
-    open_keychain().unwrap_or_else(|error| {
-        tracing::warn!(%error, "no keychain: secrets and rights last until Gatehouse ends");
-        memory()
+/// The keychain; where there is none, memory, which the status says (AUTH-8). A keychain that is there
+/// and does not open is an error: the rights that are sealed with it would be replaced without a look.
+fn secrets() -> Result<Arc<dyn SecretStore>, Problem> {
+    open_keychain().or_else(|error| match error {
+        SecretError::Unavailable { .. } => {
+            tracing::warn!(%error, "secrets and rights last until Gatehouse ends");
+            Ok(memory())
+        }
+        SecretError::Locked
+        | SecretError::WrongPassphrase
+        | SecretError::Damaged { .. }
+        | SecretError::NewerVersion
+        | SecretError::Refused { .. } => Err(error.into()),
     })
 }

@@ -1,6 +1,6 @@
 //! Sets up, builds and opens Gatehouse; on a machine without a display, in a virtual one.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
@@ -23,7 +23,9 @@ pub(crate) fn run(places: &Places, arguments: &[String]) -> Result<()> {
     let display = VirtualDisplay::start(&places.root)?;
     println!("No display here: Gatehouse runs on the virtual display {}.", display.name);
     println!("To see it: x11vnc -localhost -display {} and then a VNC viewer on port 5900.", display.name);
-    run_program(with_session_bus(&places.root).arg(gatehouse).args(arguments).env("DISPLAY", &display.name))
+    let session = HeadlessSession::new(places)?;
+    println!("It keeps everything in {}, and secrets in memory.", session.data_dir.display());
+    run_program(session.command(&places.root).arg(gatehouse).args(arguments).env("DISPLAY", &display.name))
 }
 
 fn has_display() -> bool {
@@ -31,14 +33,42 @@ fn has_display() -> bool {
     !cfg!(target_os = "linux") || set("DISPLAY") || set("WAYLAND_DISPLAY")
 }
 
-/// Where there is no display there is seldom a session bus.
-fn with_session_bus(root: &Path) -> Command {
-    if std::env::var_os("DBUS_SESSION_BUS_ADDRESS").is_some() {
-        return program("env", root);
+/// Where there is no display there is no keychain that somebody could unlock: a bus without services,
+/// and a data folder of its own, so that what another session sealed is left alone.
+struct HeadlessSession {
+    folder: tempfile::TempDir,
+    data_dir: PathBuf,
+}
+
+const BUS: &str = r#"<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
+ "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
+<busconfig>
+  <type>session</type>
+  <listen>unix:tmpdir=/tmp</listen>
+  <policy context="default">
+    <allow send_destination="*" eavesdrop="true"/>
+    <allow eavesdrop="true"/>
+    <allow own="*"/>
+  </policy>
+</busconfig>
+"#;
+
+impl HeadlessSession {
+    fn new(places: &Places) -> Result<Self> {
+        let folder = tempfile::tempdir()?;
+        std::fs::write(folder.path().join("bus.conf"), BUS)?;
+        let named = std::env::var_os("GATEHOUSE_DATA_DIR").filter(|value| !value.is_empty());
+        let data_dir = named.map_or_else(|| places.cache.join("headless-data"), PathBuf::from);
+        Ok(Self { folder, data_dir })
     }
-    let mut command = program("dbus-run-session", root);
-    command.arg("--");
-    command
+
+    /// Runs what is added to it inside the session.
+    fn command(&self, root: &Path) -> Command {
+        let mut command = program("dbus-run-session", root);
+        command.arg("--config-file").arg(self.folder.path().join("bus.conf")).arg("--");
+        command.env("GATEHOUSE_DATA_DIR", &self.data_dir);
+        command
+    }
 }
 
 /// An X server without a screen. Ends when it is dropped.
@@ -81,10 +111,10 @@ impl Drop for VirtualDisplay {
     }
 }
 
-fn lock(number: u32) -> std::path::PathBuf {
+fn lock(number: u32) -> PathBuf {
     format!("/tmp/.X{number}-lock").into()
 }
 
-fn socket(number: u32) -> std::path::PathBuf {
+fn socket(number: u32) -> PathBuf {
     format!("/tmp/.X11-unix/X{number}").into()
 }
