@@ -33,7 +33,7 @@ async function call({ id, name, arguments: args, timeoutMs, progress }) {
       {
         signal: abort.signal,
         timeout: timeoutMs ?? 60_000,
-        ...(progress ? { onprogress: (p) => say({ progress: id, ...p }), resetTimeoutOnProgress: true } : {}),
+        ...(progress ? { onprogress: (p) => say({ progressOf: id, ...p }), resetTimeoutOnProgress: true } : {}),
       },
     );
   } finally {
@@ -57,9 +57,10 @@ const ops = {
 
 for await (const line of createInterface({ input: process.stdin })) {
   const command = JSON.parse(line);
+  const name = command.op === "call" ? command.id : command.op;
   const answer = ops[command.op](command).then(
-    (result) => say({ id: command.id ?? command.op, result }),
-    (error) => say({ id: command.id ?? command.op, ...failure(error) }),
+    (result) => say({ id: name, result }),
+    (error) => say({ id: name, ...failure(error) }),
   );
   if (command.op !== "call") await answer;
   if (command.op === "close") process.exit(0);

@@ -35,7 +35,7 @@ class Driver:
 
     async def call(self, command):
         async def progress(value, total, message):
-            say({"progress": command["id"], "value": value, "total": total, "message": message})
+            say({"progressOf": command["id"], "progress": value, "total": total, "message": message})
 
         result = await self.client.call_tool(
             command["name"],
@@ -62,7 +62,7 @@ def say(message) -> None:
 
 
 async def answer(driver, command) -> None:
-    name = command.get("id", command["op"])
+    name = command["id"] if command["op"] == "call" else command["op"]
     try:
         say({"id": name, "result": await getattr(driver, command["op"])(command)})
     except asyncio.CancelledError:

@@ -169,7 +169,7 @@ impl Client {
     /// Progress notifications that came for a call so far.
     #[must_use]
     pub fn progress_of(&self, id: &str) -> Vec<Value> {
-        self.early.iter().filter(|message| message["progress"] == json!(id)).cloned().collect()
+        self.early.iter().filter(|message| message["progressOf"] == json!(id)).cloned().collect()
     }
 }
 

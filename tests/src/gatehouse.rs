@@ -1,6 +1,7 @@
 //! A real Gatehouse: `gatehousectl serve` in a folder of its own, and the person in front of it.
 
 use std::fs;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -37,7 +38,7 @@ impl Gatehouse {
     /// When it does not get ready.
     pub fn start_with(prepare: impl FnOnce(&Path) -> Result<()>) -> Result<Self> {
         let home = tempfile::Builder::new().prefix("gatehouse-test-").tempdir()?;
-        fs::create_dir(home.path().join("data"))?;
+        fs::DirBuilder::new().mode(0o700).create(home.path().join("data"))?;
         prepare(&home.path().join("data"))?;
         let mut gatehouse = Self { home, serve: None, endpoint: String::new() };
         gatehouse.launch()?;
