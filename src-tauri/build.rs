@@ -6,7 +6,8 @@ use std::path::Path;
 use std::{fs, io};
 
 /// Every command of the shell. What is not here cannot be called by any window.
-const COMMANDS: [&str; 5] = ["status", "events", "preferences", "set_preferences", "open_link"];
+const COMMANDS: [&str; 6] =
+    ["status", "start_again", "events", "preferences", "set_preferences", "open_link"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let page = Path::new("../ui/dist");

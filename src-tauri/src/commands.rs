@@ -19,6 +19,13 @@ pub(crate) async fn status(window: WebviewWindow, host: State<'_, Host>) -> Resu
     host.run(&Status {}).await
 }
 
+/// Starts the core once more if it could not be started.
+#[tauri::command]
+pub(crate) async fn start_again(window: WebviewWindow, host: State<'_, Host>) -> Result<(), Problem> {
+    only_main(&window)?;
+    host.start_again().await
+}
+
 /// Sends what happens from now on; `null` says that something was missed.
 #[tauri::command]
 pub(crate) async fn events(

@@ -30,6 +30,7 @@ enum Slot {
 pub(crate) struct Host {
     /// Written to by start and stop alone; a command that comes early waits for the start.
     slot: Arc<RwLock<Slot>>,
+    data_dir: PathBuf,
     quitting: CancellationToken,
     tasks: TaskTracker,
     /// Ends what the page of before listened with: a page that is loaded again listens anew.
@@ -42,27 +43,44 @@ pub(crate) struct Starting {
 }
 
 impl Host {
-    /// A host whose core is about to be started.
-    pub(crate) fn new() -> Result<(Self, Starting), Problem> {
+    /// A host whose core is about to be started on this folder.
+    pub(crate) fn new(data_dir: PathBuf) -> Result<(Self, Starting), Problem> {
         let slot = Arc::new(RwLock::new(Slot::NotStarted));
         let starting = Arc::clone(&slot).try_write_owned();
         let starting = starting
             .map_err(|e| Problem::new(ErrorCode::Internal, "The core has no place.").why(format!("{e}.")))?;
         let quitting = CancellationToken::new();
         let listening = Arc::new(Mutex::new(quitting.child_token()));
-        let host = Self { slot, quitting, tasks: TaskTracker::new(), listening };
+        let host = Self { slot, data_dir, quitting, tasks: TaskTracker::new(), listening };
         Ok((host, Starting { slot: starting }))
     }
 
-    /// Starts the core on this folder.
-    pub(crate) async fn start(mut starting: Starting, data_dir: PathBuf) {
-        *starting.slot = match start_core(data_dir).await {
+    /// Starts the core for the first time.
+    pub(crate) async fn start(&self, mut starting: Starting) {
+        *starting.slot = self.try_to_start().await;
+    }
+
+    /// Starts the core once more if it could not be started.
+    pub(crate) async fn start_again(&self) -> Result<(), Problem> {
+        let mut slot = self.slot.write().await;
+        if let Slot::Failed(_) = *slot {
+            *slot = self.try_to_start().await;
+        }
+        match &*slot {
+            Slot::Running(_) => Ok(()),
+            Slot::Failed(problem) => Err(problem.clone()),
+            Slot::NotStarted | Slot::Stopped => Err(stopped()),
+        }
+    }
+
+    async fn try_to_start(&self) -> Slot {
+        match start_core(self.data_dir.clone()).await {
             Ok(core) => Slot::Running(core),
             Err(problem) => {
                 tracing::error!(%problem, "the core did not start");
                 Slot::Failed(problem)
             }
-        };
+        }
     }
 
     /// Runs a command on the word of the person in front of the window.

@@ -5,7 +5,7 @@ use gatehouse_model::Problem;
 use tauri::webview::WebviewWindowBuilder;
 use tauri::{App, AppHandle, Manager, RunEvent, Url};
 
-use crate::host::{Host, Starting};
+use crate::host::Host;
 use crate::{address, commands};
 
 /// Label of the main window.
@@ -24,18 +24,17 @@ pub(crate) enum StartError {
 
 /// Runs until the last window is closed and the core has stopped.
 pub(crate) fn run() -> Result<(), StartError> {
-    let (host, starting) = Host::new()?;
     let app = tauri::Builder::default()
         .plugin(tauri_plugin_store::Builder::new().build())
-        .manage(host)
         .invoke_handler(tauri::generate_handler![
             commands::status,
+            commands::start_again,
             commands::events,
             commands::preferences,
             commands::set_preferences,
             commands::open_link,
         ])
-        .setup(|app| set_up(app, starting).map_err(Into::into))
+        .setup(|app| set_up(app).map_err(Into::into))
         .build(tauri::generate_context!())?;
     app.run(|app, event| {
         if let RunEvent::ExitRequested { api, .. } = event {
@@ -49,17 +48,20 @@ pub(crate) fn run() -> Result<(), StartError> {
     Ok(())
 }
 
-fn set_up(app: &App, starting: Starting) -> Result<(), StartError> {
+fn set_up(app: &App) -> Result<(), StartError> {
     let data_dir = address::data_dir(app.handle())?;
     if let Err(problem) = gatehouse_app::logging::start(&data_dir) {
         eprintln!("Gatehouse writes no log: {problem}");
     }
-    tauri::async_runtime::spawn(Host::start(starting, data_dir));
+    let (host, starting) = Host::new(data_dir)?;
+    app.manage(host.clone());
     let handle = app.handle().clone();
-    app.state::<Host>().spawn(async move {
+    host.spawn(async move {
         asked_to_end().await;
         handle.exit(0);
     });
+    // Not a task of the host's: the end waits for it by itself, and must not cut it short.
+    tauri::async_runtime::spawn(async move { host.start(starting).await });
     Ok(open_main(app)?)
 }
 

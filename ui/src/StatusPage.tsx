@@ -11,7 +11,7 @@ type Props = { platform: Platform; preferences: Preferences; onChange: (preferen
 /** What runs, what waits, what is wrong. */
 export function StatusPage({ platform, preferences, onChange }: Props) {
   const t = useMessages();
-  const { report, problem, read } = useStatus(platform);
+  const { report, problem, tryAgain } = useStatus(platform);
   return (
     <Container size="md" py="lg" component="main">
       <Stack gap="lg">
@@ -23,7 +23,7 @@ export function StatusPage({ platform, preferences, onChange }: Props) {
         </Group>
         {problem && (
           <ProblemAlert problem={problem}>
-            <Button variant="default" size="xs" onClick={read}>
+            <Button variant="default" size="xs" onClick={tryAgain}>
               {t("status.again")}
             </Button>
           </ProblemAlert>

@@ -27,6 +27,7 @@ export class TestPlatform implements Platform {
   constructor(public answer: () => Promise<StatusReport>) {}
 
   status = () => this.answer();
+  startAgain = () => Promise.resolve();
   watch = (changed: () => void) => {
     this.changed = changed;
     return () => {

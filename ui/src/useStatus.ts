@@ -9,22 +9,23 @@ const GATHER = 100;
 type Status = { report: StatusReport | null; problem: Problem | null };
 
 /** The status, read again whenever something happened. A failed reading keeps the last report. */
-export function useStatus(platform: Platform): Status & { read: () => void } {
+export function useStatus(platform: Platform): Status & { tryAgain: () => void } {
   const [status, setStatus] = useState<Status>({ report: null, problem: null });
-
-  const read = useCallback(() => {
-    platform.status().then(
-      (report) => {
-        setStatus({ report, problem: null });
-      },
-      (thrown: unknown) => {
-        setStatus(({ report }) => ({ report, problem: asProblem(thrown) }));
-      },
-    );
-  }, [platform]);
+  const [attempt, setAttempt] = useState(0);
 
   useEffect(() => {
+    let gone = false;
     let timer: ReturnType<typeof setTimeout> | undefined;
+    const read = () => {
+      platform.status().then(
+        (report) => {
+          if (!gone) setStatus({ report, problem: null });
+        },
+        (thrown: unknown) => {
+          if (!gone) setStatus(({ report }) => ({ report, problem: asProblem(thrown) }));
+        },
+      );
+    };
     const stop = platform.watch(() => {
       timer ??= setTimeout(() => {
         timer = undefined;
@@ -33,10 +34,19 @@ export function useStatus(platform: Platform): Status & { read: () => void } {
     });
     read();
     return () => {
+      gone = true;
       stop();
       clearTimeout(timer);
     };
-  }, [platform, read]);
+  }, [platform, attempt]);
 
-  return { ...status, read };
+  const tryAgain = useCallback(() => {
+    const anew = () => {
+      setAttempt((attempt) => attempt + 1);
+    };
+    // Whether it started is what the next reading says.
+    platform.startAgain().then(anew, anew);
+  }, [platform]);
+
+  return { ...status, tryAgain };
 }

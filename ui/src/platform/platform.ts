@@ -9,6 +9,8 @@ export type Preferences = { theme: Theme; language: Language };
 /** What the interface needs from the outside. Every refusal is a `Problem`. */
 export type Platform = {
   status(): Promise<StatusReport>;
+  /** Starts the core once more if it could not be started. */
+  startAgain(): Promise<void>;
   /** Calls `changed` whenever something happened; answers with what ends that. */
   watch(changed: () => void): () => void;
   preferences(): Promise<Preferences>;

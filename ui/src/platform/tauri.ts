@@ -16,6 +16,7 @@ async function ask<Reply>(command: string, args: Record<string, unknown> = {}): 
 /** The interface in Gatehouse's own window. */
 export const tauriPlatform: Platform = {
   status: () => ask<StatusReport>("status"),
+  startAgain: () => ask("start_again"),
   watch: (changed) => {
     let ended = false;
     const channel = new Channel<Envelope | null>(() => {
