@@ -27,6 +27,8 @@ use crate::hand_edits::HandEdits;
 
 /// How long a part may take to stop before the next one is stopped all the same.
 const STOP: Duration = Duration::from_secs(10);
+/// How long commands that are under way may take.
+const STOP_COMMANDS: Duration = Duration::from_secs(3);
 /// How long the servers may take: their children get time to end by themselves.
 const STOP_SERVERS: Duration = Duration::from_secs(20);
 
@@ -42,7 +44,8 @@ pub struct CoreOptions {
     pub secrets: Arc<dyn SecretStore>,
     /// Key that proves a person over the control socket; without one nobody can there.
     pub operator_key: Option<Secret>,
-    /// Program that watches over the children; this one where absent.
+    /// Program that ends the children when this one is killed: one whose `main` begins with
+    /// [`crate::run_guard_if_asked`], so mostly this one. Without it they outlive a kill.
     pub guard_program: Option<PathBuf>,
     /// How long people and clients are waited for.
     pub patience: Patience,
@@ -210,12 +213,17 @@ impl Core {
         let parts = Arc::clone(facade.parts());
         within("hand edits", STOP, hand_edits.shutdown()).await;
         within("control socket", STOP, control.shutdown()).await;
-        within("gateway", STOP, gateway.shutdown()).await;
-        within("commands", STOP, facade.finish()).await;
+        within("commands", STOP_COMMANDS, facade.finish()).await;
+        // Together: the gateway takes nothing new, and the calls that wait are refused while their
+        // clients can still be told.
+        tokio::join!(
+            within("gateway", STOP, gateway.shutdown()),
+            within("tools", STOP, parts.tools.shutdown()),
+        );
         if let Err(problem) = parts.audit(AuditEvent::Lifecycle { what: "stopped".into() }).await {
             tracing::error!(%problem, "the stop could not be written down");
         }
-        stop_inner(Some(&parts.tools), &parts.servers, &parts.store).await;
+        stop_inner(None, &parts.servers, &parts.store).await;
         tracing::info!("Gatehouse has stopped");
     }
 }

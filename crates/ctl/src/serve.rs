@@ -44,7 +44,8 @@ pub(crate) fn run(
     let secrets = open_secrets(wanted.secrets, &data_dir, passphrase)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let listen = wanted.listen.unwrap_or_else(|| usual_address(&data_dir));
-    let options = CoreOptions { operator_key, ..CoreOptions::new(data_dir, listen, secrets) };
+    let guard_program = Some(std::env::current_exe()?);
+    let options = CoreOptions { operator_key, guard_program, ..CoreOptions::new(data_dir, listen, secrets) };
     runtime.block_on(serve(options))
 }
 

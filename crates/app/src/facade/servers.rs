@@ -20,7 +20,10 @@ use super::{Parts, draft, secrets};
 type Configs<'a> = MutexGuard<'a, Vec<ServerConfig>>;
 
 pub(super) async fn list(parts: &Arc<Parts>) -> Result<Vec<ServerView>, Problem> {
-    Ok(parts.servers.list().into_iter().map(|snapshot| view_of(parts, snapshot)).collect())
+    let snapshots = parts.servers.list();
+    // Whoever reads here that a server is connected finds its tools in the catalogue.
+    parts.tools.refresh().await;
+    Ok(snapshots.into_iter().map(|snapshot| view_of(parts, snapshot)).collect())
 }
 
 pub(super) async fn add(parts: &Arc<Parts>, wanted: ServersAdd) -> Result<ServerView, Problem> {
