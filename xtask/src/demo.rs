@@ -1,11 +1,21 @@
-//! Shows a first call from end to end in the terminal.
+//! Shows a first call from end to end in the terminal. The story itself is the program `demo` of the
+//! `tests` member; here is only what it needs to run.
 
 use anyhow::Result;
 
 use crate::places::Places;
-use crate::process::{cargo, run, say};
+use crate::process::{cargo, program, run, say};
+use crate::setup;
 
 pub(crate) fn demo(places: &Places, arguments: &[String]) -> Result<()> {
-    say("Gatehouse without a window");
-    run(cargo(&places.root).args(["run", "--package", "gatehouse-ctl", "--", "serve"]).args(arguments))
+    setup::setup(places)?;
+    say("Building gatehousectl and the demo");
+    run(cargo(&places.root).args([
+        "build",
+        "--package=gatehouse-tests",
+        "--package=gatehouse-ctl",
+        "--bins",
+    ]))?;
+    say("A first call");
+    run(program(places.program("debug", "demo")?, &places.root).args(arguments))
 }
