@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use gatehouse_model::record::AuditEvent;
 use gatehouse_model::server::{Builtin, Limits, Look, Origin};
 use gatehouse_model::{ErrorCode, Generation, Problem, ServerConfig, ServerId, Transport};
 use gatehouse_store::{LoadedServers, Store};
@@ -24,6 +25,10 @@ pub(crate) fn load(store: &Arc<Store>, new: bool) -> Result<LoadedServers, Probl
     let first = [("Time", Builtin::Time), ("Notes", Builtin::Notes)];
     let servers =
         first.into_iter().map(|(name, builtin)| built_in(name, builtin)).collect::<Result<Vec<_>, _>>()?;
+    for server in &servers {
+        let (id, name) = (server.id.clone(), server.name.clone());
+        store.audit().append(AuditEvent::ServerChanged { server: id, name, what: "added".to_owned() })?;
+    }
     store.servers().save(&servers)?;
     Ok(store.servers().load())
 }

@@ -158,7 +158,7 @@ fn sentence(event: &AuditEvent, names: &Names) -> String {
                 gatehouse_model::ask::AutoApprove::Writes => "writes",
                 gatehouse_model::ask::AutoApprove::All => "everything",
             };
-            format!("{to} of {} runs without asking", names.of(server.as_str()))
+            format!("runs without asking on {}: {to}", names.of(server.as_str()))
         }
         AuditEvent::ClassSet { server, tool, now } => match now {
             Some(set) => {
