@@ -153,7 +153,7 @@ impl Client {
         let message = match self.early.iter().position(wanted) {
             Some(at) => self.early.swap_remove(at),
             None => loop {
-                let message: Value = serde_json::from_str(&self.lines.next()?)?;
+                let message: Value = serde_json::from_str(&self.lines.next_line()?)?;
                 if wanted(&message) {
                     break message;
                 }

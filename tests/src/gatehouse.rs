@@ -52,7 +52,7 @@ impl Gatehouse {
     pub fn launch(&mut self) -> Result<()> {
         fs::write(self.passphrase_file(), PASSPHRASE)?;
         let mut serve = Lines::start("gatehousectl serve", &mut self.serve_command(&[])?)?;
-        let ready: Value = serde_json::from_str(&serve.next()?).context("the ready line is not JSON")?;
+        let ready: Value = serde_json::from_str(&serve.next_line()?).context("the ready line is not JSON")?;
         self.endpoint = ready["endpoint"].as_str().context("no endpoint in the ready line")?.to_owned();
         self.serve = Some(serve);
         Ok(())
@@ -275,7 +275,7 @@ impl Terminal {
     pub fn question(&mut self) -> Result<(String, Vec<String>)> {
         let mut shown = Vec::new();
         loop {
-            let line = self.watch.next()?;
+            let line = self.watch.next_line()?;
             // The last line of a question says how to answer it.
             let id = line.split_whitespace().find(|word| word.starts_with("ask-")).map(str::to_owned);
             shown.push(line);

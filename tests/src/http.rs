@@ -28,7 +28,8 @@ pub fn post(endpoint: &str, headers: &[(&str, &str)], body: &[u8]) -> Result<Ans
     let mut stream = TcpStream::connect(authority)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    let mut head = format!("POST /{path} HTTP/1.1\r\nContent-Length: {}\r\nConnection: close\r\n", body.len());
+    let mut head =
+        format!("POST /{path} HTTP/1.1\r\nContent-Length: {}\r\nConnection: close\r\n", body.len());
     if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
         head.push_str(&format!("Host: {authority}\r\n"));
     }

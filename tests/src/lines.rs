@@ -49,7 +49,7 @@ impl Lines {
     ///
     /// # Errors
     /// When none comes in time or the output has ended.
-    pub fn next(&mut self) -> Result<String> {
+    pub fn next_line(&mut self) -> Result<String> {
         match self.lines.recv_timeout(PATIENCE) {
             Ok(line) => {
                 self.seen.push_back(line.clone());
@@ -74,7 +74,7 @@ impl Lines {
     pub fn until(&mut self, wanted: impl Fn(&str) -> bool) -> Result<String> {
         let deadline = Instant::now() + PATIENCE;
         while Instant::now() < deadline {
-            let line = self.next()?;
+            let line = self.next_line()?;
             if wanted(&line) {
                 return Ok(line);
             }

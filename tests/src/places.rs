@@ -21,11 +21,7 @@ pub fn program(name: &str) -> Result<PathBuf> {
         folder.pop();
     }
     let path = folder.join(name);
-    if path.exists() {
-        Ok(path)
-    } else {
-        bail!("{name} is not built; `cargo build --workspace` builds it")
-    }
+    if path.exists() { Ok(path) } else { bail!("{name} is not built; `cargo build --workspace` builds it") }
 }
 
 /// The Python interpreter with the packages of `tests/py/requirements.txt`.

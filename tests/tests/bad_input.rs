@@ -159,13 +159,16 @@ fn who_may_connect() -> Result<()> {
     let fine = list_with(&gatehouse, &[right], LIST)?;
     ensure!(fine.status == 200 && fine.body.contains("current_time"), "{fine:?}");
 
-    for wrong in [&[][..], &[("Authorization", "Bearer nonsense")][..], &[("Authorization", "Basic eDp5")][..]] {
+    for wrong in
+        [&[][..], &[("Authorization", "Bearer nonsense")][..], &[("Authorization", "Basic eDp5")][..]]
+    {
         let refused = list_with(&gatehouse, wrong, LIST)?;
         ensure!(refused.status == 401, "{refused:?}");
         ensure!(refused.head.to_ascii_lowercase().contains("www-authenticate: bearer"), "{refused:?}");
         ensure!(!refused.body.contains("current_time"), "tools without a token: {refused:?}");
     }
-    for foreign in [("Host", "attacker.example"), ("Origin", "https://attacker.example"), ("Origin", "null")] {
+    for foreign in [("Host", "attacker.example"), ("Origin", "https://attacker.example"), ("Origin", "null")]
+    {
         let refused = list_with(&gatehouse, &[right, foreign], LIST)?;
         ensure!(refused.status == 403, "{foreign:?}: {refused:?}");
     }
@@ -221,7 +224,10 @@ fn fails_with(output: &Output, code: i32) -> bool {
 fn the_command_line_refuses_what_it_does_not_understand() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     ensure!(fails_with(&gatehouse.operator(&["servers", "frobnicate"])?, 2), "usage errors end with 2");
-    ensure!(fails_with(&gatehouse.operator(&["servers", "stop", "nobody"])?, 1), "no such server ends with 1");
+    ensure!(
+        fails_with(&gatehouse.operator(&["servers", "stop", "nobody"])?, 1),
+        "no such server ends with 1"
+    );
     let absent = tempfile::tempdir()?;
     let mut command = std::process::Command::new(places::program("gatehousectl")?);
     let output = command.arg("--data-dir").arg(absent.path()).arg("status").output()?;

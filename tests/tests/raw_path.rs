@@ -7,7 +7,9 @@ use anyhow::{Context, Result, ensure};
 use gatehouse_tests::gatehouse::Gatehouse;
 use gatehouse_tests::{http, places};
 
-fn with_fixture(transport: &str) -> Result<(Gatehouse, String, std::path::PathBuf, Option<gatehouse_tests::lines::Lines>)> {
+fn with_fixture(
+    transport: &str,
+) -> Result<(Gatehouse, String, std::path::PathBuf, Option<gatehouse_tests::lines::Lines>)> {
     let gatehouse = Gatehouse::start()?;
     let log = gatehouse.folder("log")?.join("messages");
     let server = places::program("fixture-server")?;
@@ -20,7 +22,7 @@ fn with_fixture(transport: &str) -> Result<(Gatehouse, String, std::path::PathBu
         let mut command = std::process::Command::new(server);
         command.args(["--http", "0", "--log", log_path]);
         let mut lines = gatehouse_tests::lines::Lines::start("fixture-server", &mut command)?;
-        let ready: serde_json::Value = serde_json::from_str(&lines.next()?)?;
+        let ready: serde_json::Value = serde_json::from_str(&lines.next_line()?)?;
         gatehouse.ask(&["servers", "add", "raw", "--url", ready["url"].as_str().context("url")?])?;
         child = Some(lines);
     }
@@ -77,7 +79,15 @@ fn an_odd_result_comes_through_as_the_server_wrote_it() -> Result<()> {
 fn ten_thousand_tools_are_listed_with_their_schemas_as_they_are() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     let server = places::program("fixture-server")?;
-    gatehouse.ask(&["servers", "add", "raw", "--", server.to_str().context("path")?, "--fault", "many-tools"])?;
+    gatehouse.ask(&[
+        "servers",
+        "add",
+        "raw",
+        "--",
+        server.to_str().context("path")?,
+        "--fault",
+        "many-tools",
+    ])?;
     gatehouse.await_status("raw", "connected")?;
     let token = gatehouse.add_client("bytes")?;
     let mut cursor = String::new();

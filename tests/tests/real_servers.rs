@@ -10,7 +10,15 @@ use serde_json::json;
 
 fn everything(gatehouse: &Gatehouse) -> Result<()> {
     let script = npm_server("server-everything");
-    gatehouse.ask(&["servers", "add", "everything", "--", "node", script.to_str().context("path")?, "stdio"])?;
+    gatehouse.ask(&[
+        "servers",
+        "add",
+        "everything",
+        "--",
+        "node",
+        script.to_str().context("path")?,
+        "stdio",
+    ])?;
     gatehouse.await_status("everything", "connected")?;
     Ok(())
 }
@@ -30,8 +38,7 @@ fn everything_over_stdio_with_progress() -> Result<()> {
         let mut client = Client::connect(sdk, revision, &gatehouse.endpoint, Some(&token))?;
         let answer = client.call("echo", &json!({ "message": "through the gate" }))?;
         ensure!(answer.text() == "Echo: through the gate", "{sdk:?} {revision}: {answer:?}");
-        let call =
-            client.begin("trigger-long-running-operation", &json!({ "duration": 1, "steps": 4 }))?;
+        let call = client.begin("trigger-long-running-operation", &json!({ "duration": 1, "steps": 4 }))?;
         let answer = client.finish(&call)?;
         ensure!(answer.is_ok(), "{sdk:?} {revision}: {answer:?}");
         let progress = client.progress_of(&call).len();
@@ -90,7 +97,15 @@ fn the_built_in_servers_need_no_runtime() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     let folder = gatehouse.folder("shared")?;
     std::fs::write(folder.join("hello.txt"), "hello")?;
-    gatehouse.ask(&["servers", "add", "folder", "--builtin", "files", "--folder", folder.to_str().context("path")?])?;
+    gatehouse.ask(&[
+        "servers",
+        "add",
+        "folder",
+        "--builtin",
+        "files",
+        "--folder",
+        folder.to_str().context("path")?,
+    ])?;
     for name in ["time", "notes", "folder"] {
         let servers = gatehouse.ask(&["servers", "list"])?;
         let found = servers

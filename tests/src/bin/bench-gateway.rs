@@ -134,7 +134,7 @@ fn direct() -> Result<(Lines, String)> {
     let mut command = Command::new(places::program("fixture-server")?);
     command.args(["--http", "0"]);
     let mut server = Lines::start("fixture-server", &mut command)?;
-    let ready: Value = serde_json::from_str(&server.next()?)?;
+    let ready: Value = serde_json::from_str(&server.next_line()?)?;
     let url = ready["url"].as_str().context("no url in the ready line")?.to_owned();
     Ok((server, url))
 }
@@ -297,6 +297,10 @@ fn start() -> Result<()> {
         }
         all.push(begin.elapsed().as_secs_f64() * 1e3);
     }
-    println!("start: ready line after {:.0} ms, 20 servers connected after {:.0} ms (vault opened on the way)", median(ready), median(all));
+    println!(
+        "start: ready line after {:.0} ms, 20 servers connected after {:.0} ms (vault opened on the way)",
+        median(ready),
+        median(all)
+    );
     Ok(())
 }
