@@ -1,4 +1,4 @@
-//! One `tools/call` from the params to the answer, for both families of revisions.
+//! One call, of a tool or of something else, on its way to the answer, for both families of revisions.
 //!
 //! A call belongs to nobody's connection: when the one that waits for it goes away, the call is cancelled or
 //! runs on, as its revision has it, but it always runs to its end.
@@ -130,9 +130,10 @@ pub(crate) fn progress_into(log: &Arc<EventLog>, token: &str) -> ProgressOut {
 }
 
 /// The answer to a finished call, with the HTTP status that goes with it.
-pub(crate) fn answer(end: CallEnd, revision: Revision) -> (StatusCode, Answer) {
+pub(crate) fn answer(end: CallEnd, revision: Revision, says_how_fresh: bool) -> (StatusCode, Answer) {
+    let fit = if says_how_fresh { splice::fit_read } else { splice::fit_result };
     match end {
-        CallEnd::Result(raw) => match splice::fit_result(raw, revision) {
+        CallEnd::Result(raw) => match fit(raw, revision) {
             Ok(fitted) => (StatusCode::OK, Answer::Result { head: fitted.head, rest: fitted.rest }),
             Err(Unfit::NotAnObject) => unfit("The server answered with a result that is not an object."),
             Err(Unfit::UnknownType) => unfit(
@@ -166,6 +167,8 @@ pub(crate) struct Exchange {
     pub(crate) revision: Revision,
     /// What the client takes.
     pub(crate) accepts: Accepts,
+    /// Whether the newest revision wants to hear how long the result may be kept.
+    pub(crate) says_how_fresh: bool,
 }
 
 /// How an exchange goes on after [`PATIENCE`].
@@ -227,15 +230,15 @@ impl Exchange {
     }
 
     fn as_json(&self, end: CallEnd) -> Response<ReplyBody> {
-        let (status, answer) = answer(end, self.revision);
+        let (status, answer) = answer(end, self.revision, self.says_how_fresh);
         reply::json(status, Parts::answer(&self.id, &answer))
     }
 
     /// Waits for the end and writes it into the log.
     pub(crate) async fn pump(self) {
-        let Self { running, log, id, revision, .. } = self;
+        let Self { running, log, id, revision, says_how_fresh, .. } = self;
         let end = running.await;
-        let (_, answer) = answer(end, revision);
+        let (_, answer) = answer(end, revision, says_how_fresh);
         log.finish(Parts::answer(&id, &answer).pieces());
     }
 }

@@ -3,20 +3,32 @@
 //! There is no second way to a tool from here.
 
 use gatehouse_model::{BoxFuture, ClientId, SessionId};
-use gatehouse_tools::{CallEnd, Caller, ToolCall, ToolManager};
+use gatehouse_tools::{AccessCall, CallEnd, Caller, Changes, ListOf, Place, ToolCall, ToolManager};
 use serde_json::value::RawValue;
 use tokio::sync::watch;
 
 /// The door to the tools. [`ToolManager`] is the real one.
 pub trait ToolDoor: Send + Sync {
-    /// Moves whenever the list of tools has become another one.
-    fn changes(&self) -> watch::Receiver<u64>;
+    /// Moves whenever a list has become another one.
+    fn changes(&self) -> watch::Receiver<Changes>;
 
-    /// Shows the definitions of all tools as clients get them.
-    fn with_list(&self, read: &mut dyn FnMut(&[Box<RawValue>]));
+    /// Shows one of the lists as clients get it.
+    fn with_list(&self, list: ListOf, read: &mut dyn FnMut(&[Box<RawValue>]));
+
+    /// Whose a resource is.
+    fn resource(&self, uri: &str) -> Option<Place>;
+
+    /// Whose a resource template is, or a resource.
+    fn template(&self, uri: &str) -> Option<Place>;
+
+    /// Whose a prompt is, by the name that clients use.
+    fn prompt(&self, name: &str) -> Option<Place>;
 
     /// Runs one call through the policy. Ends soon after its `cancel` is cancelled.
     fn call(&self, caller: Caller, call: ToolCall) -> BoxFuture<'static, CallEnd>;
+
+    /// Takes anything else than a tool call through the policy. Ends soon after its `cancel` is cancelled.
+    fn access(&self, caller: Caller, call: AccessCall) -> BoxFuture<'static, CallEnd>;
 
     /// A session ended: what was granted for it ends too.
     fn session_ended(&self, session: &SessionId);
@@ -26,17 +38,34 @@ pub trait ToolDoor: Send + Sync {
 }
 
 impl ToolDoor for ToolManager {
-    fn changes(&self) -> watch::Receiver<u64> {
+    fn changes(&self) -> watch::Receiver<Changes> {
         self.catalogue_changes()
     }
 
-    fn with_list(&self, read: &mut dyn FnMut(&[Box<RawValue>])) {
-        read(self.catalogue().list_json());
+    fn with_list(&self, list: ListOf, read: &mut dyn FnMut(&[Box<RawValue>])) {
+        read(self.catalogue().list(list));
+    }
+
+    fn resource(&self, uri: &str) -> Option<Place> {
+        self.catalogue().resource(uri)
+    }
+
+    fn template(&self, uri: &str) -> Option<Place> {
+        self.catalogue().template(uri)
+    }
+
+    fn prompt(&self, name: &str) -> Option<Place> {
+        self.catalogue().prompt(name)
     }
 
     fn call(&self, caller: Caller, call: ToolCall) -> BoxFuture<'static, CallEnd> {
         let manager = self.clone();
         Box::pin(async move { ToolManager::call(&manager, caller, call).await })
+    }
+
+    fn access(&self, caller: Caller, call: AccessCall) -> BoxFuture<'static, CallEnd> {
+        let manager = self.clone();
+        Box::pin(async move { ToolManager::access(&manager, caller, call).await })
     }
 
     fn session_ended(&self, session: &SessionId) {

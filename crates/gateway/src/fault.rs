@@ -59,6 +59,12 @@ impl Fault {
         fault
     }
 
+    /// Says more.
+    pub(crate) fn with_data(mut self, data: &serde_json::Value) -> Self {
+        self.data = Some(data.to_string());
+        self
+    }
+
     /// Names the request that it answers.
     pub(crate) fn for_id(mut self, id: &str) -> Self {
         self.id = Some(id.to_owned());

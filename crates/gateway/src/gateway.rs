@@ -6,16 +6,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gatehouse_model::{ClientId, Clock, Event, EventSink};
-use gatehouse_tools::ToolManager;
+use gatehouse_tools::{Changes, ListOf, ToolManager};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
+use crate::changed::Changed;
 use crate::clients::{ClientBook, Departure};
 use crate::connections;
 use crate::door::ToolDoor;
 use crate::error::GatewayError;
+use crate::pages::{KeptPages, Pages};
 use crate::sessions::{Session, Sessions};
 use crate::subscriptions::Subscriptions;
 use crate::tool_list::ToolList;
@@ -74,14 +76,35 @@ pub(crate) struct Core {
     /// Cancelled when the gateway ends.
     pub(crate) stop: CancellationToken,
     tool_list: ToolList,
-    changes: watch::Receiver<u64>,
+    resources: KeptPages,
+    templates: KeptPages,
+    prompts: KeptPages,
+    changes: watch::Receiver<Changes>,
 }
 
 impl Core {
     /// The list of tools as it stands.
     pub(crate) fn tool_list(&self) -> Arc<crate::tool_list::ReadyList> {
-        let revision = *self.changes.borrow();
+        let revision = self.changes.borrow().tools;
         self.tool_list.now(&*self.door, revision)
+    }
+
+    /// The list of resources as it stands, with its number.
+    pub(crate) fn resources(&self) -> Arc<(u64, Pages)> {
+        let revision = self.changes.borrow().resources;
+        self.resources.now(&*self.door, revision)
+    }
+
+    /// The list of resource templates as it stands, with its number.
+    pub(crate) fn templates(&self) -> Arc<(u64, Pages)> {
+        let revision = self.changes.borrow().resources;
+        self.templates.now(&*self.door, revision)
+    }
+
+    /// The list of prompts as it stands, with its number.
+    pub(crate) fn prompts(&self) -> Arc<(u64, Pages)> {
+        let revision = self.changes.borrow().prompts;
+        self.prompts.now(&*self.door, revision)
     }
 
     /// Ends a session and tells everybody.
@@ -158,6 +181,9 @@ impl Gateway {
             calls: TaskTracker::new(),
             stop: stop.clone(),
             tool_list: ToolList::default(),
+            resources: KeptPages::of(ListOf::Resources),
+            templates: KeptPages::of(ListOf::Templates),
+            prompts: KeptPages::of(ListOf::Prompts),
         });
         let hearer = Arc::downgrade(&core);
         core.clients.on_departure(Arc::new(move |client, why| {
@@ -198,15 +224,18 @@ impl Gateway {
     }
 }
 
-/// Tells clients that the list of tools changed.
+/// Tells clients which lists changed.
 async fn announce(core: Arc<Core>) {
     let mut changes = core.changes.clone();
+    let mut told = *changes.borrow();
     let next = async {
         while changes.changed().await.is_ok() {
             tokio::time::sleep(DEBOUNCE).await;
-            changes.mark_unchanged();
-            core.sessions.list_changed();
-            core.subscriptions.list_changed();
+            let now = *changes.borrow_and_update();
+            let changed = Changed::between(told, now);
+            told = now;
+            core.sessions.lists_changed(changed);
+            core.subscriptions.lists_changed(changed);
         }
     };
     tokio::select! {

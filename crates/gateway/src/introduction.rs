@@ -17,7 +17,12 @@ fn server_info() -> serde_json::Value {
 }
 
 fn capabilities() -> serde_json::Value {
-    json!({ "tools": { "listChanged": true } })
+    json!({
+        "tools": { "listChanged": true },
+        "resources": { "listChanged": true },
+        "prompts": { "listChanged": true },
+        "completions": {},
+    })
 }
 
 /// The result of `initialize`.

@@ -2,15 +2,17 @@
 //! list of clients that may use it.
 //!
 //! The gateway knows who calls and how to talk to them; what may run is decided behind the [`ToolDoor`], which
-//! is the only way from here to a tool. It never listens on anything but loopback, never reads a body before it
+//! is the only way from here to a tool, a resource or a prompt. It never listens on anything but loopback, never reads a body before it
 //! knows the token, never parses or rewrites arguments and results, and never logs either.
 
 mod calls;
+mod changed;
 mod clients;
 mod connections;
 mod door;
 mod doorstep;
 mod envelope;
+mod errands;
 mod error;
 mod event_log;
 mod fault;
@@ -18,6 +20,7 @@ mod gateway;
 mod intake;
 mod introduction;
 mod mirror;
+mod pages;
 mod reply;
 mod revision;
 mod sessions;

@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use gatehouse_model::{ClientId, SessionId};
@@ -15,6 +15,7 @@ use parking_lot::{Mutex, RwLock};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::changed::Changed;
 use crate::clients::ClientState;
 use crate::event_log::{EventLog, Keeping};
 use crate::revision::Revision;
@@ -35,9 +36,6 @@ const KEEP_FINISHED: Duration = Duration::from_secs(300);
 const MOST_FINISHED: usize = 64;
 const MOST_FINISHED_BYTES: usize = 16 * 1024 * 1024;
 
-/// What a session's GET stream says when the list of tools changed.
-const LIST_CHANGED: &[u8] = br#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
-
 /// One session.
 pub(crate) struct Session {
     /// Its id.
@@ -54,8 +52,6 @@ pub(crate) struct Session {
     used: AtomicU64,
     calls: Mutex<HashMap<Box<str>, CancellationToken>>,
     streams: Mutex<Streams>,
-    /// Whether the list changed while no GET stream was there to say so.
-    missed_change: AtomicBool,
 }
 
 #[derive(Default)]
@@ -63,6 +59,9 @@ struct Streams {
     next: u64,
     numbered: VecDeque<(u64, Arc<EventLog>)>,
     standing: Option<Arc<EventLog>>,
+    /// The lists that changed without the client having heard of it for sure: no GET stream was there to say
+    /// so, or the present one says it and was not read yet.
+    untold: Changed,
 }
 
 impl Session {
@@ -77,7 +76,6 @@ impl Session {
             used: AtomicU64::new(0),
             calls: Mutex::default(),
             streams: Mutex::default(),
-            missed_change: AtomicBool::new(false),
         }
     }
 
@@ -157,36 +155,36 @@ impl Session {
         if self.ended.is_cancelled() {
             log.end();
         }
-        if self.missed_change.swap(false, Ordering::AcqRel) {
-            log.push(std::iter::once(LIST_CHANGED));
+        let mut streams = self.streams.lock();
+        let before = streams.standing.replace(Arc::clone(&log));
+        if before.as_ref().is_some_and(|before| before.is_drained()) {
+            streams.untold = Changed::default();
         }
-        let before = self.streams.lock().standing.replace(Arc::clone(&log));
+        say(&log, streams.untold);
+        drop(streams);
         if let Some(before) = before {
-            if !before.is_drained() && log.is_drained() {
-                log.push(std::iter::once(LIST_CHANGED));
-            }
             before.end();
         }
         log
     }
 
-    /// Tells the client that the list of tools changed.
-    pub(crate) fn list_changed(&self) {
-        let standing = self.streams.lock().standing.clone();
-        match standing {
-            // One that was not read yet says it already.
-            Some(log) => {
-                if log.is_drained() {
-                    log.push(std::iter::once(LIST_CHANGED));
-                }
+    /// Tells the client which lists changed.
+    pub(crate) fn lists_changed(&self, changed: Changed) {
+        let mut streams = self.streams.lock();
+        if let Some(log) = streams.standing.clone() {
+            if log.is_drained() {
+                streams.untold = Changed::default();
             }
-            None => self.missed_change.store(true, Ordering::Release),
+            // What was not read yet is said already.
+            say(&log, changed.without(streams.untold));
         }
+        streams.untold = streams.untold.or(changed);
     }
 
-    /// Notes that the client has just read the list.
-    pub(crate) fn list_read(&self) {
-        self.missed_change.store(false, Ordering::Release);
+    /// Notes that the client has just read these lists.
+    pub(crate) fn lists_read(&self, read: Changed) {
+        let mut streams = self.streams.lock();
+        streams.untold = streams.untold.without(read);
     }
 
     fn end(&self) {
@@ -195,6 +193,13 @@ impl Session {
             log.end();
         }
         self.client.session_closed();
+    }
+}
+
+fn say(log: &EventLog, changed: Changed) {
+    for method in changed.methods() {
+        let text = format!(r#"{{"jsonrpc":"2.0","method":"{method}"}}"#);
+        log.push(std::iter::once(text.as_bytes()));
     }
 }
 
@@ -319,10 +324,10 @@ impl Sessions {
         ended
     }
 
-    /// Tells every session that the list of tools changed.
-    pub(crate) fn list_changed(&self) {
+    /// Tells every session which lists changed.
+    pub(crate) fn lists_changed(&self, changed: Changed) {
         for session in self.open.read().values() {
-            session.list_changed();
+            session.lists_changed(changed);
         }
     }
 }

@@ -57,6 +57,32 @@ pub(crate) fn fit_result(raw: Box<RawValue>, revision: Revision) -> Result<Fitte
     }
 }
 
+/// As [`fit_result`], for what a client of the newest revision may keep: unless its server says otherwise, it is
+/// this client's alone and stale at once.
+pub(crate) fn fit_read(raw: Box<RawValue>, revision: Revision) -> Result<Fitted, Unfit> {
+    if !revision.has_result_type() {
+        return fit_result(raw, revision);
+    }
+    let lacks = Members::of(&raw).ok().map(|members| {
+        let lacks = |name: &str| members.get(name).is_none();
+        let complete = members.get("resultType").is_none_or(|kind| kind.get() == "\"complete\"");
+        let empty = members.iter().next().is_none();
+        (complete && !empty).then(|| (lacks("resultType"), lacks("ttlMs"), lacks("cacheScope")))
+    });
+    let Some(Some(lacks)) = lacks else { return fit_result(raw, revision) };
+    let head = match lacks {
+        (false, false, false) => return Ok(Fitted { head: "", rest: into_bytes(raw) }),
+        (false, false, true) => r#"{"cacheScope":"private","#,
+        (false, true, false) => r#"{"ttlMs":0,"#,
+        (false, true, true) => r#"{"ttlMs":0,"cacheScope":"private","#,
+        (true, false, false) => r#"{"resultType":"complete","#,
+        (true, false, true) => r#"{"resultType":"complete","cacheScope":"private","#,
+        (true, true, false) => r#"{"resultType":"complete","ttlMs":0,"#,
+        (true, true, true) => r#"{"resultType":"complete","ttlMs":0,"cacheScope":"private","#,
+    };
+    Ok(Fitted { head, rest: into_bytes(raw).slice(1..) })
+}
+
 fn without_type(raw: &RawValue) -> Bytes {
     let mut out = String::with_capacity(raw.get().len());
     out.push('{');
@@ -132,6 +158,40 @@ mod tests {
     fn fit(text: &str, revision: Revision) -> Result<String, Unfit> {
         fit_result(raw(text), revision)
             .map(|fitted| format!("{}{}", fitted.head, std::str::from_utf8(&fitted.rest).unwrap()))
+    }
+
+    #[test]
+    fn what_is_read_says_how_long_it_may_be_kept() {
+        use Revision::{V2025November as Old, V2026 as New};
+        for (given, revision, fitted) in [
+            (r#"{"contents":[ ]}"#, Old, Ok(r#"{"contents":[ ]}"#)),
+            (
+                r#"{"contents":[{"ttlMs":1}]}"#,
+                New,
+                Ok(r#"{"resultType":"complete","ttlMs":0,"cacheScope":"private","contents":[{"ttlMs":1}]}"#),
+            ),
+            (
+                r#"{"ttlMs":5,"contents":[],"resultType":"complete"}"#,
+                New,
+                Ok(r#"{"cacheScope":"private","ttlMs":5,"contents":[],"resultType":"complete"}"#),
+            ),
+            (
+                r#"{"resultType":"complete","ttlMs":5,"cacheScope":"public","contents":[]}"#,
+                New,
+                Ok(r#"{"resultType":"complete","ttlMs":5,"cacheScope":"public","contents":[]}"#),
+            ),
+            (
+                r#"{"resultType":"input_required","requestState":"s"}"#,
+                New,
+                Ok(r#"{"resultType":"input_required","requestState":"s"}"#),
+            ),
+            ("{}", New, Ok(r#"{"resultType":"complete"}"#)),
+            ("[]", New, Err(Unfit::NotAnObject)),
+        ] {
+            let read = fit_read(raw(given), revision)
+                .map(|fitted| format!("{}{}", fitted.head, std::str::from_utf8(&fitted.rest).unwrap()));
+            assert_eq!(read, fitted.map(str::to_owned), "{given}");
+        }
     }
 
     #[test]

@@ -9,9 +9,11 @@ use hyper::header::HeaderMap;
 use hyper::{Response, StatusCode};
 
 use crate::calls::{self, Exchange, RunningCall, WhenLost};
+use crate::changed::Changed;
 use crate::clients::ClientState;
 use crate::doorstep::Accepts;
 use crate::envelope::Members;
+use crate::errands::Errand;
 use crate::event_log::{self, EventLog, Keeping};
 use crate::fault::Fault;
 use crate::gateway::Core;
@@ -78,12 +80,25 @@ pub(crate) fn request(asked: &Asked<'_>) -> Result<Step, Fault> {
         // What is sent is not filtered by level yet, so any level is fine.
         "ping" | "logging/setLevel" => Ok(Step::Done(asked.answer(&Answer::result("{}")))),
         "tools/list" => {
-            session.list_read();
+            session.lists_read(Changed { tools: true, ..Changed::default() });
             let page = asked.core.tool_list().page(asked.params, session.revision)?;
             Ok(Step::Done(asked.answer(&Answer::result(page))))
         }
-        "tools/call" => call(asked, session),
-        other => Err(Fault::unknown_method(other, false)),
+        "resources/list" => {
+            session.lists_read(Changed { resources: true, ..Changed::default() });
+            let page = asked.core.resources().1.page(asked.params, session.revision)?;
+            Ok(Step::Done(asked.answer(&Answer::result(page))))
+        }
+        "resources/templates/list" => {
+            let page = asked.core.templates().1.page(asked.params, session.revision)?;
+            Ok(Step::Done(asked.answer(&Answer::result(page))))
+        }
+        "prompts/list" => {
+            session.lists_read(Changed { prompts: true, ..Changed::default() });
+            let page = asked.core.prompts().1.page(asked.params, session.revision)?;
+            Ok(Step::Done(asked.answer(&Answer::result(page))))
+        }
+        _ => call(asked, session),
     }
 }
 
@@ -94,13 +109,18 @@ fn call(asked: &Asked<'_>, session: Arc<Session>) -> Result<Step, Fault> {
         ));
     };
     let cancel = place.cancel.clone();
-    let mut call = calls::read(asked.params, cancel.clone())?;
+    let what = (asked.method, asked.params);
+    let mut errand = Errand::read(what, &*asked.core.door, session.revision, cancel.clone())?
+        .ok_or_else(|| Fault::unknown_method(asked.method, false))?;
     let number = session.next_stream();
     let log = EventLog::new(Keeping::Numbered(number));
-    if asked.accepts.events {
-        call.progress = calls::progress_token(asked.meta).map(|token| calls::progress_into(&log, token));
+    if asked.accepts.events
+        && let Some(token) = calls::progress_token(asked.meta)
+    {
+        errand.report_to(calls::progress_into(&log, token));
     }
-    let answer = asked.core.door.call(session.caller(), call);
+    let says_how_fresh = errand.says_how_fresh();
+    let answer = errand.begin(&*asked.core.door, session.caller());
     let future = Box::pin(async move {
         let end = answer.await;
         drop(place);
@@ -112,6 +132,7 @@ fn call(asked: &Asked<'_>, session: Arc<Session>) -> Result<Step, Fault> {
         id: asked.id.to_owned(),
         revision: session.revision,
         accepts: asked.accepts,
+        says_how_fresh,
     };
     Ok(Step::Call(Box::new(exchange), Some((session, number))))
 }

@@ -9,6 +9,7 @@ use hyper::StatusCode;
 
 use crate::calls::{self, Exchange, RunningCall, WhenLost};
 use crate::envelope::Members;
+use crate::errands::Errand;
 use crate::event_log::{EventLog, Keeping};
 use crate::fault::Fault;
 use crate::intake::{Asked, Step};
@@ -16,7 +17,7 @@ use crate::introduction;
 use crate::mirror::{self, PROTOCOL_VERSION};
 use crate::reply::{self, Answer};
 use crate::revision::Revision;
-use crate::subscriptions::Wanted;
+use crate::subscriptions;
 
 /// The member of `_meta` that names the version.
 pub(crate) const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
@@ -42,9 +43,20 @@ pub(crate) fn request(asked: &Asked<'_>, first: bool) -> Result<Step, Fault> {
             let page = asked.core.tool_list().page(asked.params, Revision::STATELESS)?;
             Ok(Step::Done(asked.answer(&Answer::result(page))))
         }
-        "tools/call" => call(asked, says),
+        "resources/list" => {
+            let page = asked.core.resources().1.page(asked.params, Revision::STATELESS)?;
+            Ok(Step::Done(asked.answer(&Answer::result(page))))
+        }
+        "resources/templates/list" => {
+            let page = asked.core.templates().1.page(asked.params, Revision::STATELESS)?;
+            Ok(Step::Done(asked.answer(&Answer::result(page))))
+        }
+        "prompts/list" => {
+            let page = asked.core.prompts().1.page(asked.params, Revision::STATELESS)?;
+            Ok(Step::Done(asked.answer(&Answer::result(page))))
+        }
         "subscriptions/listen" => listen(asked),
-        other => Err(Fault::unknown_method(other, true)),
+        _ => call(asked, says),
     }
 }
 
@@ -76,13 +88,19 @@ fn check(asked: &Asked<'_>) -> Result<(), Fault> {
 
 fn call(asked: &Asked<'_>, says: Option<String>) -> Result<Step, Fault> {
     let cancel = asked.client.gone.child_token();
-    let mut call = calls::read(asked.params, cancel.clone())?;
-    for header in asked.core.tool_list().headers_of(&call.exposed_name) {
-        header.check(asked.headers, call.arguments.as_deref())?;
+    let what = (asked.method, asked.params);
+    let mut errand = Errand::read(what, &*asked.core.door, Revision::STATELESS, cancel.clone())?
+        .ok_or_else(|| Fault::unknown_method(asked.method, true))?;
+    if let Errand::Tool(call) = &errand {
+        for header in asked.core.tool_list().headers_of(&call.exposed_name) {
+            header.check(asked.headers, call.arguments.as_deref())?;
+        }
     }
     let log = EventLog::new(Keeping::Passing);
-    if asked.accepts.events {
-        call.progress = calls::progress_token(asked.meta).map(|token| calls::progress_into(&log, token));
+    if asked.accepts.events
+        && let Some(token) = calls::progress_token(asked.meta)
+    {
+        errand.report_to(calls::progress_into(&log, token));
     }
     let caller = Caller {
         client: Arc::clone(&asked.client.entry),
@@ -91,13 +109,15 @@ fn call(asked: &Asked<'_>, says: Option<String>) -> Result<Step, Fault> {
         seen_from: None,
         era: Era::Stateless,
     };
-    let future = asked.core.door.call(caller, call);
+    let says_how_fresh = errand.says_how_fresh();
+    let future = errand.begin(&*asked.core.door, caller);
     let exchange = Exchange {
         running: RunningCall::new(future, cancel, WhenLost::Cancel, &asked.core.calls),
         log,
         id: asked.id.to_owned(),
         revision: Revision::STATELESS,
         accepts: asked.accepts,
+        says_how_fresh,
     };
     Ok(Step::Call(Box::new(exchange), None))
 }
@@ -110,7 +130,7 @@ fn listen(asked: &Asked<'_>) -> Result<Step, Fault> {
             "Listening needs a stream: Accept must name text/event-stream.",
         ));
     }
-    let wanted = Wanted::read(asked.params)?;
+    let wanted = subscriptions::wanted(asked.params)?;
     let Some((number, log)) = asked.core.subscriptions.listen(&asked.client.entry.id, asked.id, wanted)
     else {
         return Err(Fault::new(StatusCode::OK, -32603, "This client listens on too many streams already."));

@@ -1,5 +1,4 @@
-//! `subscriptions/listen` of the stateless revision: streams that stay open and say when the list of tools
-//! changed.
+//! `subscriptions/listen` of the stateless revision: streams that stay open and say when a list changed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,6 +7,7 @@ use gatehouse_model::ClientId;
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 
+use crate::changed::Changed;
 use crate::envelope::Members;
 use crate::event_log::{EventLog, Keeping};
 use crate::fault::Fault;
@@ -17,20 +17,16 @@ use crate::reply::{Answer, Parts};
 /// Most listening streams of one client.
 const MOST_PER_CLIENT: usize = 64;
 
-/// What a client wants to hear of, as far as the gateway has it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Wanted {
-    tools: bool,
-}
-
-impl Wanted {
-    /// Reads the filter.
-    pub(crate) fn read(params: &Members<'_>) -> Result<Self, Fault> {
-        let wrong =
-            || Fault::new(hyper::StatusCode::OK, -32602, "The member `notifications` must be an object.");
-        let filter = params.get("notifications").and_then(|raw| Members::of(raw).ok()).ok_or_else(wrong)?;
-        Ok(Self { tools: filter.get("toolsListChanged").map(RawValue::get) == Some("true") })
-    }
+/// Reads what a client wants to hear of, as far as the gateway has it.
+pub(crate) fn wanted(params: &Members<'_>) -> Result<Changed, Fault> {
+    let wrong = || Fault::new(hyper::StatusCode::OK, -32602, "The member `notifications` must be an object.");
+    let filter = params.get("notifications").and_then(|raw| Members::of(raw).ok()).ok_or_else(wrong)?;
+    let wants = |member: &str| filter.get(member).map(RawValue::get) == Some("true");
+    Ok(Changed {
+        tools: wants("toolsListChanged"),
+        resources: wants("resourcesListChanged"),
+        prompts: wants("promptsListChanged"),
+    })
 }
 
 /// The streams that listen.
@@ -48,7 +44,7 @@ struct State {
 struct Listener {
     client: ClientId,
     id: String,
-    wanted: Wanted,
+    wanted: Changed,
     log: Arc<EventLog>,
 }
 
@@ -69,10 +65,15 @@ impl Listener {
 
 impl Subscriptions {
     /// Begins to listen, and acknowledges it. `None` when the client has too many streams.
-    pub(crate) fn listen(&self, client: &ClientId, id: &str, wanted: Wanted) -> Option<(u64, Arc<EventLog>)> {
+    pub(crate) fn listen(
+        &self,
+        client: &ClientId,
+        id: &str,
+        wanted: Changed,
+    ) -> Option<(u64, Arc<EventLog>)> {
         let log = EventLog::new(Keeping::Passing);
         let listener = Listener { client: client.clone(), id: id.to_owned(), wanted, log: Arc::clone(&log) };
-        let accepted = if wanted.tools { r#"{"toolsListChanged":true}"# } else { "{}" };
+        let accepted = wanted.as_filter();
         listener.say("notifications/subscriptions/acknowledged", &format!(r#","notifications":{accepted}"#));
         let mut state = self.state.lock();
         if state.open.values().filter(|other| other.client == *client).count() >= MOST_PER_CLIENT {
@@ -89,11 +90,13 @@ impl Subscriptions {
         self.state.lock().open.remove(&number);
     }
 
-    /// Tells all that want to know that the list of tools changed.
-    pub(crate) fn list_changed(&self) {
+    /// Tells all that want to know which lists changed.
+    pub(crate) fn lists_changed(&self, changed: Changed) {
         let state = self.state.lock();
-        for listener in state.open.values().filter(|listener| listener.wanted.tools) {
-            listener.say("notifications/tools/list_changed", "");
+        for listener in state.open.values() {
+            for method in changed.and(listener.wanted).methods() {
+                listener.say(method, "");
+            }
         }
     }
 

@@ -12,7 +12,8 @@ use gatehouse_servers::Lists;
 use serde_json::value::RawValue;
 
 use crate::definition::Definition;
-use crate::names::{NameBook, Naming};
+use crate::names::{Names, Naming};
+use crate::shelf::{ListOf, Place, Shelf, Stock, Supplier};
 use crate::standing::RightsNow;
 
 /// The server of some tools, as it was when the catalogue was made.
@@ -105,6 +106,7 @@ pub struct Catalogue {
     by_exposed: HashMap<Arc<str>, usize>,
     list: Vec<Box<RawValue>>,
     left_out: Vec<LeftOut>,
+    shelf: Shelf,
     parts: HashMap<ServerId, Arc<Part>>,
     naming: Naming,
     rights: Arc<ArcSwap<RightsNow>>,
@@ -121,6 +123,7 @@ struct Part {
     lists: Arc<Lists>,
     tools: Vec<Arc<Definition>>,
     left_out: Vec<LeftOut>,
+    stock: Arc<Stock>,
 }
 
 /// A server as the catalogue takes it in.
@@ -137,6 +140,7 @@ impl Catalogue {
             by_exposed: HashMap::new(),
             list: Vec::new(),
             left_out: Vec::new(),
+            shelf: Shelf::default(),
             parts: HashMap::new(),
             naming: Naming::default(),
             rights,
@@ -144,7 +148,7 @@ impl Catalogue {
     }
 
     /// The catalogue of these servers; what did not change is taken over from this one.
-    pub(crate) fn rebuilt(&self, sources: &[Source], naming: Naming, names: &mut NameBook) -> Self {
+    pub(crate) fn rebuilt(&self, sources: &[Source], naming: Naming, names: &mut Names) -> Self {
         let mut next = Self::empty(self.rights.clone());
         next.naming = naming;
         let before: HashMap<(&ServerId, &str), usize> = self
@@ -153,6 +157,7 @@ impl Catalogue {
             .enumerate()
             .map(|(index, tool)| ((tool.server(), tool.name()), index))
             .collect();
+        let mut suppliers = Vec::new();
         for source in sources {
             // Lists of an older generation are another server's.
             if !source.config.enabled || source.lists.generation != source.config.generation {
@@ -165,7 +170,7 @@ impl Catalogue {
             };
             let home = Arc::new(Home { config: source.config.clone(), lists: source.lists.clone() });
             for definition in &part.tools {
-                let exposed = names.name(naming, (id, &source.config.name), &definition.name);
+                let exposed = names.tools.name(naming, (id, &source.config.name), &definition.name);
                 let old = before
                     .get(&(id, &*definition.name))
                     .and_then(|index| Some((self.tools.get(*index)?, self.list.get(*index)?)))
@@ -185,8 +190,14 @@ impl Catalogue {
                 next.list.push(listed);
             }
             next.left_out.extend(part.left_out.iter().cloned());
+            suppliers.push(Supplier {
+                server: id.clone(),
+                name: source.config.name.clone(),
+                stock: part.stock.clone(),
+            });
             next.parts.insert(id.clone(), part);
         }
+        next.shelf = self.shelf.restocked(suppliers, naming, &mut names.prompts);
         next
     }
 
@@ -205,14 +216,24 @@ impl Catalogue {
                 .all(|tool| sources.iter().any(|source| Arc::ptr_eq(&source.config, &tool.home.config)))
     }
 
-    /// Whether clients see the same list.
-    pub(crate) fn lists_the_same(&self, other: &Self) -> bool {
+    /// Whether clients see the same tools.
+    pub(crate) fn same_tools(&self, other: &Self) -> bool {
         self.tools.len() == other.tools.len()
             && self
                 .tools
                 .iter()
                 .zip(&other.tools)
                 .all(|(one, two)| one.exposed == two.exposed && Arc::ptr_eq(&one.definition, &two.definition))
+    }
+
+    /// Whether clients see the same resources and templates.
+    pub(crate) fn same_resources(&self, other: &Self) -> bool {
+        self.shelf.same_resources(&other.shelf)
+    }
+
+    /// Whether clients see the same prompts.
+    pub(crate) fn same_prompts(&self, other: &Self) -> bool {
+        self.shelf.same_prompts(&other.shelf)
     }
 
     /// All tools, server by server.
@@ -242,6 +263,33 @@ impl Catalogue {
     #[must_use]
     pub fn list_json(&self) -> &[Box<RawValue>] {
         &self.list
+    }
+
+    /// One of the lists as clients get it: the servers' bytes with exposed names.
+    #[must_use]
+    pub fn list(&self, of: ListOf) -> &[Box<RawValue>] {
+        match of {
+            ListOf::Tools => &self.list,
+            ListOf::Resources | ListOf::Templates | ListOf::Prompts => self.shelf.list(of),
+        }
+    }
+
+    /// Whose a resource is: the server that lists it, else the one with the closest template.
+    #[must_use]
+    pub fn resource(&self, uri: &str) -> Option<Place> {
+        self.shelf.resource(uri)
+    }
+
+    /// Whose a resource template is, or a resource, for completing its arguments.
+    #[must_use]
+    pub fn template(&self, uri: &str) -> Option<Place> {
+        self.shelf.template(uri)
+    }
+
+    /// Whose a prompt is, by its exposed name.
+    #[must_use]
+    pub fn prompt(&self, exposed: &str) -> Option<Place> {
+        self.shelf.prompt(exposed)
     }
 
     /// The tools that are not offered, with the reason.
@@ -289,8 +337,12 @@ impl Part {
     fn read(server: &ServerId, lists: &Arc<Lists>, old: Option<&Part>) -> Self {
         let known: HashMap<&str, &Arc<Definition>> =
             old.map(|part| part.tools.iter().map(|tool| (&*tool.name, tool)).collect()).unwrap_or_default();
-        let mut part =
-            Self { lists: lists.clone(), tools: Vec::with_capacity(lists.tools.len()), left_out: Vec::new() };
+        let mut part = Self {
+            lists: lists.clone(),
+            tools: Vec::with_capacity(lists.tools.len()),
+            left_out: Vec::new(),
+            stock: Arc::new(Stock::read(server, lists)),
+        };
         let mut seen = HashSet::new();
         for tool in &lists.tools {
             let read = match known.get(tool.name.as_str()) {
@@ -363,7 +415,7 @@ mod tests {
 
     #[test]
     fn ten_thousand_tools_are_read_once() {
-        let mut names = NameBook::open(None);
+        let mut names = Names::open(None);
         let tools = |changed: usize| {
             (0..10_000).map(move |n| {
                 let words = if n == changed { "Was changed." } else { "Does a thing." };
@@ -388,13 +440,13 @@ mod tests {
             .filter(|(one, two)| Arc::ptr_eq(&one.definition, &two.definition))
             .count();
         assert_eq!(kept, 9_998, "the two that differ alone are read again");
-        assert!(!first.lists_the_same(&second));
+        assert!(!first.same_tools(&second));
         assert!(took < Duration::from_secs(2), "{took:?}");
     }
 
     #[test]
     fn lists_of_another_generation_and_disabled_servers_count_for_nothing() {
-        let mut names = NameBook::open(None);
+        let mut names = Names::open(None);
         let one = || std::iter::once(("read".to_owned(), "Reads.".to_owned()));
         let edited = source("a", 2, one());
         let mut off = source("b", 1, one());
@@ -405,7 +457,7 @@ mod tests {
 
     #[test]
     fn names_follow_the_mode() {
-        let mut names = NameBook::open(None);
+        let mut names = Names::open(None);
         let sources = [
             source("a", 1, std::iter::once(("read".to_owned(), "Reads.".to_owned()))),
             source("b", 1, std::iter::once(("read".to_owned(), "Reads.".to_owned()))),

@@ -54,6 +54,8 @@ struct Began {
 pub(crate) struct Ended {
     end: CallEnd,
     outcome: CallOutcome,
+    /// What Gatehouse says itself, where the end is not the server's.
+    said: Option<Box<str>>,
 }
 
 /// A person's yes to one exact call.
@@ -75,7 +77,22 @@ impl Approval {
 
 impl Ended {
     pub(crate) fn told(text: &str, outcome: CallOutcome) -> Self {
-        Self { end: CallEnd::Result(texts::error_result(text)), outcome }
+        Self { end: CallEnd::Result(texts::error_result(text)), outcome, said: Some(text.into()) }
+    }
+
+    /// An end that came from somewhere else.
+    fn came(end: CallEnd, outcome: CallOutcome) -> Self {
+        Self { end, outcome, said: None }
+    }
+
+    /// Only the results of tools know `isError`; whoever asked for something else gets an error.
+    fn fitting(self, target: &Target) -> Self {
+        match (target, &self.said) {
+            (Target::Access { .. }, Some(text)) => {
+                Self { end: CallEnd::Error(texts::rpc_error(texts::NOT_RUN, text)), ..self }
+            }
+            (Target::Access { .. }, None) | (Target::Tool(_), _) => self,
+        }
     }
 
     pub(crate) fn refused(rule: &Rule, reason: Option<&str>) -> Self {
@@ -110,7 +127,8 @@ impl Inner {
             biased;
             () = halt.cancelled() => self.halted(&mut course),
             ended = self.go(&request, &id, &mut course) => ended,
-        };
+        }
+        .fitting(&request.target);
         self.record(&request, Began { id, at, started }, &course, &ended);
         ended.end
     }
@@ -139,7 +157,7 @@ impl Inner {
                 None => self.refresh().await,
             }
         }
-        Err(CallEnd::Result(texts::error_result(CHANGING)))
+        Err(Ended::told(CHANGING, CallOutcome::Refused).fitting(&request.target).end)
     }
 
     /// As `resolve`; `None` when the catalogue is behind the server.
@@ -208,7 +226,7 @@ impl Inner {
             if !looked_up {
                 match self.resolve(request).await {
                     Ok(resolved) => course.resolved = resolved,
-                    Err(end) => return Ended { end, outcome: CallOutcome::Refused },
+                    Err(end) => return Ended::came(end, CallOutcome::Refused),
                 }
             }
             looked_up = false;
@@ -287,12 +305,12 @@ impl Inner {
             Ok(Reply::Result(result)) => {
                 self.rounds.note_result(&matter.hash, rule, &result);
                 let outcome = outcome_of_result(&result);
-                Ended { end: CallEnd::Result(result), outcome }
+                Ended::came(CallEnd::Result(result), outcome)
             }
             Ok(Reply::Error(error)) => {
                 self.rounds.note_error(&matter.hash, rule, &error, carried);
                 let outcome = outcome_of_error(&error);
-                Ended { end: CallEnd::Error(error), outcome }
+                Ended::came(CallEnd::Error(error), outcome)
             }
             Err(error) => Self::failed(course, &error),
         })

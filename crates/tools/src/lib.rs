@@ -25,12 +25,15 @@ mod rights;
 mod rounds;
 mod rules;
 mod sentence;
+mod shelf;
 mod standing;
+mod template;
 mod texts;
 
 pub use approvals::{ApprovalQueue, Patience};
 pub use call::{AccessCall, AccessKind, CallEnd, Caller, Era, ProgressOut, ToolCall};
 pub use catalogue::{Catalogue, CatalogueTool, LeftOut};
-pub use manager::{ToolDeps, ToolManager};
+pub use manager::{Changes, ToolDeps, ToolManager};
 pub use names::Naming;
 pub use rights::{RightsKeeper, RuleOrder};
+pub use shelf::{ListOf, Place};

@@ -19,7 +19,7 @@ use crate::approvals::{ApprovalQueue, Patience};
 use crate::call::{AccessCall, CallEnd, Caller, ToolCall};
 use crate::catalogue::{Catalogue, Source};
 use crate::ids::Ids;
-use crate::names::{NameBook, Naming};
+use crate::names::{Names, Naming};
 use crate::record::Recorder;
 use crate::request::Request;
 use crate::rights::{KeeperParts, RightsKeeper};
@@ -46,6 +46,17 @@ impl fmt::Debug for ToolDeps {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ToolDeps").field("patience", &self.patience).finish_non_exhaustive()
     }
+}
+
+/// A number for each kind of list, which changes whenever clients would see another one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// Of the tools.
+    pub tools: u64,
+    /// Of the resources and their templates.
+    pub resources: u64,
+    /// Of the prompts.
+    pub prompts: u64,
 }
 
 /// The tools of all servers, and the only way to call one. Cheap to clone; everything ends when the
@@ -80,9 +91,9 @@ pub(crate) struct Inner {
     pub(crate) used: Mutex<HashMap<ServerId, HashSet<String>>>,
     /// Clients whose access ended.
     pub(crate) gone: Mutex<HashSet<ClientId>>,
-    changes: watch::Sender<u64>,
+    changes: watch::Sender<Changes>,
     refreshing: tokio::sync::Mutex<HashMap<ServerId, Generation>>,
-    names: Arc<Mutex<NameBook>>,
+    names: Arc<Mutex<Names>>,
     naming: Mutex<Naming>,
     closing: CancellationToken,
     tracker: TaskTracker,
@@ -108,9 +119,9 @@ impl ToolManager {
         let approvals =
             ApprovalQueue::start(&rights, events.clone(), patience.clone(), closing.clone(), tracker.clone());
         let dir = store.dir().to_owned();
-        let names = tokio::task::spawn_blocking(move || NameBook::open(Some(&dir)))
+        let names = tokio::task::spawn_blocking(move || Names::open(Some(&dir)))
             .await
-            .unwrap_or_else(|_| NameBook::open(None));
+            .unwrap_or_else(|_| Names::open(None));
         let inner = Arc::new(Inner {
             catalogue: rights.inner.catalogue.clone(),
             recorder: Recorder::new(store.clone(), tracker.clone()),
@@ -126,7 +137,7 @@ impl ToolManager {
             halt: ArcSwap::from_pointee(CancellationToken::new()),
             used: Mutex::default(),
             gone: Mutex::default(),
-            changes: watch::channel(0).0,
+            changes: watch::Sender::default(),
             refreshing: tokio::sync::Mutex::default(),
             names: Arc::new(Mutex::new(names)),
             naming: Mutex::default(),
@@ -146,9 +157,9 @@ impl ToolManager {
         self.inner.catalogue.load_full()
     }
 
-    /// A number that changes whenever clients would see another list.
+    /// Numbers that change whenever clients would see another list.
     #[must_use]
-    pub fn catalogue_changes(&self) -> watch::Receiver<u64> {
+    pub fn catalogue_changes(&self) -> watch::Receiver<Changes> {
         self.inner.changes.subscribe()
     }
 
@@ -308,10 +319,16 @@ impl Inner {
             .await;
             match made {
                 Ok(next) => {
-                    let same = next.lists_the_same(&before);
+                    let step = |same: bool, count: u64| count.wrapping_add(u64::from(!same));
+                    let was = *self.changes.borrow();
+                    let is = Changes {
+                        tools: step(next.same_tools(&before), was.tools),
+                        resources: step(next.same_resources(&before), was.resources),
+                        prompts: step(next.same_prompts(&before), was.prompts),
+                    };
                     self.catalogue.store(Arc::new(next));
-                    if !same {
-                        self.changes.send_modify(|count| *count = count.wrapping_add(1));
+                    if is != was {
+                        self.changes.send_replace(is);
                     }
                 }
                 Err(error) => tracing::error!(%error, "the catalogue could not be made anew"),

@@ -1,5 +1,6 @@
 //! Exposed names (TOOL-2): legal everywhere, unique, and stable from run to run. A name once given
-//! stays with its owner; what comes later goes round it. Never gives one name to two tools.
+//! stays with its owner; what comes later goes round it. Never gives one name to two tools, nor to two
+//! prompts; below, what is said of tools goes for prompts in a book of their own.
 
 use std::collections::HashMap;
 use std::fs;
@@ -11,7 +12,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 const LONGEST: usize = 64;
-const FILE: &str = "tool-names.json";
+const TOOLS: &str = "tool-names.json";
+const PROMPTS: &str = "prompt-names.json";
 const VERSION: u32 = 1;
 
 /// How exposed names are made.
@@ -25,6 +27,32 @@ pub enum Naming {
     Server,
     /// `mcp__server__tool`
     McpServer,
+}
+
+/// The names of everything that has one.
+#[derive(Debug)]
+pub(crate) struct Names {
+    pub(crate) tools: NameBook,
+    pub(crate) prompts: NameBook,
+}
+
+impl Names {
+    /// Reads the names of earlier runs.
+    pub(crate) fn open(dir: Option<&Path>) -> Self {
+        Self { tools: NameBook::open(dir, TOOLS), prompts: NameBook::open(dir, PROMPTS) }
+    }
+
+    /// Gives back the names of a server that was removed.
+    pub(crate) fn forget(&mut self, server: &ServerId) {
+        self.tools.forget(server);
+        self.prompts.forget(server);
+    }
+
+    /// Writes the names down when there are new ones. Blocks on the disk.
+    pub(crate) fn save(&mut self) {
+        self.tools.save();
+        self.prompts.save();
+    }
 }
 
 /// All names that were ever given.
@@ -53,8 +81,8 @@ struct KeptName {
 impl NameBook {
     /// Reads the names of earlier runs. A file that cannot be read is begun anew: names confer no
     /// rights.
-    pub(crate) fn open(dir: Option<&Path>) -> Self {
-        let file = dir.map(|dir| dir.join(FILE));
+    pub(crate) fn open(dir: Option<&Path>, file: &str) -> Self {
+        let file = dir.map(|dir| dir.join(file));
         let mut book = Self { file, given: HashMap::new(), taken: HashMap::new(), unsaved: false };
         let Some(text) = book.file.as_ref().and_then(|file| fs::read_to_string(file).ok()) else {
             return book;
@@ -206,7 +234,7 @@ mod tests {
     use super::*;
 
     fn book() -> NameBook {
-        NameBook::open(None)
+        NameBook::open(None, TOOLS)
     }
 
     #[test]
@@ -245,16 +273,16 @@ mod tests {
     fn names_survive_a_restart_whatever_the_order() {
         let dir = tempfile::tempdir().unwrap();
         let (a, b): (ServerId, ServerId) = ("a".into(), "b".into());
-        let mut book = NameBook::open(Some(dir.path()));
+        let mut book = NameBook::open(Some(dir.path()), TOOLS);
         assert_eq!(&*book.name(Naming::OnConflict, (&a, "one"), "read"), "read");
         assert_eq!(&*book.name(Naming::OnConflict, (&b, "two"), "read"), "two__read");
         book.save();
-        let mut book = NameBook::open(Some(dir.path()));
+        let mut book = NameBook::open(Some(dir.path()), TOOLS);
         assert_eq!(&*book.name(Naming::OnConflict, (&b, "two"), "read"), "two__read");
         assert_eq!(&*book.name(Naming::OnConflict, (&a, "one"), "read"), "read");
         book.forget(&a);
         book.save();
-        let mut book = NameBook::open(Some(dir.path()));
+        let mut book = NameBook::open(Some(dir.path()), TOOLS);
         assert_eq!(&*book.name(Naming::OnConflict, (&b, "two"), "read"), "two__read");
         assert_eq!(&*book.name(Naming::OnConflict, (&"c".into(), "three"), "read"), "read");
     }
@@ -262,14 +290,17 @@ mod tests {
     #[test]
     fn a_broken_or_forged_file_gives_no_illegal_or_double_name() {
         let dir = tempfile::tempdir().unwrap();
-        std::fs::write(dir.path().join(FILE), "{").unwrap();
-        assert_eq!(&*NameBook::open(Some(dir.path())).name(Naming::OnConflict, (&"a".into(), "s"), "t"), "t");
+        std::fs::write(dir.path().join(TOOLS), "{").unwrap();
+        assert_eq!(
+            &*NameBook::open(Some(dir.path()), TOOLS).name(Naming::OnConflict, (&"a".into(), "s"), "t"),
+            "t"
+        );
         std::fs::write(
-            dir.path().join(FILE),
+            dir.path().join(TOOLS),
             r#"{"version":1,"names":[{"naming":"onConflict","server":"a","tool":"t","exposed":"a b"},{"naming":"onConflict","server":"a","tool":"u","exposed":"v"},{"naming":"onConflict","server":"b","tool":"u","exposed":"v"}]}"#,
         )
         .unwrap();
-        let mut book = NameBook::open(Some(dir.path()));
+        let mut book = NameBook::open(Some(dir.path()), TOOLS);
         assert_eq!(&*book.name(Naming::OnConflict, (&"a".into(), "s"), "t"), "t");
         assert_eq!(&*book.name(Naming::OnConflict, (&"a".into(), "s"), "u"), "v");
         assert_eq!(&*book.name(Naming::OnConflict, (&"b".into(), "r"), "u"), "u");

@@ -15,6 +15,9 @@ pub(crate) fn error_result(text: &str) -> Box<RawValue> {
     raw(format!(r#"{{"content":[{{"type":"text","text":{}}}],"isError":true}}"#, quoted(text)))
 }
 
+/// The code of what is no tool call and did not run, whoever's decision that was.
+pub(crate) const NOT_RUN: i32 = -32000;
+
 /// A JSON-RPC error object.
 pub(crate) fn rpc_error(code: i32, message: &str) -> Box<RawValue> {
     raw(format!(r#"{{"code":{code},"message":{}}}"#, quoted(message)))

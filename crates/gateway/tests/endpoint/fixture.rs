@@ -8,7 +8,7 @@ use std::time::Duration;
 use gatehouse_gateway::{ClientBook, Gateway, GatewayParts, ToolDoor};
 use gatehouse_model::{BoxFuture, ClientEntry, ClientId, Event, EventSink, SessionId, SystemClock};
 use gatehouse_store::{Owner, Store, StoreOptions, memory};
-use gatehouse_tools::{CallEnd, Caller, Era, ToolCall};
+use gatehouse_tools::{AccessCall, AccessKind, CallEnd, Caller, Changes, Era, ListOf, Place, ToolCall};
 use parking_lot::Mutex;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -35,11 +35,23 @@ pub(crate) struct Seen {
     pub(crate) wants_progress: bool,
 }
 
+/// One access as it came through the door.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Reached {
+    pub(crate) server: String,
+    pub(crate) kind: AccessKind,
+    pub(crate) target: String,
+    pub(crate) exposed: String,
+    pub(crate) rest: Vec<(String, String)>,
+}
+
 /// Scripted tools: the name of the tool says what it does.
 pub(crate) struct Script {
     pub(crate) tools: Mutex<Vec<Box<RawValue>>>,
-    pub(crate) revision: watch::Sender<u64>,
+    pub(crate) others: Mutex<Vec<(ListOf, Box<RawValue>)>>,
+    pub(crate) revision: watch::Sender<Changes>,
     pub(crate) seen: Mutex<Vec<Seen>>,
+    pub(crate) reached: Mutex<Vec<Reached>>,
     pub(crate) arrived: Semaphore,
     pub(crate) release: Semaphore,
     pub(crate) cancelled: AtomicUsize,
@@ -55,8 +67,10 @@ impl Script {
             tools: Mutex::new(vec![raw(
                 r#"{"name":"echo","inputSchema":{"type":"object"},"x-kept":12345678901234567890}"#,
             )]),
-            revision: watch::Sender::new(1),
+            others: Mutex::default(),
+            revision: watch::Sender::new(Changes { tools: 1, resources: 1, prompts: 1 }),
             seen: Mutex::default(),
+            reached: Mutex::default(),
             arrived: Semaphore::new(0),
             release: Semaphore::new(0),
             cancelled: AtomicUsize::new(0),
@@ -69,7 +83,16 @@ impl Script {
 
     pub(crate) fn set_tools(&self, tools: &[&str]) {
         *self.tools.lock() = tools.iter().map(|tool| raw(tool)).collect();
-        self.revision.send_modify(|revision| *revision += 1);
+        self.revision.send_modify(|revision| revision.tools += 1);
+    }
+
+    pub(crate) fn add(&self, list: ListOf, item: &str) {
+        self.others.lock().push((list, raw(item)));
+        self.revision.send_modify(|revision| match list {
+            ListOf::Tools => revision.tools += 1,
+            ListOf::Resources | ListOf::Templates => revision.resources += 1,
+            ListOf::Prompts => revision.prompts += 1,
+        });
     }
 
     async fn run(&self, call: ToolCall) -> CallEnd {
@@ -109,13 +132,56 @@ impl Script {
     }
 }
 
+/// Everything of the server `s` begins with the same text; a target that ends with `mute` is of a server that
+/// completes nothing.
+fn place(begins: &str, exposed: &str) -> Option<Place> {
+    let target = exposed.strip_prefix(begins)?.to_owned();
+    let completes = !target.ends_with("mute");
+    Some(Place { server: "s".into(), server_name: "Server".to_owned(), target, completes })
+}
+
 impl ToolDoor for Script {
-    fn changes(&self) -> watch::Receiver<u64> {
+    fn changes(&self) -> watch::Receiver<Changes> {
         self.revision.subscribe()
     }
 
-    fn with_list(&self, read: &mut dyn FnMut(&[Box<RawValue>])) {
-        read(&self.tools.lock());
+    fn with_list(&self, list: ListOf, read: &mut dyn FnMut(&[Box<RawValue>])) {
+        if list == ListOf::Tools {
+            read(&self.tools.lock());
+            return;
+        }
+        let others = self.others.lock();
+        let items: Vec<Box<RawValue>> =
+            others.iter().filter(|(of, _)| *of == list).map(|(_, item)| item.clone()).collect();
+        read(&items);
+    }
+
+    fn resource(&self, uri: &str) -> Option<Place> {
+        place("x://", uri)
+    }
+
+    fn template(&self, uri: &str) -> Option<Place> {
+        place("x://", uri)
+    }
+
+    fn prompt(&self, name: &str) -> Option<Place> {
+        place("s__", name)
+    }
+
+    fn access(&self, _caller: Caller, call: AccessCall) -> BoxFuture<'static, CallEnd> {
+        self.reached.lock().push(Reached {
+            server: call.server.to_string(),
+            kind: call.kind,
+            target: call.target.clone(),
+            exposed: call.exposed_name,
+            rest: call.rest.iter().map(|(name, value)| (name.to_string(), value.get().to_owned())).collect(),
+        });
+        let end = match call.target.as_str() {
+            "refused" => CallEnd::Error(raw(r#"{"code":-32000,"message":"The user refused."}"#)),
+            "missing" => CallEnd::Error(raw(r#"{"code":-32002,"message":"not found","data":{"n":1.0}}"#)),
+            _ => CallEnd::Result(raw(r#"{"contents":[ ],"x":1e400}"#)),
+        };
+        Box::pin(std::future::ready(end))
     }
 
     fn call(&self, caller: Caller, call: ToolCall) -> BoxFuture<'static, CallEnd> {

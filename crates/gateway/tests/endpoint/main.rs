@@ -6,5 +6,6 @@ mod client_book;
 mod fixture;
 mod real_clients;
 mod refusals;
+mod resources_and_prompts;
 mod stateful;
 mod stateless;

@@ -30,7 +30,15 @@ async fn a_handshake_agrees_on_a_version() {
         assert_eq!(answer["id"], "i");
         assert_eq!(answer["result"]["protocolVersion"], agreed, "{asked}");
         assert_eq!(answer["result"]["serverInfo"]["name"], "Gatehouse");
-        assert_eq!(answer["result"]["capabilities"], json!({ "tools": { "listChanged": true } }));
+        assert_eq!(
+            answer["result"]["capabilities"],
+            json!({
+                "tools": { "listChanged": true },
+                "resources": { "listChanged": true },
+                "prompts": { "listChanged": true },
+                "completions": {},
+            })
+        );
         assert_eq!(answer["result"].get("resultType"), None);
     }
     assert_eq!(fixture.book.list()[0].sessions, 6);

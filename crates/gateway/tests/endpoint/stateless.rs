@@ -17,7 +17,15 @@ async fn discovery_says_what_there_is() {
     let result = &answer["result"];
     assert_eq!(result["resultType"], "complete");
     assert_eq!(result["supportedVersions"], json!(["2026-07-28"]));
-    assert_eq!(result["capabilities"], json!({ "tools": { "listChanged": true } }));
+    assert_eq!(
+        result["capabilities"],
+        json!({
+            "tools": { "listChanged": true },
+            "resources": { "listChanged": true },
+            "prompts": { "listChanged": true },
+            "completions": {},
+        })
+    );
     assert_eq!(result["cacheScope"], "private");
     assert!(result["ttlMs"].is_u64());
     assert_eq!(result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"], "Gatehouse");
@@ -289,7 +297,7 @@ async fn a_lost_connection_cancels_the_call_before_and_after_the_stream_began() 
 #[tokio::test]
 async fn listening_hears_of_changes_until_the_gateway_ends() {
     let fixture = Fixture::start().await;
-    let params = r#"{"notifications":{"toolsListChanged":true,"promptsListChanged":true}}"#;
+    let params = r#"{"notifications":{"toolsListChanged":true,"resourceSubscriptions":["x://a"]}}"#;
     let response = fixture.modern(r#""sub""#, "subscriptions/listen", params).send().await.unwrap();
     let mut stream = Sse::new(response);
     assert_eq!(

@@ -283,7 +283,9 @@ async fn a_server_that_does_not_run_is_said_to_be_so() {
     let question = house.question().await;
     house.allow(&question).await;
     let end = tokio::time::timeout(Duration::from_secs(60), running).await.unwrap().unwrap();
-    assert!(is_error(&end) && text(&end).contains("gone"), "{end}");
+    // A prompt has no `isError`, so this is an error of the protocol.
+    assert_eq!(end["error"]["code"], -32000, "{end}");
+    assert!(end["error"]["message"].as_str().unwrap().contains("gone"), "{end}");
 }
 
 /// Answers every request with a challenge.
@@ -327,6 +329,6 @@ async fn a_server_that_wants_a_sign_in_says_what_to_do_and_nobody_is_asked() {
         cancel: CancellationToken::new(),
     };
     let end = value(house.tools.access(caller("Claude"), call).await);
-    assert!(is_error(&end) && text(&end).contains("Sign in"), "{end}");
+    assert!(end["error"]["message"].as_str().unwrap().contains("Sign in"), "{end}");
     assert!(house.tools.approvals().pending().is_empty());
 }

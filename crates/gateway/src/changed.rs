@@ -1,0 +1,95 @@
+//! Which lists changed: what clients are told, and what they want to be told.
+
+use gatehouse_tools::Changes;
+
+/// Some of the lists.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Changed {
+    /// The tools.
+    pub(crate) tools: bool,
+    /// The resources with their templates.
+    pub(crate) resources: bool,
+    /// The prompts.
+    pub(crate) prompts: bool,
+}
+
+impl Changed {
+    /// What is another one by now.
+    pub(crate) fn between(before: Changes, now: Changes) -> Self {
+        Self {
+            tools: before.tools != now.tools,
+            resources: before.resources != now.resources,
+            prompts: before.prompts != now.prompts,
+        }
+    }
+
+    /// What is in both.
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self {
+            tools: self.tools && other.tools,
+            resources: self.resources && other.resources,
+            prompts: self.prompts && other.prompts,
+        }
+    }
+
+    /// What is in either.
+    pub(crate) fn or(self, other: Self) -> Self {
+        Self {
+            tools: self.tools || other.tools,
+            resources: self.resources || other.resources,
+            prompts: self.prompts || other.prompts,
+        }
+    }
+
+    /// What is here and not there.
+    pub(crate) fn without(self, other: Self) -> Self {
+        Self {
+            tools: self.tools && !other.tools,
+            resources: self.resources && !other.resources,
+            prompts: self.prompts && !other.prompts,
+        }
+    }
+
+    /// The methods that say so.
+    pub(crate) fn methods(self) -> impl Iterator<Item = &'static str> {
+        [
+            (self.tools, "notifications/tools/list_changed"),
+            (self.resources, "notifications/resources/list_changed"),
+            (self.prompts, "notifications/prompts/list_changed"),
+        ]
+        .into_iter()
+        .filter_map(|(is, method)| is.then_some(method))
+    }
+
+    /// The same as the filter of `subscriptions/listen` has it.
+    pub(crate) fn as_filter(self) -> String {
+        let members: Vec<&str> = [
+            (self.tools, r#""toolsListChanged":true"#),
+            (self.resources, r#""resourcesListChanged":true"#),
+            (self.prompts, r#""promptsListChanged":true"#),
+        ]
+        .into_iter()
+        .filter_map(|(is, member)| is.then_some(member))
+        .collect();
+        format!("{{{}}}", members.join(","))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_changed_and_how_it_is_said() {
+        let before = Changes { tools: 1, resources: 1, prompts: 1 };
+        let changed = Changed::between(before, Changes { prompts: 2, tools: 2, ..before });
+        assert_eq!(changed, Changed { tools: true, resources: false, prompts: true });
+        let methods: Vec<&str> = changed.methods().collect();
+        assert_eq!(methods, ["notifications/tools/list_changed", "notifications/prompts/list_changed"]);
+        assert_eq!(changed.as_filter(), r#"{"toolsListChanged":true,"promptsListChanged":true}"#);
+        assert_eq!(Changed::default().as_filter(), "{}");
+        let tools = Changed { tools: true, ..Changed::default() };
+        assert_eq!(changed.and(tools), tools);
+        assert_eq!(changed.without(tools).or(tools), changed);
+    }
+}

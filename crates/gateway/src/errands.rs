@@ -1,0 +1,126 @@
+//! What a client wants done behind the door, read from its params: a tool called, a resource read, a prompt got
+//! or an argument completed (PERM-18). Says to whom it goes; whether it may is decided behind the door.
+
+use std::borrow::Cow;
+
+use gatehouse_model::BoxFuture;
+use gatehouse_tools::{AccessCall, AccessKind, CallEnd, Caller, Place, ProgressOut, ToolCall};
+use hyper::StatusCode;
+use tokio_util::sync::CancellationToken;
+
+use crate::calls;
+use crate::door::ToolDoor;
+use crate::envelope::Members;
+use crate::fault::Fault;
+use crate::revision::Revision;
+
+/// One errand.
+#[derive(Debug)]
+pub(crate) enum Errand {
+    /// `tools/call`
+    Tool(ToolCall),
+    /// Everything else.
+    Access(AccessCall),
+}
+
+impl Errand {
+    /// Reads it; `None` when the method is none that goes through the door.
+    pub(crate) fn read(
+        (method, params): (&str, &Members<'_>),
+        door: &dyn ToolDoor,
+        revision: Revision,
+        cancel: CancellationToken,
+    ) -> Result<Option<Self>, Fault> {
+        let access = |kind: AccessKind, place: Place, exposed: Cow<'_, str>, own: &str| {
+            Self::Access(AccessCall {
+                server: place.server,
+                kind,
+                target: place.target,
+                exposed_name: exposed.into_owned(),
+                rest: params
+                    .iter()
+                    .filter(|(name, _)| *name != own && *name != "_meta")
+                    .map(|(name, value)| (name.into(), value.to_owned()))
+                    .collect(),
+                meta: params.get("_meta").map(ToOwned::to_owned),
+                progress: None,
+                cancel: cancel.clone(),
+            })
+        };
+        Ok(Some(match method {
+            "tools/call" => Self::Tool(calls::read(params, cancel.clone())?),
+            "resources/read" => {
+                let uri = text(params, "uri")?;
+                let place = door.resource(&uri).ok_or_else(|| no_resource(&uri, revision))?;
+                access(AccessKind::ReadResource, place, uri, "uri")
+            }
+            "prompts/get" => {
+                let name = text(params, "name")?;
+                let place = door.prompt(&name).ok_or_else(|| invalid("There is no such prompt."))?;
+                access(AccessKind::GetPrompt, place, name, "name")
+            }
+            "completion/complete" => {
+                let wrong = || {
+                    invalid("The member `ref` must be a reference of the type ref/prompt or ref/resource.")
+                };
+                let reference = params.get("ref").and_then(|raw| Members::of(raw).ok()).ok_or_else(wrong)?;
+                let (kind, place, name) = match reference.text("type").as_deref() {
+                    Some("ref/prompt") => {
+                        let name = text(&reference, "name")?;
+                        (AccessKind::CompletePrompt, door.prompt(&name), name)
+                    }
+                    Some("ref/resource") => {
+                        let uri = text(&reference, "uri")?;
+                        (AccessKind::CompleteResource, door.template(&uri), uri)
+                    }
+                    Some(_) | None => return Err(wrong()),
+                };
+                let place = place.ok_or_else(|| invalid("There is nothing that this reference names."))?;
+                if !place.completes {
+                    // Said before anybody is asked.
+                    return Err(invalid(format!(
+                        "The server “{}” completes no arguments.",
+                        place.server_name
+                    )));
+                }
+                access(kind, place, name, "ref")
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    /// Gives progress a place to go.
+    pub(crate) fn report_to(&mut self, progress: ProgressOut) {
+        match self {
+            Self::Tool(call) => call.progress = Some(progress),
+            Self::Access(call) => call.progress = Some(progress),
+        }
+    }
+
+    /// Whether the newest revision wants to hear how long the result may be kept.
+    pub(crate) fn says_how_fresh(&self) -> bool {
+        matches!(self, Self::Access(call) if call.kind == AccessKind::ReadResource)
+    }
+
+    /// Goes through the door.
+    pub(crate) fn begin(self, door: &dyn ToolDoor, caller: Caller) -> BoxFuture<'static, CallEnd> {
+        match self {
+            Self::Tool(call) => door.call(caller, call),
+            Self::Access(call) => door.access(caller, call),
+        }
+    }
+}
+
+fn text<'a>(params: &Members<'a>, member: &str) -> Result<Cow<'a, str>, Fault> {
+    params.text(member).ok_or_else(|| invalid(format!("The member `{member}` must be a text.")))
+}
+
+fn invalid(message: impl Into<Cow<'static, str>>) -> Fault {
+    Fault::new(StatusCode::OK, -32602, message)
+}
+
+fn no_resource(uri: &str, revision: Revision) -> Fault {
+    let code = if revision.has_result_type() { -32602 } else { -32002 };
+    Fault::new(StatusCode::OK, code, "There is no such resource.")
+        .with_data(&serde_json::json!({ "uri": uri }))
+}

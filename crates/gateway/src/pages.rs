@@ -1,0 +1,208 @@
+//! Lists as they are sent: the bodies are put together from raw parts once, and handed out without another copy.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwapOption;
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use bytes::Bytes;
+use gatehouse_tools::ListOf;
+use serde_json::value::RawValue;
+
+use crate::door::ToolDoor;
+use crate::envelope::{Members, text_of};
+use crate::fault::Fault;
+use crate::revision::Revision;
+
+/// Items on one page. Nearly every client gets its whole list at once.
+const PAGE: usize = 5_000;
+
+/// How long a client of the stateless revision may keep a list. Changes are also announced to those that
+/// listen, so this only bounds how stale the others get.
+const FRESH_MS: u32 = 5_000;
+
+/// One list, ready to be sent.
+#[derive(Debug)]
+pub(crate) struct Pages {
+    list: ListOf,
+    stateful: Vec<Bytes>,
+    stateless: Vec<Bytes>,
+}
+
+impl Pages {
+    /// Puts a list together.
+    pub(crate) fn build(list: ListOf, items: &[Box<RawValue>]) -> Self {
+        let mut all = Self { list, stateful: Vec::new(), stateless: Vec::new() };
+        let pages = items.len().div_ceil(PAGE).max(1);
+        for page in 0..pages {
+            let part = items.get(page * PAGE..items.len().min((page + 1) * PAGE)).unwrap_or_default();
+            let next = (page + 1 < pages).then(|| cursor(list, (page + 1) * PAGE));
+            all.stateful.push(body(list, part, next.as_deref(), false));
+            all.stateless.push(body(list, part, next.as_deref(), true));
+        }
+        all
+    }
+
+    /// The result for one page.
+    pub(crate) fn page(&self, params: &Members<'_>, revision: Revision) -> Result<Bytes, Fault> {
+        let wrong =
+            || Fault::new(hyper::StatusCode::OK, -32602, "This cursor was not given out by Gatehouse.");
+        let page = match params.get("cursor") {
+            None => 0,
+            Some(raw) => {
+                text_of(raw).and_then(|text| parse_cursor(self.list, &text)).ok_or_else(wrong)? / PAGE
+            }
+        };
+        let pages = if revision.has_result_type() { &self.stateless } else { &self.stateful };
+        match pages.get(page) {
+            Some(body) => Ok(body.clone()),
+            // The list became shorter while it was read: there is nothing after what the client has.
+            None => Ok(self::body(self.list, &[], None, revision.has_result_type())),
+        }
+    }
+}
+
+/// Keeps one list as long as it stays the same.
+#[derive(Debug)]
+pub(crate) struct KeptPages {
+    list: ListOf,
+    ready: ArcSwapOption<(u64, Pages)>,
+}
+
+impl KeptPages {
+    /// Of this list.
+    pub(crate) fn of(list: ListOf) -> Self {
+        Self { list, ready: ArcSwapOption::empty() }
+    }
+
+    /// The list as it stands.
+    pub(crate) fn now(&self, door: &dyn ToolDoor, revision: u64) -> Arc<(u64, Pages)> {
+        if let Some(ready) = self.ready.load_full()
+            && ready.0 == revision
+        {
+            return ready;
+        }
+        // The revision was read before the list, so a list that is newer than its number is at worst built twice.
+        let mut built = None;
+        door.with_list(self.list, &mut |items| built = Some(Pages::build(self.list, items)));
+        let built = Arc::new((revision, built.unwrap_or_else(|| Pages::build(self.list, &[]))));
+        self.ready.store(Some(Arc::clone(&built)));
+        built
+    }
+}
+
+fn member(list: ListOf) -> &'static str {
+    match list {
+        ListOf::Tools => "tools",
+        ListOf::Resources => "resources",
+        ListOf::Templates => "resourceTemplates",
+        ListOf::Prompts => "prompts",
+    }
+}
+
+fn body(list: ListOf, items: &[Box<RawValue>], next: Option<&str>, stateless: bool) -> Bytes {
+    let length: usize = items.iter().map(|item| item.get().len() + 1).sum();
+    let mut out = String::with_capacity(length + 128);
+    out.push('{');
+    if stateless {
+        out.push_str(r#""resultType":"complete","#);
+    }
+    out.push('"');
+    out.push_str(member(list));
+    out.push_str(r#"":["#);
+    for (at, item) in items.iter().enumerate() {
+        if at > 0 {
+            out.push(',');
+        }
+        out.push_str(item.get());
+    }
+    out.push(']');
+    if let Some(next) = next {
+        out.push_str(r#","nextCursor":""#);
+        out.push_str(next);
+        out.push('"');
+    }
+    if stateless {
+        out.push_str(&format!(r#","ttlMs":{FRESH_MS},"cacheScope":"private""#));
+    }
+    out.push('}');
+    out.into()
+}
+
+fn cursor(list: ListOf, at: usize) -> String {
+    URL_SAFE_NO_PAD.encode(format!("{}:{at}", member(list)))
+}
+
+fn parse_cursor(list: ListOf, text: &str) -> Option<usize> {
+    let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
+    let at = std::str::from_utf8(&bytes).ok()?.strip_prefix(member(list))?.strip_prefix(':')?;
+    let at: usize = at.parse().ok()?;
+    at.is_multiple_of(PAGE).then_some(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tools(count: usize) -> Vec<Box<RawValue>> {
+        (0..count).map(|n| RawValue::from_string(format!(r#"{{"name":"t{n}","x":1.0}}"#)).unwrap()).collect()
+    }
+
+    fn page(list: &Pages, params: &str, revision: Revision) -> Result<String, Fault> {
+        let params: Members<'_> = serde_json::from_str(params).unwrap();
+        list.page(&params, revision).map(|bytes| String::from_utf8(bytes.to_vec()).unwrap())
+    }
+
+    #[test]
+    fn a_list_is_one_page_and_keeps_its_bytes() {
+        let list = Pages::build(ListOf::Tools, &tools(2));
+        assert_eq!(
+            page(&list, "{}", Revision::V2025June).unwrap(),
+            r#"{"tools":[{"name":"t0","x":1.0},{"name":"t1","x":1.0}]}"#
+        );
+        assert_eq!(
+            page(&list, "{}", Revision::V2026).unwrap(),
+            r#"{"resultType":"complete","tools":[{"name":"t0","x":1.0},{"name":"t1","x":1.0}],"ttlMs":5000,"cacheScope":"private"}"#
+        );
+        for (list, member) in [
+            (ListOf::Tools, "tools"),
+            (ListOf::Resources, "resources"),
+            (ListOf::Templates, "resourceTemplates"),
+            (ListOf::Prompts, "prompts"),
+        ] {
+            let empty = page(&Pages::build(list, &[]), "{}", Revision::V2024).unwrap();
+            assert_eq!(empty, format!(r#"{{"{member}":[]}}"#));
+        }
+    }
+
+    #[test]
+    fn a_long_list_is_read_page_by_page_to_its_end() {
+        let list = Pages::build(ListOf::Tools, &tools(10_001));
+        let (mut params, mut seen, mut pages) = ("{}".to_owned(), 0, 0);
+        loop {
+            let text = page(&list, &params, Revision::V2025November).unwrap();
+            let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+            seen += value["tools"].as_array().unwrap().len();
+            pages += 1;
+            match value["nextCursor"].as_str() {
+                Some(next) => params = format!(r#"{{"cursor":"{next}"}}"#),
+                None => break,
+            }
+        }
+        assert_eq!((seen, pages), (10_001, 3));
+    }
+
+    #[test]
+    fn foreign_cursors_are_refused_and_late_ones_end_the_list() {
+        let list = Pages::build(ListOf::Tools, &tools(3));
+        for bad in
+            [r#"{"cursor":"x"}"#, r#"{"cursor":7}"#, r#"{"cursor":null}"#, r#"{"cursor":"dG9vbHM6MQ"}"#]
+        {
+            assert_eq!(page(&list, bad, Revision::V2026).unwrap_err().code(), -32602, "{bad}");
+        }
+        let other = format!(r#"{{"cursor":"{}"}}"#, cursor(ListOf::Prompts, PAGE));
+        assert_eq!(page(&list, &other, Revision::V2026).unwrap_err().code(), -32602, "of another list");
+        let late = format!(r#"{{"cursor":"{}"}}"#, cursor(ListOf::Tools, PAGE));
+        assert_eq!(page(&list, &late, Revision::V2024).unwrap(), r#"{"tools":[]}"#);
+    }
+}

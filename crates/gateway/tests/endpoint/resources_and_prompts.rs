@@ -1,0 +1,171 @@
+//! Resources, prompts and completions, in both families of revisions.
+
+use gatehouse_tools::{AccessKind, ListOf};
+use serde_json::Value;
+
+use crate::fixture::{Fixture, Reached, Sse, text};
+
+const LISTS: [(ListOf, &str, &str, &str); 3] = [
+    (ListOf::Resources, "resources/list", "resources", r#"{"uri":"x://a", "n":1.00}"#),
+    (
+        ListOf::Templates,
+        "resources/templates/list",
+        "resourceTemplates",
+        r#"{"uriTemplate":"x://{a}","n":1e400}"#,
+    ),
+    (ListOf::Prompts, "prompts/list", "prompts", r#"{"name":"s__p","z":null,"a":[ ]}"#),
+];
+
+#[tokio::test]
+async fn lists_carry_the_servers_bytes() {
+    let fixture = Fixture::start().await;
+    let session = fixture.session("2025-06-18").await;
+    for (list, method, member, item) in LISTS {
+        let empty = text(fixture.classic(&session, "1", method, "{}").send().await.unwrap()).await;
+        assert_eq!(empty, format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"{member}":[]}}}}"#));
+        fixture.script.add(list, item);
+        let old = text(fixture.classic(&session, "2", method, "{}").send().await.unwrap()).await;
+        assert_eq!(old, format!(r#"{{"jsonrpc":"2.0","id":2,"result":{{"{member}":[{item}]}}}}"#));
+        let new = text(fixture.modern("3", method, "{}").send().await.unwrap()).await;
+        assert_eq!(
+            new,
+            format!(
+                r#"{{"jsonrpc":"2.0","id":3,"result":{{"resultType":"complete","{member}":[{item}],"ttlMs":5000,"cacheScope":"private"}}}}"#
+            )
+        );
+        let bad = fixture.classic(&session, "4", method, r#"{"cursor":"dG9vbHM6MA"}"#).send().await.unwrap();
+        let bad: Value = serde_json::from_str(&text(bad).await).unwrap();
+        assert_eq!(bad["error"]["code"], -32602, "a cursor of another list: {bad}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_wanted_goes_to_its_owner() {
+    let fixture = Fixture::start().await;
+    let session = fixture.session("2025-11-25").await;
+    let reached = |kind, target: &str, exposed: &str, rest: &[(&str, &str)]| Reached {
+        server: "s".into(),
+        kind,
+        target: target.into(),
+        exposed: exposed.into(),
+        rest: rest.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+    };
+    for (method, name, params, expected) in [
+        (
+            "resources/read",
+            Some("x://a"),
+            r#"{"uri":"x:\/\/a","more":1.0}"#,
+            reached(AccessKind::ReadResource, "a", "x://a", &[("more", "1.0")]),
+        ),
+        (
+            "prompts/get",
+            Some("s__p"),
+            r#"{"arguments":{"b":"1", "a":"2"},"name":"s__p"}"#,
+            reached(AccessKind::GetPrompt, "p", "s__p", &[("arguments", r#"{"b":"1", "a":"2"}"#)]),
+        ),
+        (
+            "completion/complete",
+            None,
+            r#"{"ref":{"type":"ref/prompt","name":"s__p"},"argument":{"name":"a","value":"v"}}"#,
+            reached(AccessKind::CompletePrompt, "p", "s__p", &[("argument", r#"{"name":"a","value":"v"}"#)]),
+        ),
+        (
+            "completion/complete",
+            None,
+            r#"{"ref":{"type":"ref/resource","uri":"x://{a}"},"argument":{"name":"a","value":"v"},"context":{}}"#,
+            reached(
+                AccessKind::CompleteResource,
+                "{a}",
+                "x://{a}",
+                &[("argument", r#"{"name":"a","value":"v"}"#), ("context", "{}")],
+            ),
+        ),
+    ] {
+        let old = text(fixture.classic(&session, "1", method, params).send().await.unwrap()).await;
+        assert_eq!(old, r#"{"jsonrpc":"2.0","id":1,"result":{"contents":[ ],"x":1e400}}"#);
+        let mut request = fixture.modern("2", method, params);
+        if let Some(name) = name {
+            request = request.header("mcp-name", name);
+        }
+        let fresh = if method == "resources/read" { r#""ttlMs":0,"cacheScope":"private","# } else { "" };
+        assert_eq!(
+            text(request.send().await.unwrap()).await,
+            format!(
+                r#"{{"jsonrpc":"2.0","id":2,"result":{{"resultType":"complete",{fresh}"contents":[ ],"x":1e400}}}}"#
+            )
+        );
+        assert_eq!(*fixture.script.reached.lock(), [expected.clone(), expected], "{method}");
+        fixture.script.reached.lock().clear();
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_said_in_the_words_of_the_revision() {
+    let fixture = Fixture::start().await;
+    let session = fixture.session("2025-11-25").await;
+    let reference = |inside: &str| format!(r#"{{"ref":{{{inside}}},"argument":{{"name":"a","value":""}}}}"#);
+    for (method, name, params, old, new) in [
+        ("resources/read", Some("y://a"), r#"{"uri":"y://a"}"#.to_owned(), -32002, -32602),
+        ("resources/read", None, "{}".to_owned(), -32602, -32602),
+        ("resources/read", None, r#"{"uri":7}"#.to_owned(), -32602, -32602),
+        // What a server says of it is carried to the revision too.
+        ("resources/read", Some("x://missing"), r#"{"uri":"x://missing"}"#.to_owned(), -32002, -32602),
+        ("resources/read", Some("x://refused"), r#"{"uri":"x://refused"}"#.to_owned(), -32000, -32000),
+        ("prompts/get", Some("p"), r#"{"name":"p"}"#.to_owned(), -32602, -32602),
+        ("completion/complete", None, "{}".to_owned(), -32602, -32602),
+        ("completion/complete", None, reference(r#""type":"ref/tool""#), -32602, -32602),
+        ("completion/complete", None, reference(r#""type":"ref/prompt","name":"p""#), -32602, -32602),
+        ("completion/complete", None, reference(r#""type":"ref/prompt","name":"s__mute""#), -32602, -32602),
+        ("resources/subscribe", Some("x://a"), r#"{"uri":"x://a"}"#.to_owned(), -32601, -32601),
+    ] {
+        let answer = text(fixture.classic(&session, "1", method, &params).send().await.unwrap()).await;
+        let answer: Value = serde_json::from_str(&answer).unwrap();
+        assert_eq!(answer["error"]["code"], old, "{method} {params}: {answer}");
+        let mut request = fixture.modern("2", method, &params);
+        if let Some(name) = name {
+            request = request.header("mcp-name", name);
+        }
+        let answer: Value = serde_json::from_str(&text(request.send().await.unwrap()).await).unwrap();
+        assert_eq!(answer["error"]["code"], new, "{method} {params}: {answer}");
+    }
+    assert!(fixture.script.reached.lock().iter().all(|reached| reached.target != "mute"));
+    let read = fixture.classic(&session, "1", "resources/read", r#"{"uri":"y://a"}"#).send().await.unwrap();
+    assert_eq!(
+        text(read).await,
+        r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32002,"message":"There is no such resource.","data":{"uri":"y://a"}}}"#
+    );
+    // The header has to name what the body names.
+    let other = fixture.modern("3", "resources/read", r#"{"uri":"x://a"}"#).header("mcp-name", "x://b");
+    assert_eq!(other.send().await.unwrap().status(), 400);
+}
+
+#[tokio::test]
+async fn only_the_lists_that_changed_are_told() {
+    let fixture = Fixture::start().await;
+    let session = fixture.session("2025-11-25").await;
+    let mut stream = Sse::new(fixture.stream(&session).send().await.unwrap());
+    let filter = r#"{"notifications":{"resourcesListChanged":true,"promptsListChanged":true,"toolsListChanged":false}}"#;
+    let mut listening =
+        Sse::new(fixture.modern(r#""l""#, "subscriptions/listen", filter).send().await.unwrap());
+    assert_eq!(
+        listening.next().await.unwrap().json()["params"]["notifications"],
+        serde_json::json!({ "resourcesListChanged": true, "promptsListChanged": true })
+    );
+    for (list, _, _, item) in LISTS {
+        fixture.script.add(list, item);
+        let method = match list {
+            ListOf::Prompts => "notifications/prompts/list_changed",
+            _ => "notifications/resources/list_changed",
+        };
+        assert_eq!(stream.next().await.unwrap().data, format!(r#"{{"jsonrpc":"2.0","method":"{method}"}}"#));
+        assert_eq!(listening.next().await.unwrap().json()["method"], method);
+    }
+    fixture.script.set_tools(&[]);
+    assert_eq!(stream.next().await.unwrap().json()["method"], "notifications/tools/list_changed");
+    fixture.script.add(ListOf::Prompts, r#"{"name":"s__q"}"#);
+    assert_eq!(
+        listening.next().await.unwrap().json()["method"],
+        "notifications/prompts/list_changed",
+        "nothing of tools for who did not ask for it"
+    );
+}

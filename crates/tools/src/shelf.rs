@@ -1,0 +1,462 @@
+//! What servers offer beside tools (TOOL-2): resources, resource templates and prompts as clients get
+//! them, and whose each of them is. An immutable value beside the tools of the catalogue. Never
+//! decides whether something may be read, and changes no byte but a prompt's name or a URI that two
+//! servers have.
+
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+use std::sync::Arc;
+
+use gatehouse_model::ServerId;
+use gatehouse_policy::json::read;
+use gatehouse_servers::Lists;
+use serde_json::value::RawValue;
+
+use crate::names::{NameBook, Naming};
+use crate::raw::{Members, place, quoted, raw, splice};
+use crate::template::Template;
+
+/// URIs of this scheme are Gatehouse's own: `gatehouse://<server>/<the server's URI>`.
+const SCHEME: &str = "gatehouse://";
+
+/// One of the lists that clients get.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ListOf {
+    /// `tools/list`
+    Tools,
+    /// `resources/list`
+    Resources,
+    /// `resources/templates/list`
+    Templates,
+    /// `prompts/list`
+    Prompts,
+}
+
+/// Whose something is, and what it is called there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The server.
+    pub server: ServerId,
+    /// The server's name.
+    pub server_name: String,
+    /// The URI or the name on the server.
+    pub target: String,
+    /// Whether the server completes arguments.
+    pub completes: bool,
+}
+
+/// What one server offers beside tools, read once.
+#[derive(Debug, Default)]
+pub(crate) struct Stock {
+    resources: Vec<Named>,
+    templates: Vec<Named>,
+    prompts: Vec<Named>,
+    completes: bool,
+}
+
+/// One thing with the name that its server gave it.
+#[derive(Debug)]
+struct Named {
+    name: Box<str>,
+    /// Where the name is written.
+    written: Range<usize>,
+    raw: Box<RawValue>,
+}
+
+/// A server with its stock.
+pub(crate) struct Supplier {
+    pub(crate) server: ServerId,
+    pub(crate) name: String,
+    pub(crate) stock: Arc<Stock>,
+}
+
+/// What all servers offer beside tools.
+#[derive(Default)]
+pub(crate) struct Shelf {
+    resources: Group,
+    templates: Group,
+    prompts: Group,
+    patterns: Vec<Pattern>,
+    suppliers: Vec<Supplier>,
+}
+
+/// One list.
+#[derive(Default)]
+struct Group {
+    listed: Vec<Box<RawValue>>,
+    entries: Vec<Entry>,
+    by_exposed: HashMap<Box<str>, usize>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Entry {
+    exposed: Box<str>,
+    name: Box<str>,
+    server: ServerId,
+}
+
+struct Pattern {
+    template: Template,
+    server: ServerId,
+    /// Whether clients see it as its server wrote it.
+    plain: bool,
+}
+
+impl Stock {
+    /// Reads what a server offers. What cannot be read safely is left out.
+    pub(crate) fn read(server: &ServerId, lists: &Lists) -> Self {
+        let named = |what: &str, member: &str, items: &[Box<RawValue>]| {
+            let mut seen = HashSet::new();
+            let mut all = Vec::with_capacity(items.len());
+            for item in items {
+                match Named::read(member, item).filter(|named| seen.insert(named.name.clone())) {
+                    Some(named) => all.push(named),
+                    None => {
+                        tracing::warn!(%server, what, "something without a name of its own is not offered")
+                    }
+                }
+            }
+            all
+        };
+        Self {
+            resources: named("resource", "uri", &lists.resources),
+            templates: named("resource template", "uriTemplate", &lists.resource_templates),
+            prompts: named("prompt", "name", &lists.prompts),
+            completes: Members::read(lists.capabilities.get())
+                .and_then(|declared| declared.get("completions"))
+                .is_some_and(|completions| completions.get().starts_with('{')),
+        }
+    }
+}
+
+impl Named {
+    fn read(member: &str, item: &RawValue) -> Option<Self> {
+        let text = item.get();
+        // Past a strict reading no member is there twice, so nobody can read another name.
+        read(text).ok()?;
+        let value = Members::read(text)?.get(member)?;
+        let name: Box<str> = serde_json::from_str(value.get()).ok()?;
+        (!name.is_empty()).then(|| Self { name, written: place(text, value.get()), raw: item.to_owned() })
+    }
+
+    fn exposed(&self, exposed: &str) -> Box<RawValue> {
+        if *self.name == *exposed {
+            return self.raw.clone();
+        }
+        raw(splice(self.raw.get(), vec![(self.written.clone(), quoted(exposed))]))
+    }
+}
+
+impl Group {
+    fn push(&mut self, server: &ServerId, named: &Named, exposed: Box<str>) {
+        self.by_exposed.insert(exposed.clone(), self.entries.len());
+        self.listed.push(named.exposed(&exposed));
+        self.entries.push(Entry { exposed, name: named.name.clone(), server: server.clone() });
+    }
+
+    fn get(&self, exposed: &str) -> Option<&Entry> {
+        self.entries.get(*self.by_exposed.get(exposed)?)
+    }
+
+    fn has(&self, server: &ServerId, name: &str) -> bool {
+        self.entries.iter().any(|entry| *entry.name == *name && entry.server == *server)
+    }
+
+    /// URIs stay as they are. Where two servers have the same one, it stays with the one that had it
+    /// before, else with the first.
+    fn of_uris(before: &Self, suppliers: &[Supplier], list: impl Fn(&Stock) -> &[Named]) -> Self {
+        let mut owners: HashMap<&str, &ServerId> = HashMap::new();
+        for Supplier { server, stock, .. } in suppliers {
+            for named in list(stock) {
+                let had = before.get(&named.name).is_some_and(|entry| entry.server == *server);
+                let owner = owners.entry(&named.name).or_insert(server);
+                if had {
+                    *owner = server;
+                }
+            }
+        }
+        let mut group = Self::default();
+        for Supplier { server, stock, .. } in suppliers {
+            for named in list(stock) {
+                let plain = owners.get(&*named.name) == Some(&server) && !is_own(&named.name);
+                let exposed = if plain {
+                    named.name.clone()
+                } else {
+                    format!("{}{}", prefix(server), named.name).into()
+                };
+                group.push(server, named, exposed);
+            }
+        }
+        group
+    }
+
+    fn same(&self, other: &Self) -> bool {
+        self.entries == other.entries
+            && self.listed.len() == other.listed.len()
+            && self.listed.iter().zip(&other.listed).all(|(one, two)| one.get() == two.get())
+    }
+}
+
+impl Shelf {
+    /// The shelf of these servers; names and URIs stay with whom they had before.
+    pub(crate) fn restocked(&self, suppliers: Vec<Supplier>, naming: Naming, names: &mut NameBook) -> Self {
+        let resources = Group::of_uris(&self.resources, &suppliers, |stock| &stock.resources);
+        let templates = Group::of_uris(&self.templates, &suppliers, |stock| &stock.templates);
+        let mut prompts = Group::default();
+        for Supplier { server, name, stock } in &suppliers {
+            for named in &stock.prompts {
+                prompts.push(server, named, names.name(naming, (server, name), &named.name));
+            }
+        }
+        let patterns = templates
+            .entries
+            .iter()
+            .filter_map(|entry| {
+                Some(Pattern {
+                    template: Template::read(&entry.name)?,
+                    server: entry.server.clone(),
+                    plain: entry.exposed == entry.name,
+                })
+            })
+            .collect();
+        Self { resources, templates, prompts, patterns, suppliers }
+    }
+
+    /// One of its lists as clients get it.
+    pub(crate) fn list(&self, of: ListOf) -> &[Box<RawValue>] {
+        match of {
+            ListOf::Tools => &[],
+            ListOf::Resources => &self.resources.listed,
+            ListOf::Templates => &self.templates.listed,
+            ListOf::Prompts => &self.prompts.listed,
+        }
+    }
+
+    /// Whether clients see the same resources and templates.
+    pub(crate) fn same_resources(&self, other: &Self) -> bool {
+        self.resources.same(&other.resources) && self.templates.same(&other.templates)
+    }
+
+    /// Whether clients see the same prompts.
+    pub(crate) fn same_prompts(&self, other: &Self) -> bool {
+        self.prompts.same(&other.prompts)
+    }
+
+    /// Whose a resource is: the server that lists it, else the one with the closest template.
+    pub(crate) fn resource(&self, uri: &str) -> Option<Place> {
+        if let Some(entry) = self.resources.get(uri) {
+            return self.place(&entry.server, &entry.name);
+        }
+        if !is_own(uri) {
+            let fits = self.patterns.iter().filter(|pattern| pattern.template.matches(uri));
+            // Of equals the first wins, as it does in the list.
+            let closest =
+                fits.rev().max_by_key(|pattern| (pattern.template.literal_prefix(), pattern.plain))?;
+            return self.place(&closest.server, uri);
+        }
+        let (supplier, name) = self.suppliers.iter().find_map(|supplier| {
+            uri.strip_prefix(prefix(&supplier.server).as_str()).map(|name| (supplier, name))
+        })?;
+        let server = &supplier.server;
+        let comes_from = |pattern: &Pattern| pattern.server == *server && pattern.template.matches(name);
+        if self.resources.has(server, name) || self.patterns.iter().any(comes_from) {
+            self.place(server, name)
+        } else {
+            None
+        }
+    }
+
+    /// Whose a resource template is, or a resource, for completing its arguments.
+    pub(crate) fn template(&self, uri: &str) -> Option<Place> {
+        match self.templates.get(uri) {
+            Some(entry) => self.place(&entry.server, &entry.name),
+            None => self.resource(uri),
+        }
+    }
+
+    /// Whose a prompt is, by its exposed name.
+    pub(crate) fn prompt(&self, exposed: &str) -> Option<Place> {
+        let entry = self.prompts.get(exposed)?;
+        self.place(&entry.server, &entry.name)
+    }
+
+    fn place(&self, server: &ServerId, target: &str) -> Option<Place> {
+        let supplier = self.suppliers.iter().find(|supplier| supplier.server == *server)?;
+        Some(Place {
+            server: server.clone(),
+            server_name: supplier.name.clone(),
+            target: target.to_owned(),
+            completes: supplier.stock.completes,
+        })
+    }
+}
+
+fn is_own(uri: &str) -> bool {
+    uri.get(..SCHEME.len()).is_some_and(|start| start.eq_ignore_ascii_case(SCHEME))
+}
+
+/// What stands before a URI of this server that another server has too.
+fn prefix(server: &ServerId) -> String {
+    let mut out = String::from(SCHEME);
+    for byte in server.as_str().bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.') {
+            out.push(char::from(byte));
+        } else {
+            out.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    out.push('/');
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn json(text: &str) -> Box<RawValue> {
+        RawValue::from_string(text.to_owned()).unwrap()
+    }
+
+    fn supplier(name: &str, resources: &[&str], templates: &[&str], prompts: &[&str]) -> Supplier {
+        let all = |items: &[&str]| items.iter().map(|item| json(item)).collect();
+        let lists = Lists {
+            resources: all(resources),
+            resource_templates: all(templates),
+            prompts: all(prompts),
+            capabilities: json(if prompts.is_empty() { "{}" } else { r#"{"completions":{}}"# }),
+            ..Lists::default()
+        };
+        let server: ServerId = format!("srv-{name}").as_str().into();
+        let stock = Arc::new(Stock::read(&server, &lists));
+        Supplier { server, name: name.to_owned(), stock }
+    }
+
+    fn shelf(before: &Shelf, suppliers: Vec<Supplier>) -> Shelf {
+        before.restocked(suppliers, Naming::OnConflict, &mut NameBook::open(None, ""))
+    }
+
+    fn texts(shelf: &Shelf, of: ListOf) -> Vec<&str> {
+        shelf.list(of).iter().map(|item| item.get()).collect()
+    }
+
+    fn owner(place: Option<Place>) -> Option<(String, String)> {
+        place.map(|place| (place.server_name, place.target))
+    }
+
+    fn at(server: &str, target: &str) -> Option<(String, String)> {
+        Some((server.to_owned(), target.to_owned()))
+    }
+
+    #[test]
+    fn only_the_later_of_two_equal_uris_is_prefixed() {
+        let odd = r#"{ "name":"A", "uri" : "x:\/\/1","n":1.00}"#;
+        let made = shelf(
+            &Shelf::default(),
+            vec![supplier("a", &[odd], &[], &[]), supplier("b", &[odd, r#"{"uri":"x://2"}"#], &[], &[])],
+        );
+        assert_eq!(
+            texts(&made, ListOf::Resources),
+            [odd, r#"{ "name":"A", "uri" : "gatehouse://srv-b/x://1","n":1.00}"#, r#"{"uri":"x://2"}"#]
+        );
+        assert_eq!(owner(made.resource("x://1")), at("a", "x://1"));
+        assert_eq!(owner(made.resource("gatehouse://srv-b/x://1")), at("b", "x://1"));
+        assert_eq!(owner(made.resource("gatehouse://srv-a/x://1")), at("a", "x://1"), "always reversible");
+        assert_eq!(owner(made.resource("gatehouse://srv-b/x://3")), None);
+        assert_eq!(owner(made.resource("gatehouse://srv-c/x://1")), None);
+        assert_eq!(owner(made.resource("x://3")), None);
+    }
+
+    #[test]
+    fn a_uri_stays_with_the_server_that_had_it() {
+        let item = [r#"{"uri":"x://1"}"#];
+        let first = shelf(&Shelf::default(), vec![supplier("b", &item, &[], &[])]);
+        let both = || vec![supplier("a", &item, &[], &[]), supplier("b", &item, &[], &[])];
+        let second = shelf(&first, both());
+        assert_eq!(owner(second.resource("x://1")), at("b", "x://1"));
+        assert!(!first.same_resources(&second) && first.same_prompts(&second));
+        assert!(second.same_resources(&shelf(&second, both())));
+    }
+
+    #[test]
+    fn nobody_gets_a_uri_of_gatehouses_own() {
+        let forged = [r#"{"uri":"GateHouse://srv-b/x://1"}"#, r#"{"uri":"gatehouse://srv-b/x://1"}"#];
+        let made = shelf(
+            &Shelf::default(),
+            vec![
+                supplier("a", &forged, &[r#"{"uriTemplate":"{+all}"}"#], &[]),
+                supplier("b", &[r#"{"uri":"x://1"}"#], &[], &[]),
+            ],
+        );
+        assert_eq!(owner(made.resource("gatehouse://srv-b/x://1")), at("b", "x://1"));
+        assert_eq!(owner(made.resource("gatehouse://srv-b/x://2")), None);
+        let exposed = "gatehouse://srv-a/gatehouse://srv-b/x://1";
+        assert_eq!(owner(made.resource(exposed)), at("a", forged[1].split('"').nth(3).unwrap()));
+    }
+
+    #[test]
+    fn the_closest_template_wins() {
+        let made = shelf(
+            &Shelf::default(),
+            vec![
+                supplier("a", &[r#"{"uri":"d://text/7"}"#], &[r#"{"uriTemplate":"d://{+all}"}"#], &[]),
+                supplier("b", &[], &[r#"{"uriTemplate":"d://text/{id}"}"#], &[]),
+                supplier("c", &[], &[r#"{"uriTemplate":"d://text/{id}","x":1.0}"#], &[]),
+            ],
+        );
+        for (uri, server) in [("d://text/7", "a"), ("d://text/8", "b"), ("d://text/8/9", "a"), ("d://x", "a")]
+        {
+            assert_eq!(owner(made.resource(uri)), at(server, uri), "{uri}");
+        }
+        assert_eq!(
+            texts(&made, ListOf::Templates)[2],
+            r#"{"uriTemplate":"gatehouse://srv-c/d://text/{id}","x":1.0}"#
+        );
+        assert_eq!(owner(made.resource("gatehouse://srv-c/d://text/8")), at("c", "d://text/8"));
+        assert_eq!(
+            owner(made.template("gatehouse://srv-c/d://text/{id}")),
+            at("c", "d://text/{id}"),
+            "a template is found by the form that was listed"
+        );
+    }
+
+    #[test]
+    fn prompts_are_named_like_tools() {
+        let made = shelf(
+            &Shelf::default(),
+            vec![
+                supplier("a", &[], &[], &[r#"{"title":"T", "name":"go"}"#]),
+                supplier("b", &[], &[], &[r#"{"name":"go","arguments":[ ]}"#, r#"{"name":"a b"}"#]),
+            ],
+        );
+        assert_eq!(
+            texts(&made, ListOf::Prompts),
+            [r#"{"title":"T", "name":"go"}"#, r#"{"name":"b__go","arguments":[ ]}"#, r#"{"name":"a_b"}"#]
+        );
+        assert_eq!(owner(made.prompt("go")), at("a", "go"));
+        assert_eq!(owner(made.prompt("b__go")), at("b", "go"));
+        assert_eq!(owner(made.prompt("a_b")), at("b", "a b"));
+        assert_eq!(owner(made.prompt("a b")), None);
+        assert!(made.prompt("go").unwrap().completes);
+    }
+
+    #[test]
+    fn what_cannot_be_read_safely_is_left_out() {
+        let made = shelf(
+            &Shelf::default(),
+            vec![supplier(
+                "a",
+                &[
+                    r#"{"uri":"x://1","uri":"x://2"}"#,
+                    r#"{"uri":7}"#,
+                    "7",
+                    r#"{"uri":""}"#,
+                    r#"{"uri":"x://3"}"#,
+                    r#"{"uri":"x://3","n":2}"#,
+                ],
+                &[],
+                &[],
+            )],
+        );
+        assert_eq!(texts(&made, ListOf::Resources), [r#"{"uri":"x://3"}"#]);
+    }
+}
