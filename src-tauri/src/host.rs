@@ -168,7 +168,13 @@ async fn start_core(data_dir: PathBuf) -> Result<Core, Problem> {
     let secrets = tauri::async_runtime::spawn_blocking(secrets).await.map_err(|e| {
         Problem::new(ErrorCode::SecretsUnavailable, "The keychain was not asked.").why(format!("{e}."))
     })??;
-    let options = CoreOptions { owner: Owner::Window, ..CoreOptions::new(data_dir.clone(), listen, secrets) };
+    // Its `main` begins with the guard: children must not outlive a kill of the application.
+    let guard_program = std::env::current_exe().ok();
+    let options = CoreOptions {
+        owner: Owner::Window,
+        guard_program,
+        ..CoreOptions::new(data_dir.clone(), listen, secrets)
+    };
     let core = Core::start(options).await?;
     address::remember(&data_dir, &core.endpoint());
     Ok(core)

@@ -11,6 +11,7 @@ export const someReport: StatusReport = {
   answeredBy: "window",
   secrets: "keychain",
   paused: false,
+  switchedOn: true,
   running: 2,
   servers: 3,
   tools: 14,

@@ -24,6 +24,7 @@ use crate::events::{EventBus, EventStream};
 use crate::facade::{Facade, Parts, Troubles};
 use crate::first_start;
 use crate::hand_edits::HandEdits;
+use crate::settings::{self, Daily, Held};
 
 /// How long a part may take to stop before the next one is stopped all the same.
 const STOP: Duration = Duration::from_secs(10);
@@ -76,6 +77,7 @@ pub struct Core {
     gateway: Gateway,
     control: ControlServer,
     hand_edits: HandEdits,
+    daily: Daily,
 }
 
 impl Core {
@@ -88,7 +90,7 @@ impl Core {
         let keys = KeyCheck::new(options.operator_key.as_ref());
         let bus = Arc::new(EventBus::new(Arc::clone(&options.clock)));
         let events: Arc<dyn EventSink> = Arc::<EventBus>::clone(&bus);
-        let (store, loaded) = open_store(&options).await?;
+        let (store, loaded, held) = open_store(&options).await?;
         let servers = ServerManager::new(ServerDeps {
             secrets: store.secrets(),
             tokens: Arc::new(StoredTokens::new(store.secrets(), Arc::clone(&options.clock))),
@@ -113,7 +115,7 @@ impl Core {
             }
         };
         let inner = Inner { store, servers, tools, bus };
-        match Self::open_doors(options, keys, &inner, loaded).await {
+        match Self::open_doors(options, keys, &inner, (loaded, held)).await {
             Ok(core) => Ok(core),
             Err(problem) => {
                 stop_inner(Some(&inner.tools), &inner.servers, &inner.store).await;
@@ -127,7 +129,7 @@ impl Core {
         options: CoreOptions,
         keys: KeyCheck,
         inner: &Inner,
-        loaded: LoadedServers,
+        (loaded, held): (LoadedServers, Held),
     ) -> Result<Self, Problem> {
         let (clients, clients_problem) =
             ClientBook::open(Arc::clone(&inner.store), Arc::clone(&options.clock));
@@ -138,6 +140,8 @@ impl Core {
             events: Arc::<EventBus>::clone(&inner.bus),
             clock: Arc::clone(&options.clock),
         };
+        // Before anybody can call.
+        inner.servers.set_on(held.settings.mcp_on).await;
         let gateway = Gateway::bind(options.listen, deps).await?;
         let troubles = Troubles { clients: clients_problem, ..Troubles::default() };
         let parts = Arc::new(Parts {
@@ -149,7 +153,9 @@ impl Core {
             endpoint: gateway.endpoint(),
             data_dir: inner.store.dir().to_path_buf(),
             owner: options.owner,
+            clock: options.clock,
             configs: tokio::sync::Mutex::new(loaded.servers.clone()),
+            settings: tokio::sync::Mutex::new(held),
             troubles: Mutex::new(troubles),
         });
         let started = match parts.audit(AuditEvent::Lifecycle { what: "started".into() }).await {
@@ -169,8 +175,9 @@ impl Core {
         let left_out = inner.servers.load(loaded.servers.clone()).await;
         parts.troubles.lock().servers = left_out;
         let hand_edits = HandEdits::start(&parts, loaded);
+        let daily = Daily::start(&parts);
         tracing::info!(endpoint = parts.endpoint, data_dir = %parts.data_dir.display(), "Gatehouse is ready");
-        Ok(Self { facade, gateway, control, hand_edits })
+        Ok(Self { facade, gateway, control, hand_edits, daily })
     }
 
     /// Runs a command; its reply is JSON.
@@ -209,10 +216,11 @@ impl Core {
     /// Stops everything in the reverse order of the start: nobody gets in any more, what waits is
     /// refused, servers and their children end, what was recorded is on disk.
     pub async fn shutdown(self) {
-        let Self { facade, gateway, control, hand_edits } = self;
+        let Self { facade, gateway, control, hand_edits, daily } = self;
         let parts = Arc::clone(facade.parts());
         within("hand edits", STOP, hand_edits.shutdown()).await;
         within("control socket", STOP, control.shutdown()).await;
+        within("retention", STOP, daily.shutdown()).await;
         within("commands", STOP_COMMANDS, facade.finish()).await;
         // Together: the gateway takes nothing new, and the calls that wait are refused while their
         // clients can still be told.
@@ -256,8 +264,8 @@ async fn within(part: &str, limit: Duration, stopping: impl Future<Output = ()>)
     }
 }
 
-/// Opens the store and reads the servers, which the first start makes up.
-async fn open_store(options: &CoreOptions) -> Result<(Arc<Store>, LoadedServers), Problem> {
+/// Opens the store and reads the servers, which the first start makes up, and the settings.
+async fn open_store(options: &CoreOptions) -> Result<(Arc<Store>, LoadedServers, Held), Problem> {
     let options = StoreOptions {
         dir: options.data_dir.clone(),
         owner: options.owner,
@@ -268,7 +276,8 @@ async fn open_store(options: &CoreOptions) -> Result<(Arc<Store>, LoadedServers)
         let new = first_start::is_new(&options.dir);
         let store = Arc::new(Store::open(options)?);
         let loaded = first_start::load(&store, new)?;
-        Ok((store, loaded))
+        let held = settings::load(&store);
+        Ok((store, loaded, held))
     });
     match opening.await {
         Ok(opened) => opened,

@@ -10,6 +10,7 @@ mod draft;
 mod policy;
 mod secrets;
 mod servers;
+mod settings;
 mod status;
 mod tools;
 
@@ -20,7 +21,7 @@ use std::sync::Arc;
 use gatehouse_gateway::ClientBook;
 use gatehouse_model::command::{Command, Request};
 use gatehouse_model::record::AuditEvent;
-use gatehouse_model::{ErrorCode, Problem, Secret, ServerConfig};
+use gatehouse_model::{Clock, ErrorCode, Problem, Secret, ServerConfig};
 use gatehouse_servers::ServerManager;
 use gatehouse_store::{Owner, Store, StoreError};
 use gatehouse_tools::ToolManager;
@@ -30,6 +31,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::authority::{self, Authority, KeyCheck};
 use crate::events::EventBus;
+use crate::settings::Held;
 
 pub(crate) use servers::adopt;
 
@@ -43,9 +45,12 @@ pub(crate) struct Parts {
     pub(crate) endpoint: String,
     pub(crate) data_dir: PathBuf,
     pub(crate) owner: Owner,
+    pub(crate) clock: Arc<dyn Clock>,
     /// The servers as they were last written; whoever changes one holds this from the writing until
     /// the server manager knows, so that changes come one after the other.
     pub(crate) configs: tokio::sync::Mutex<Vec<ServerConfig>>,
+    /// The settings that hold; whoever changes or acts on them holds this.
+    pub(crate) settings: tokio::sync::Mutex<Held>,
     pub(crate) troubles: Mutex<Troubles>,
 }
 
@@ -146,6 +151,9 @@ async fn run(parts: &Arc<Parts>, command: Command) -> Result<Box<RawValue>, Prob
         Command::ServersStop(c) => answer(&c, servers::stop(parts, &c)).await,
         Command::ServersReconnect(c) => answer(&c, servers::reconnect(parts, &c.server)).await,
         Command::ServersTrustLabels(c) => answer(&c, servers::trust_labels(parts, &c)).await,
+        Command::ServersSwitchOff(c) => answer(&c, settings::switch_off(parts)).await,
+        Command::ServersSwitchOn(c) => answer(&c, settings::switch_on(parts)).await,
+        Command::ServersReset(c) => answer(&c, servers::reset(parts)).await,
         Command::ToolsList(c) => answer(&c, tools::list(parts, c.server.as_deref())).await,
         Command::ToolsClassify(c) => answer(&c, tools::classify(parts, &c)).await,
         Command::Call(c) => answer(&c, calls::call(parts, &c)).await,
@@ -165,6 +173,8 @@ async fn run(parts: &Arc<Parts>, command: Command) -> Result<Box<RawValue>, Prob
         Command::AuditList(c) => answer(&c, audit::list(parts, &c)).await,
         Command::AuditVerify(c) => answer(&c, audit::verify(parts)).await,
         Command::AuditExport(c) => answer(&c, audit::export(parts, c.format)).await,
+        Command::SettingsShow(c) => answer(&c, settings::show(parts)).await,
+        Command::SettingsSet(c) => answer(&c, settings::set(parts, &c)).await,
         Command::Pause(c) => answer(&c, status::pause(parts)).await,
         Command::Resume(c) => answer(&c, status::resume(parts)).await,
     }

@@ -1,5 +1,5 @@
 //! Reading the servers at the start. A new data folder begins with the built-in servers that need
-//! nothing: the time and the notes. A folder that was ever used never gets them again.
+//! nothing: the time and the notes. A folder that was ever used gets them again only by a reset.
 
 use std::sync::Arc;
 
@@ -22,15 +22,19 @@ pub(crate) fn load(store: &Arc<Store>, new: bool) -> Result<LoadedServers, Probl
     if !(new && untouched) {
         return Ok(loaded);
     }
-    let first = [("Time", Builtin::Time), ("Notes", Builtin::Notes)];
-    let servers =
-        first.into_iter().map(|(name, builtin)| built_in(name, builtin)).collect::<Result<Vec<_>, _>>()?;
+    let servers = servers()?;
     for server in &servers {
         let (id, name) = (server.id.clone(), server.name.clone());
         store.audit().append(AuditEvent::ServerChanged { server: id, name, what: "added".to_owned() })?;
     }
     store.servers().save(&servers)?;
     Ok(store.servers().load())
+}
+
+/// The servers of a first start.
+pub(crate) fn servers() -> Result<Vec<ServerConfig>, Problem> {
+    let first = [("Time", Builtin::Time), ("Notes", Builtin::Notes)];
+    first.into_iter().map(|(name, builtin)| built_in(name, builtin)).collect()
 }
 
 fn built_in(name: &str, builtin: Builtin) -> Result<ServerConfig, Problem> {

@@ -11,9 +11,12 @@ mod first_start;
 mod hand_edits;
 pub mod logging;
 mod redact;
+mod settings;
 
 pub use self::core::{Core, CoreOptions};
 pub use authority::{Authority, new_operator_key};
 pub use events::{EventStream, Heard};
 pub use gatehouse_servers::run_guard_if_asked;
-pub use gatehouse_store::{Owner, SecretError, SecretKind, SecretStore, memory, open_keychain, open_vault};
+pub use gatehouse_store::{
+    Owner, SecretError, SecretKind, SecretStore, memory, open_keychain, open_vault, prepare_folder,
+};

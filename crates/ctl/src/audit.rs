@@ -172,6 +172,7 @@ fn sentence(event: &AuditEvent, names: &Names) -> String {
             format!("the labels of {} {word}", names.of(server.as_str()))
         }
         AuditEvent::ServerChanged { server, name, what } => format!("server {name} ({server}) {what}"),
+        AuditEvent::SettingsChanged { what } => format!("settings: {what}"),
         AuditEvent::HandEdit { file, server, confirmed } => {
             let word = if *confirmed { "confirmed" } else { "refused" };
             format!("edit of {file} by hand, about {server}: {word}")

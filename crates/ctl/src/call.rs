@@ -99,7 +99,7 @@ pub(crate) async fn list(wanted: cli::Calls, session: &mut Session, output: &Out
         client: wanted.client.map(ClientId::new),
         server: wanted.server.map(ServerId::new),
         text: wanted.text,
-        before: None,
+        older_than: None,
         limit: wanted.limit,
     };
     let calls = session.run(&CallsList { filter }).await?;

@@ -64,6 +64,11 @@ pub(crate) enum Verb {
         #[command(subcommand)]
         verb: Option<AuditVerb>,
     },
+    /// How long things are kept.
+    Settings {
+        #[command(subcommand)]
+        verb: SettingsVerb,
+    },
     /// Refuse every call until resumed.
     Pause,
     /// End a pause.
@@ -143,6 +148,23 @@ pub(crate) enum ServersVerb {
         /// Id or name.
         server: String,
     },
+    /// Switch MCP off: every server stops and every call is refused, until it is switched on.
+    Off,
+    /// Switch MCP on: the servers that start by themselves start.
+    On,
+    /// Say whether a server starts by itself. Does not reconnect it.
+    Autostart {
+        /// Id or name.
+        server: String,
+        /// Whether it does.
+        switch: SwitchWord,
+    },
+    /// Go back to the servers of a first start; all others go with their rights and secrets.
+    Reset {
+        /// Yes, remove them.
+        #[arg(long)]
+        yes: bool,
+    },
     /// Trust a server's read-only labels.
     TrustLabels {
         /// Id or name.
@@ -151,6 +173,14 @@ pub(crate) enum ServersVerb {
         #[arg(long)]
         off: bool,
     },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SwitchWord {
+    /// It does.
+    On,
+    /// It does not.
+    Off,
 }
 
 #[derive(Debug, Args)]
@@ -385,6 +415,42 @@ pub(crate) enum AutoWord {
     Writes,
     /// Everything.
     All,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SettingsVerb {
+    /// What is set.
+    Show,
+    /// Set how long things are kept; what is older goes at once.
+    Set {
+        /// Days that the audit is kept, 7 or more, or `forever`.
+        #[arg(long, value_name = "N|forever", value_parser = AuditDays::read)]
+        audit_days: Option<AuditDays>,
+        /// Days that calls are kept.
+        #[arg(long, value_name = "N")]
+        activity_days: Option<u32>,
+        /// Calls that are kept at most.
+        #[arg(long, value_name = "N")]
+        activity_calls: Option<u32>,
+    },
+}
+
+/// How long the audit is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AuditDays {
+    /// So many days.
+    Days(u32),
+    /// For ever.
+    Forever,
+}
+
+impl AuditDays {
+    fn read(word: &str) -> Result<Self, String> {
+        if word == "forever" {
+            return Ok(Self::Forever);
+        }
+        word.parse().map(Self::Days).map_err(|_| "a number of days, or `forever`".to_owned())
+    }
 }
 
 #[derive(Debug, Subcommand)]

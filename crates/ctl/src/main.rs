@@ -17,6 +17,7 @@ mod policy;
 mod serve;
 mod servers;
 mod session;
+mod settings;
 mod status;
 mod tools;
 mod watch;
@@ -79,6 +80,7 @@ async fn drive(verb: Verb, session: &mut Session, output: &Output) -> Result<(),
         Verb::Approvals { verb } => approvals::run(verb, session, output).await,
         Verb::Policy { verb } => policy::run(verb, session, output).await,
         Verb::Audit { verb } => audit::run(verb, session, output).await,
+        Verb::Settings { verb } => settings::run(verb, session, output).await,
         Verb::Serve(_) | Verb::Completions { .. } => Ok(()),
     }
 }

@@ -39,7 +39,8 @@ pub(crate) fn run(
         None => None,
     };
     let operator_key = hand_over_key(key_descriptor)?;
-    make_private(&data_dir)?;
+    // Before anything is written there, the log included.
+    let data_dir = gatehouse_app::prepare_folder(&data_dir).map_err(Problem::from)?;
     gatehouse_app::logging::start(&data_dir)?;
     let secrets = open_secrets(wanted.secrets, &data_dir, passphrase)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
@@ -127,18 +128,6 @@ fn forgetful() -> Arc<dyn SecretStore> {
 fn say(text: &str) {
     // Nobody to tell when standard error is closed.
     writeln!(std::io::stderr(), "gatehousectl: {text}").unwrap_or(());
-}
-
-fn make_private(folder: &Path) -> Result<(), Failure> {
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder).map_err(|e| {
-        Problem::new(ErrorCode::Storage, format!("The data folder {} could not be made.", folder.display()))
-            .why(format!("{e}."))
-    })?;
-    Ok(())
 }
 
 /// The port of last time if it is free, else any.

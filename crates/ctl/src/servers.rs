@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use gatehouse_model::command::{
     CallToken, FieldSecret, ServersAdd, ServersDuplicate, ServersEdit, ServersList, ServersReconnect,
-    ServersRemove, ServersStart, ServersStop, ServersTest, ServersTrustLabels,
+    ServersRemove, ServersReset, ServersStart, ServersStop, ServersSwitchOff, ServersSwitchOn, ServersTest,
+    ServersTrustLabels,
 };
 use gatehouse_model::server::{Builtin, Limits, Look, ServerDraft, ServerView};
 use gatehouse_model::{ErrorCode, Problem, Secret, ServerStatus, Transport};
 
-use crate::cli::{AddServer, BuiltinKind, ServersVerb};
+use crate::cli::{AddServer, BuiltinKind, ServersVerb, SwitchWord};
 use crate::descriptor;
 use crate::failure::Failure;
 use crate::output::{Output, table};
@@ -33,7 +34,40 @@ pub(crate) async fn run(verb: ServersVerb, session: &mut Session, output: &Outpu
                 std::iter::once(first).chain(tools).collect()
             })
         }
-        ServersVerb::Rename { server, name } => rename(server, name, session, output).await,
+        ServersVerb::Rename { server, name } => {
+            let view = edit(&server, session, |draft| draft.name = name).await?;
+            output.show(&view, |view| vec![told(view)])
+        }
+        ServersVerb::Autostart { server, switch } => {
+            let on = switch == SwitchWord::On;
+            let view = edit(&server, session, |draft| draft.autostart = on).await?;
+            output.show(&view, |view| {
+                let name = plain::line(&view.config.name);
+                vec![if on {
+                    format!("{name} starts by itself from now on.")
+                } else {
+                    format!("{name} starts only when it is needed from now on.")
+                }]
+            })
+        }
+        ServersVerb::Off => {
+            session.run(&ServersSwitchOff {}).await?;
+            output.done("MCP is switched off: no server runs until `gatehousectl servers on`.")
+        }
+        ServersVerb::On => {
+            session.run(&ServersSwitchOn {}).await?;
+            output.done("MCP is switched on.")
+        }
+        ServersVerb::Reset { yes } => {
+            if !yes {
+                return Err(Failure::Usage(
+                    "This removes every server but Time and Notes, with rights and secrets; --yes says that you mean it."
+                        .into(),
+                ));
+            }
+            let servers = session.run(&ServersReset {}).await?;
+            output.show(&servers, |servers| list(servers))
+        }
         ServersVerb::Duplicate { server, name } => {
             let view = session.run(&ServersDuplicate { server, name }).await?;
             output.show(&view, |view| vec![told(view)])
@@ -75,24 +109,29 @@ async fn add(wanted: &AddServer, session: &mut Session, output: &Output) -> Resu
     Ok(())
 }
 
-async fn rename(server: String, name: String, session: &mut Session, output: &Output) -> Result<(), Failure> {
+/// Changes some of a server's settings and leaves the others.
+async fn edit(
+    server: &str,
+    session: &mut Session,
+    change: impl FnOnce(&mut ServerDraft),
+) -> Result<ServerView, Failure> {
     let servers = session.run(&ServersList {}).await?;
     let found =
         servers.into_iter().find(|view| view.config.id.as_str() == server || view.config.name == server);
     let config = found
         .map(|view| view.config)
         .ok_or_else(|| Problem::new(ErrorCode::NotFound, format!("There is no server “{server}”.")))?;
-    let draft = ServerDraft {
-        name,
+    let mut draft = ServerDraft {
+        name: config.name,
         transport: config.transport,
         enabled: config.enabled,
         autostart: config.autostart,
         look: config.look,
         limits: config.limits,
     };
+    change(&mut draft);
     let server = config.id.as_str().to_owned();
-    let view = session.run(&ServersEdit { server, draft, secrets: Vec::new() }).await?;
-    output.show(&view, |view| vec![told(view)])
+    session.run(&ServersEdit { server, draft, secrets: Vec::new() }).await
 }
 
 fn told(view: &ServerView) -> String {

@@ -13,7 +13,11 @@ pub(crate) async fn status(session: &mut Session, output: &Output) -> Result<(),
 }
 
 fn words(report: &StatusReport) -> Vec<String> {
-    let state = if report.paused { "paused: every call is refused" } else { "running" };
+    let state = match (report.switched_on, report.paused) {
+        (false, _) => "running, but MCP is switched off: no server runs and every call is refused",
+        (true, true) => "paused: every call is refused",
+        (true, false) => "running",
+    };
     let mut lines = vec![
         format!("Gatehouse {} is {state}.", report.version),
         format!("Gateway     {}", report.endpoint),

@@ -13,6 +13,7 @@ use crate::id::GrantId;
 use crate::record::{AuditEntry, AuditVerdict, CallFilter, CallRecord};
 use crate::secret::Secret;
 use crate::server::{ServerDraft, ServerView, TestReport};
+use crate::settings::Settings;
 use crate::tool::ToolView;
 
 /// What a caller must be allowed to do (PERM-16).
@@ -141,7 +142,8 @@ export_named!(
     AuditVerdict,
     MintedClient,
     CallReply,
-    Exported
+    Exported,
+    Settings
 );
 
 commands! {
@@ -214,6 +216,13 @@ commands! {
         /// Whether they are trusted.
         trusted: bool,
     } -> (), Operator;
+    /// Switches MCP off: every server stops, none starts, and every call is refused. Lasts until it
+    /// is switched on.
+    "servers.switchOff" ServersSwitchOff {} -> (), Anyone;
+    /// Switches MCP on: the servers that start by themselves start.
+    "servers.switchOn" ServersSwitchOn {} -> (), Operator;
+    /// Goes back to the servers of a first start; all others go with their rights and secrets.
+    "servers.reset" ServersReset {} -> Vec<ServerView>, Operator;
 
     /// All tools of all connected servers.
     "tools.list" ToolsList {
@@ -331,6 +340,19 @@ commands! {
         format: ExportFormat,
     } -> Exported, Anyone;
 
+    /// What is set for Gatehouse as a whole.
+    "settings.show" SettingsShow {} -> Settings, Anyone;
+    /// Sets how long things are kept, and lets go of what is older at once. MCP as a whole has its
+    /// own switch.
+    "settings.set" SettingsSet {
+        /// Days that the audit is kept, 7 or more; for ever where absent.
+        audit_days: Option<u32>,
+        /// Days that calls are kept, 1 or more.
+        activity_days: u32,
+        /// Calls that are kept at most, 1 or more.
+        activity_calls: u32,
+    } -> Settings, Operator;
+
     /// Refuses everything until resumed; cancels what is in flight (PERM-13).
     "pause" Pause {} -> (), Anyone;
     /// Ends a pause.
@@ -439,6 +461,8 @@ pub struct StatusReport {
     pub secrets: String,
     /// Whether everything is paused.
     pub paused: bool,
+    /// Whether MCP is on; while it is off no server runs and every call is refused.
+    pub switched_on: bool,
     /// Servers that run.
     pub running: u32,
     /// Servers in all.

@@ -189,6 +189,11 @@ pub enum Event {
         /// Whether it is paused now.
         paused: bool,
     },
+    /// MCP was switched on or off.
+    SwitchChanged {
+        /// Whether it is on now.
+        on: bool,
+    },
     /// Rights were granted, revoked or could not be verified.
     RightsChanged {
         /// Whether they are verified.

@@ -249,6 +249,8 @@ pub enum Rule {
     },
     /// Everything is paused.
     Paused,
+    /// MCP is switched off.
+    SwitchedOff,
     /// The user denied it.
     ExplicitDeny {
         /// Which rule.

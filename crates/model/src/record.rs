@@ -74,6 +74,16 @@ pub struct CallRecord {
     pub result: Option<String>,
 }
 
+/// The place of a call in the list of calls: both values are those of its record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct CallMark {
+    /// When it came in.
+    pub at: Timestamp,
+    /// Its id.
+    pub id: CallId,
+}
+
 /// What to list of the calls.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase", default)]
@@ -84,10 +94,18 @@ pub struct CallFilter {
     pub server: Option<ServerId>,
     /// Only where tool, arguments or result hold these words.
     pub text: Option<String>,
-    /// Only before this moment; for reading on.
-    pub before: Option<Timestamp>,
+    /// Only what comes after this call in the list; for reading on from the last one of a page.
+    pub older_than: Option<CallMark>,
     /// At most so many, newest first; 100 where absent.
     pub limit: Option<u32>,
+}
+
+impl CallRecord {
+    /// Its place in the list of calls.
+    #[must_use]
+    pub fn mark(&self) -> CallMark {
+        CallMark { at: self.at, id: self.id.clone() }
+    }
 }
 
 /// Something that must never be lost (PERM-14).
@@ -158,6 +176,11 @@ pub enum AuditEvent {
         /// Its name.
         name: String,
         /// What was done: `added`, `edited`, `renamed`, `removed`, `enabled`, `disabled`.
+        what: String,
+    },
+    /// MCP was switched on or off, or it was changed how long things are kept.
+    SettingsChanged {
+        /// What was done, in words.
         what: String,
     },
     /// A hand edit of a file was confirmed or refused.

@@ -40,6 +40,13 @@ pub(crate) enum Message {
     Input(Input),
     /// The user wants it to stop; answered when nothing is left running.
     Stop(oneshot::Sender<()>),
+    /// MCP as a whole was switched on or off; answered when what it ends is gone.
+    Switched {
+        /// Whether it is on now.
+        on: bool,
+        /// Takes the answer.
+        reply: oneshot::Sender<()>,
+    },
     /// The settings are others now.
     Edited,
     /// A call waits for one attempt to connect.
@@ -134,7 +141,7 @@ impl ServerActor {
     ) -> Self {
         let applied = shared.config.load_full();
         Self {
-            state: State::new(applied.enabled),
+            state: State { on: shared.is_on(), ..State::new(applied.enabled) },
             shared,
             deps,
             ending,
@@ -223,6 +230,15 @@ impl ServerActor {
                 self.step(Input::Stop);
                 self.answer_when_gone(reply);
             }
+            Message::Switched { on, reply } => {
+                let start = self.applied.enabled && self.applied.autostart;
+                self.step(Input::Switched { on, start });
+                if !on {
+                    self.answer_when_gone(reply);
+                } else if reply.send(()).is_err() {
+                    tracing::trace!("nobody waits for the switch any more");
+                }
+            }
             Message::Edited => self.edited(),
             Message::Wanted(settled) => {
                 self.waiting.push(settled);
@@ -256,6 +272,7 @@ impl ServerActor {
             | Input::AttemptFailed { .. }
             | Input::Closed { .. }
             | Input::Start { .. }
+            | Input::Switched { .. }
             | Input::Stop
             | Input::Reconnect
             | Input::Edited(_)

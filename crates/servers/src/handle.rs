@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
@@ -62,6 +62,9 @@ pub enum CallError {
     /// The caller, or a pause of everything, cancelled it.
     #[error("the call was cancelled")]
     Cancelled,
+    /// MCP is switched off; nothing was sent.
+    #[error("MCP is switched off")]
+    SwitchedOff,
     /// The connection ended while the call ran, or is no longer the one that the call was meant for.
     #[error("the connection ended: {reason}")]
     Closed {
@@ -137,6 +140,7 @@ impl ServerHandle {
     async fn send(&self, meant: Option<Generation>, call: UpstreamCall) -> Result<Reply, CallError> {
         let shared = &*self.shared;
         let pause = shared.calls.lock().clone();
+        shared.check_on()?;
         let live = match shared.live.load_full() {
             Some(live) => live,
             None => tokio::select! {
@@ -171,7 +175,12 @@ impl ServerHandle {
             () = pause.cancelled() => Err(LinkError::Cancelled),
             answer = live.link.request(LinkRequest { method, params, progress, limit, cancel }) => answer,
             () = live.ended.cancelled() => {
-                Err(LinkError::Closed { reason: "The server was stopped or reconnected.".to_owned() })
+                let reason = if shared.is_on() {
+                    "The server was stopped or reconnected."
+                } else {
+                    "MCP was switched off in Gatehouse."
+                };
+                Err(LinkError::Closed { reason: reason.to_owned() })
             }
         };
         drop(running);
@@ -184,6 +193,7 @@ impl ServerHandle {
     /// # Errors
     /// When the attempt did not succeed.
     pub async fn ready(&self, cancel: &CancellationToken) -> Result<bool, CallError> {
+        self.shared.check_on()?;
         if self.shared.live.load().is_some() {
             return Ok(false);
         }
@@ -208,6 +218,7 @@ impl ServerHandle {
         call: UpstreamCall,
     ) -> Result<Option<Reply>, CallError> {
         let pause = self.shared.calls.lock().clone();
+        self.shared.check_on()?;
         // The lists of a connection are published before the connection itself, so these are its own.
         let Some(live) = self.shared.live.load_full() else { return Ok(None) };
         if live.generation != lists.generation || !Arc::ptr_eq(&self.lists(), lists) {
@@ -226,6 +237,7 @@ impl ServerHandle {
         if let Some(live) = shared.live.load_full() {
             return Ok(live);
         }
+        shared.check_on()?;
         match self.status() {
             ServerStatus::NeedsAuth { .. } => Err(CallError::NeedsAuth),
             status => Err(CallError::Unavailable { status }),
@@ -246,6 +258,8 @@ pub(crate) struct Shared {
     /// Cancelled, and replaced, by a pause.
     pub(crate) calls: Mutex<CancellationToken>,
     pub(crate) inbox: mpsc::Sender<Message>,
+    /// Whether MCP is on; the same for all servers, written by the manager.
+    on: Arc<AtomicBool>,
 }
 
 /// The connection that calls go to.
@@ -259,7 +273,12 @@ pub(crate) struct Live {
 }
 
 impl Shared {
-    pub(crate) fn new(config: Arc<ServerConfig>, status: ServerStatus, inbox: mpsc::Sender<Message>) -> Self {
+    pub(crate) fn new(
+        config: Arc<ServerConfig>,
+        status: ServerStatus,
+        inbox: mpsc::Sender<Message>,
+        on: Arc<AtomicBool>,
+    ) -> Self {
         let lists = Lists { generation: config.generation, ..Lists::default() };
         Self {
             id: config.id.clone(),
@@ -271,7 +290,17 @@ impl Shared {
             in_flight: AtomicUsize::new(0),
             calls: Mutex::new(CancellationToken::new()),
             inbox,
+            on,
         }
+    }
+
+    /// Whether MCP is on.
+    pub(crate) fn is_on(&self) -> bool {
+        self.on.load(Ordering::SeqCst)
+    }
+
+    fn check_on(&self) -> Result<(), CallError> {
+        if self.is_on() { Ok(()) } else { Err(CallError::SwitchedOff) }
     }
 
     /// Keeps a line of the server's log; the oldest makes room.

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use gatehouse_auth::TokenSource;
@@ -12,7 +13,7 @@ use gatehouse_model::{
     Clock, ErrorCode, Event, EventSink, Problem, ServerConfig, ServerId, ServerStatus, StatusCause,
 };
 use gatehouse_store::SecretStore;
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
@@ -83,6 +84,12 @@ struct Inner {
     /// `None` in tests that bring a connector of their own.
     connections: Option<Arc<ConnectDeps>>,
     entries: RwLock<Entries>,
+    /// Whether MCP is on. Changes under the lock of the entries, so that no server comes in between.
+    on: Arc<AtomicBool>,
+    /// One switching at a time.
+    switching: tokio::sync::Mutex<()>,
+    /// Ends the connections that are only tried out.
+    tries: Mutex<CancellationToken>,
     tracker: TaskTracker,
     /// Cancelled by a shutdown: nothing new begins.
     closing: CancellationToken,
@@ -94,6 +101,13 @@ struct Inner {
 struct Entries {
     by_id: HashMap<ServerId, Entry>,
     order: Vec<ServerId>,
+}
+
+impl Entries {
+    /// In the order in which they were added.
+    fn handles(&self) -> Vec<ServerHandle> {
+        self.order.iter().filter_map(|id| self.by_id.get(id)).map(|entry| entry.handle.clone()).collect()
+    }
 }
 
 struct Entry {
@@ -129,6 +143,9 @@ impl ServerManager {
                 deps,
                 connections,
                 entries: RwLock::default(),
+                on: Arc::new(AtomicBool::new(true)),
+                switching: tokio::sync::Mutex::default(),
+                tries: Mutex::default(),
                 tracker: TaskTracker::new(),
                 closing: CancellationToken::new(),
                 hard: CancellationToken::new(),
@@ -220,7 +237,7 @@ impl ServerManager {
         let config = Arc::new(config);
         let (inbox, messages) = mpsc::channel(INBOX);
         let status = State::new(config.enabled).status();
-        let shared = Arc::new(Shared::new(Arc::clone(&config), status, inbox));
+        let shared = Arc::new(Shared::new(Arc::clone(&config), status, inbox, Arc::clone(&self.inner.on)));
         let (stop, done) = (CancellationToken::new(), CancellationToken::new());
         let ending = Ending { stop: stop.clone(), hard: self.inner.hard.clone() };
         let actor = ServerActor::new(Arc::clone(&shared), messages, self.inner.deps.clone(), ending);
@@ -260,12 +277,55 @@ impl ServerManager {
         self.inner.deps.roster.emit(Event::ServerRemoved { server: handle.shared.id.clone(), name });
     }
 
+    /// Switches all of MCP on or off. Off: every server stops, none starts, for whatever reason, and
+    /// calls end with [`CallError::SwitchedOff`](crate::CallError); returns when nothing runs any
+    /// more. On: the servers that start by themselves start. It lasts as long as this manager.
+    pub async fn set_on(&self, on: bool) {
+        let _turn = self.inner.switching.lock().await;
+        let handles = {
+            let entries = self.inner.entries.write();
+            if self.inner.on.swap(on, Ordering::SeqCst) == on {
+                return;
+            }
+            entries.handles()
+        };
+        if !on {
+            std::mem::take(&mut *self.inner.tries.lock()).cancel();
+        }
+        tracing::info!(on, "MCP was switched");
+        let mut gone = Vec::new();
+        for handle in handles {
+            let (reply, settled) = oneshot::channel();
+            if let Err(problem) = send(&handle, Message::Switched { on, reply }).await {
+                tracing::debug!(%problem, "a server was gone when MCP was switched");
+            }
+            gone.push(settled);
+        }
+        let all = async {
+            for settled in gone {
+                // Whoever does not answer is gone altogether.
+                settled.await.unwrap_or(());
+            }
+        };
+        if tokio::time::timeout(STOPPING, all).await.is_err() {
+            tracing::warn!("some servers take long to stop");
+        }
+    }
+
+    /// Whether MCP is on.
+    #[must_use]
+    pub fn is_on(&self) -> bool {
+        self.inner.on.load(Ordering::SeqCst)
+    }
+
     /// Starts a server; enables a disabled one. One that runs or connects is left alone.
     ///
     /// # Errors
-    /// [`ErrorCode::NotFound`] when there is no such server.
+    /// [`ErrorCode::NotFound`] when there is no such server, [`ErrorCode::ServerUnavailable`] while
+    /// MCP is switched off.
     pub async fn start(&self, id: &ServerId) -> Result<(), Problem> {
         self.open_for_business()?;
+        self.switched_on()?;
         send(&self.find(id)?, Message::Input(Input::Start { cause: StatusCause::User })).await
     }
 
@@ -292,9 +352,10 @@ impl ServerManager {
     ///
     /// # Errors
     /// [`ErrorCode::NotFound`] when there is no such server, [`ErrorCode::ServerUnavailable`] when it
-    /// is switched off.
+    /// or MCP as a whole is switched off.
     pub async fn reconnect(&self, id: &ServerId) -> Result<(), Problem> {
         self.open_for_business()?;
+        self.switched_on()?;
         let handle = self.find(id)?;
         let config = handle.config();
         if !config.enabled {
@@ -313,8 +374,9 @@ impl ServerManager {
     /// # Errors
     /// Says why there is no connection.
     pub async fn test(&self, config: ServerConfig) -> Result<TestReport, Problem> {
+        let cancel = self.inner.tries.lock().child_token();
         self.open_for_business()?;
-        let cancel = self.inner.closing.child_token();
+        self.switched_on()?;
         let abandoned = cancel.clone().drop_guard();
         let (inbound, said) = mpsc::channel(16);
         let name = config.name.clone();
@@ -367,13 +429,7 @@ impl ServerManager {
     /// All servers, in the order in which they were added.
     #[must_use]
     pub fn handles(&self) -> Vec<ServerHandle> {
-        let entries = self.inner.entries.read();
-        entries
-            .order
-            .iter()
-            .filter_map(|id| entries.by_id.get(id))
-            .map(|entry| entry.handle.clone())
-            .collect()
+        self.inner.entries.read().handles()
     }
 
     /// A number that changes with every change of settings, states or lists.
@@ -394,6 +450,7 @@ impl ServerManager {
     pub async fn shutdown(&self) {
         let inner = &*self.inner;
         inner.closing.cancel();
+        inner.tries.lock().cancel();
         let entries = std::mem::take(&mut *inner.entries.write());
         for entry in entries.by_id.values() {
             entry.handle.shared.cancel_calls();
@@ -421,6 +478,14 @@ impl ServerManager {
             return Err(Problem::new(ErrorCode::NotRunning, "Gatehouse is shutting down."));
         }
         Ok(())
+    }
+
+    fn switched_on(&self) -> Result<(), Problem> {
+        if self.is_on() {
+            return Ok(());
+        }
+        Err(Problem::new(ErrorCode::ServerUnavailable, "MCP is switched off, so no server runs.")
+            .todo("Switch it on first: `gatehousectl servers on`."))
     }
 
     fn find(&self, id: &ServerId) -> Result<ServerHandle, Problem> {

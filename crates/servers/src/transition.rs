@@ -26,6 +26,8 @@ pub(crate) struct State {
     pub(crate) epoch: Epoch,
     /// Connections in a row that ended by themselves after a short life.
     pub(crate) flaps: u32,
+    /// Whether MCP is on; while it is off nothing is begun.
+    pub(crate) on: bool,
     /// Where the server stands.
     pub(crate) phase: Phase,
 }
@@ -80,7 +82,7 @@ impl State {
     /// How a server begins.
     pub(crate) fn new(enabled: bool) -> Self {
         let phase = if enabled { Phase::Stopped } else { Phase::Disabled };
-        Self { epoch: Epoch::default(), flaps: 0, phase }
+        Self { epoch: Epoch::default(), flaps: 0, on: true, phase }
     }
 
     /// What everybody sees of it.
@@ -168,6 +170,13 @@ pub(crate) enum Pulse {
 /// What can happen to a server.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Input {
+    /// MCP as a whole was switched on or off.
+    Switched {
+        /// Whether it is on now.
+        on: bool,
+        /// Whether the server starts by itself then.
+        start: bool,
+    },
     /// Somebody wants it to run: the launch or the user.
     Start {
         /// Who.

@@ -11,8 +11,8 @@ use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use gatehouse_model::CallRecord;
 use gatehouse_model::record::CallFilter;
+use gatehouse_model::{CallRecord, Settings};
 use parking_lot::Mutex;
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
@@ -39,9 +39,21 @@ pub struct Retention {
     pub calls: u64,
 }
 
+impl Retention {
+    /// Nothing goes.
+    pub const EVERYTHING: Self = Self { age: Duration::MAX, calls: u64::MAX };
+
+    /// What the user set.
+    #[must_use]
+    pub fn of(settings: &Settings) -> Self {
+        let age = Duration::from_secs(u64::from(settings.activity_days) * 24 * 3600);
+        Self { age, calls: u64::from(settings.activity_calls) }
+    }
+}
+
 impl Default for Retention {
     fn default() -> Self {
-        Self { age: Duration::from_secs(90 * 24 * 3600), calls: 1_000_000 }
+        Self::of(&Settings::default())
     }
 }
 
@@ -82,6 +94,15 @@ impl Activity {
                     tracing::warn!("call records come faster than the disk takes them; some are dropped");
                 }
             }
+        }
+    }
+
+    /// Keeps records so long from now on, and drops at once what is older. Blocks until the writer
+    /// has been told, not until it is done.
+    pub fn keep(&self, retention: Retention) {
+        let Some(inbox) = &self.inbox else { return };
+        if inbox.send(Message::Keep(retention)).is_err() {
+            tracing::warn!("the writer of call records ended early");
         }
     }
 
@@ -156,9 +177,18 @@ fn query(filter: &CallFilter) -> (String, Vec<Value>) {
         wheres.push("calls.server = ?".to_owned());
         values.push(Value::Text(server.to_string()));
     }
-    if let Some(before) = filter.before {
-        wheres.push(format!("{id} < ?"));
-        values.push(Value::Integer(first_id(before)));
+    if let Some(mark) = &filter.older_than {
+        // Several calls can have come in the same moment, so it is looked up which of them is meant.
+        // Where it is gone, what was older is gone too.
+        wheres.push(format!(
+            "{id} < COALESCE((SELECT one.id FROM calls AS one WHERE one.id BETWEEN ? AND ?
+             AND json_extract(one.record, '$.id') = ?), ?)"
+        ));
+        let first = first_id(mark.at);
+        let last = first | ((1 << ID_SHIFT) - 1);
+        let moment = [first, last].map(Value::Integer);
+        values.extend(moment);
+        values.extend([Value::Text(mark.id.to_string()), Value::Integer(first)]);
     }
     if !wheres.is_empty() {
         sql.push_str(" WHERE ");

@@ -7,6 +7,8 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use gatehouse_model::{ErrorCode, Problem};
+
 use crate::error::StoreError;
 use crate::store::Owner;
 
@@ -46,16 +48,27 @@ impl OwnerLock {
     }
 }
 
-/// Makes the data folder, owner-only, and answers its path without links. A folder that was there
-/// before and is not Gatehouse's yet keeps its mode: it may be shared for a reason.
-pub(crate) fn prepare(dir: &Path) -> Result<PathBuf, StoreError> {
-    let cannot = || StoreError::io("The data folder cannot be made");
+/// Makes the data folder, owner-only, and answers its path without links. It has to come before
+/// anything is put into the folder: one that is not Gatehouse's yet and not empty keeps its mode,
+/// since it may be shared for a reason.
+///
+/// # Errors
+/// When the folder cannot be made, or holds something else and is open to others.
+pub fn prepare(dir: &Path) -> Result<PathBuf, StoreError> {
+    let cannot = || StoreError::io(format!("The data folder {} cannot be made", dir.display()));
     let is_ours = !dir.exists() || dir.join(LOCK_FILE).exists();
     fs::create_dir_all(dir).map_err(cannot())?;
     let dir = dir.canonicalize().map_err(cannot())?;
     let is_empty = fs::read_dir(&dir).map_err(cannot())?.next().is_none();
     if is_ours || is_empty {
         set_mode(&dir, 0o700)?;
+    } else if is_open_to_others(&dir).map_err(cannot())? {
+        let what = format!("The folder {} holds other things and is open to other users.", dir.display());
+        return Err(StoreError::Config(
+            Problem::new(ErrorCode::Storage, what)
+                .why("Gatehouse keeps secrets and rights in its folder.")
+                .todo("Choose another folder, or close this one to others: chmod 700."),
+        ));
     }
     Ok(dir)
 }
@@ -114,6 +127,17 @@ fn owner_only(options: &mut OpenOptions) -> &mut OpenOptions {
 #[cfg(not(unix))]
 fn owner_only(options: &mut OpenOptions) -> &mut OpenOptions {
     options
+}
+
+#[cfg(unix)]
+fn is_open_to_others(dir: &Path) -> std::io::Result<bool> {
+    use std::os::unix::fs::PermissionsExt;
+    Ok(fs::metadata(dir)?.permissions().mode() & 0o077 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_open_to_others(_: &Path) -> std::io::Result<bool> {
+    Ok(false)
 }
 
 #[cfg(unix)]

@@ -23,6 +23,7 @@ pub use activity::{Activity, Retention};
 pub use audit::{Audit, AuditFormat};
 pub use definitions::Definitions;
 pub use error::{SealError, SecretError, StoreError};
+pub use folder::prepare as prepare_folder;
 pub use gatehouse_model::record::AuditVerdict;
 pub use sealed::Sealed;
 pub use secrets::{SecretKey, SecretKind, SecretStore, memory, open_keychain, open_vault};

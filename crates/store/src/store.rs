@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gatehouse_model::grant::Rights;
-use gatehouse_model::{ClientEntry, Clock};
+use gatehouse_model::{ClientEntry, Clock, Settings};
 use parking_lot::Mutex;
 
 use crate::activity::{Activity, Retention};
@@ -54,13 +54,13 @@ pub struct StoreOptions {
 }
 
 impl Store {
-    /// Takes the data folder and opens what is in it, keeping call records as long as usual.
-    /// Blocks.
+    /// Takes the data folder and opens what is in it, keeping call records as long as the settings
+    /// say; as long as those cannot be believed, all of them. Blocks.
     ///
     /// # Errors
     /// As [`Store::open_with`].
     pub fn open(options: StoreOptions) -> Result<Self, StoreError> {
-        Self::open_with(options, Retention::default())
+        Self::open_keeping(options, None)
     }
 }
 
@@ -72,6 +72,7 @@ pub struct Store {
     servers: ServersFile,
     rights: Sealed<Rights>,
     clients: Sealed<Vec<ClientEntry>>,
+    settings: Sealed<Settings>,
     audit: Audit,
     activity: Activity,
     definitions: Definitions,
@@ -85,13 +86,26 @@ impl Store {
     /// [`StoreError::DataFolderInUse`] when another Gatehouse has it; else when the disk or a
     /// database refuses, or was written by a newer version.
     pub fn open_with(options: StoreOptions, retention: Retention) -> Result<Self, StoreError> {
+        Self::open_keeping(options, Some(retention))
+    }
+
+    fn open_keeping(options: StoreOptions, retention: Option<Retention>) -> Result<Self, StoreError> {
         let StoreOptions { dir, owner, secrets, clock } = options;
         let dir = folder::prepare(&dir)?;
         let lock = OwnerLock::take(&dir, owner)?;
         let ledger = database::open(&dir.join(database::LEDGER), database::LEDGER_STEPS)?;
         let ledger = Arc::new(Mutex::new(ledger));
         let place = SealPlace::new(&dir, owner, Arc::clone(&ledger), Arc::clone(&secrets));
+        let settings = Sealed::<Settings>::new(&place, "settings");
+        let retention = retention.unwrap_or_else(|| match settings.load() {
+            Ok(set) => Retention::of(&set.unwrap_or_default()),
+            Err(error) => {
+                tracing::warn!(%error, "no call record is dropped until the settings are put right");
+                Retention::EVERYTHING
+            }
+        });
         Ok(Self {
+            settings,
             servers: ServersFile::open(&dir, Sealed::new(&place, "servers"))?,
             rights: Sealed::new(&place, "rights"),
             clients: Sealed::new(&place, "clients"),
@@ -118,6 +132,11 @@ impl Store {
     /// The clients that have a token.
     pub fn clients(&self) -> &Sealed<Vec<ClientEntry>> {
         &self.clients
+    }
+
+    /// What the user set for Gatehouse as a whole.
+    pub fn settings(&self) -> &Sealed<Settings> {
+        &self.settings
     }
 
     /// What must never be lost.

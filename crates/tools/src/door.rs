@@ -110,6 +110,10 @@ impl Inner {
         self.rights.inner.saw_client(&request.caller.client);
         let resolved = match self.resolve(&request).await {
             Ok(resolved) => resolved,
+            // What was never connected has no tools that could be known.
+            Err(_) if !self.servers.is_on() => {
+                return CallEnd::Result(texts::error_result(&texts::refusal(&Rule::SwitchedOff, None)));
+            }
             Err(end) => return end,
         };
         let id = CallId::from_random(self.ids.next());
@@ -135,7 +139,10 @@ impl Inner {
 
     /// The end of a call that a pause or the end of Gatehouse cuts short.
     fn halted(&self, course: &mut Course) -> Ended {
-        let text = if self.closing() {
+        let off = !self.servers.is_on();
+        let text = if off && !self.closing() {
+            texts::stopped_by_switch(course.sent)
+        } else if self.closing() {
             "Gatehouse is shutting down. The call was cancelled; this is no fault of the tool.".to_owned()
         } else {
             texts::stopped_by_pause()
@@ -144,7 +151,8 @@ impl Inner {
             return Ended::told(&text, CallOutcome::Cancelled);
         }
         if !self.closing() {
-            course.verdict = Verdict { decision: Decision::Deny, rule: Rule::Paused };
+            let rule = if off { Rule::SwitchedOff } else { Rule::Paused };
+            course.verdict = Verdict { decision: Decision::Deny, rule };
         }
         Ended::told(&text, CallOutcome::Refused)
     }
@@ -233,6 +241,10 @@ impl Inner {
             if self.gone.lock().contains(&request.caller.client.id) {
                 return Ended::told("The user has ended the access of this client.", CallOutcome::Refused);
             }
+            if !self.servers.is_on() {
+                course.verdict = Verdict { decision: Decision::Deny, rule: Rule::SwitchedOff };
+                return Ended::refused(&course.verdict.rule, None);
+            }
             let matter = course.resolved.matter.clone();
             // Whatever became of the call meanwhile: an approval is for the one that was shown.
             approval = approval.filter(|approval| approval.hash == matter.hash);
@@ -320,6 +332,7 @@ impl Inner {
         let text = texts::failed(&course.resolved.matter.config.name, error);
         let outcome = match error {
             CallError::Cancelled => CallOutcome::Cancelled,
+            CallError::SwitchedOff => CallOutcome::Refused,
             CallError::Unavailable { .. }
             | CallError::TimedOut { .. }
             | CallError::Closed { .. }

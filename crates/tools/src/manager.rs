@@ -224,6 +224,15 @@ impl ToolManager {
         if was && ended.is_empty() { Ok(()) } else { keeper.keep_pause(true, ended).await }
     }
 
+    /// Ends every call and every question about one, because MCP was just switched off
+    /// ([`ServerManager::set_on`]), which also refuses the next ones.
+    pub fn switched_off(&self) {
+        let inner = &self.inner;
+        inner.halt.swap(Arc::new(CancellationToken::new())).cancel();
+        inner.approvals.inner.end_calls();
+        inner.rounds.clear();
+    }
+
     /// Ends a pause.
     ///
     /// # Errors

@@ -35,6 +35,9 @@ pub(crate) fn refusal(rule: &Rule, reason: Option<&str>) -> String {
         Rule::Paused => {
             "Gatehouse is paused: the user has stopped all tool calls for now. This is no fault of the tool. Wait until the user says that they have resumed.".to_owned()
         }
+        Rule::SwitchedOff => {
+            "MCP is switched off in Gatehouse, so no tool of any server can be used and the call did not run. This is no fault of the tool. Ask the user to switch it on in Gatehouse (or with `gatehousectl servers on`), then call again.".to_owned()
+        }
         Rule::PolicyFile { reason } => {
             format!("The policy of this computer's administrator forbids this call. This is no fault of the tool. Reason: {reason}")
         }
@@ -76,6 +79,16 @@ pub(crate) fn stopped_by_pause() -> String {
     refusal(&Rule::Paused, None)
 }
 
+/// MCP is being switched off while the call waited or ran.
+pub(crate) fn stopped_by_switch(sent: bool) -> String {
+    let text = refusal(&Rule::SwitchedOff, None);
+    if sent {
+        text.replace("the call did not run", "the call was cut short and may have had an effect")
+    } else {
+        text
+    }
+}
+
 /// The server cannot be used as it is (GATE-5).
 pub(crate) fn unusable(server: &str, status: &ServerStatus) -> String {
     match status {
@@ -106,6 +119,7 @@ pub(crate) fn failed(server: &str, error: &CallError) -> String {
             "The server “{server}” did not answer within {}. The call was cancelled; whether it had an effect is not known.",
             words(*after)
         ),
+        CallError::SwitchedOff => refusal(&Rule::SwitchedOff, None),
         CallError::Cancelled => format!("The call to the server “{server}” was cancelled."),
         CallError::Closed { reason } => format!(
             "The connection to the server “{server}” ended while the call ran: {reason} Whether the call had an effect is not known."
@@ -140,6 +154,8 @@ mod tests {
             refusal(&Rule::ExplicitDeny { grant: GrantId::from("g"), reason: Some("never".into()) }, None);
         assert!(blocked.contains("blocked") && blocked.contains("never"));
         assert!(refusal(&Rule::Paused, None).contains("paused"));
+        assert!(refusal(&Rule::SwitchedOff, None).contains("gatehousectl servers on"));
+        assert!(stopped_by_switch(true).contains("may have had"));
         assert!(refusal(&Rule::Unanswered { ask }, None).contains("did not answer"));
         assert!(refusal(&Rule::PolicyFile { reason: "no shells".into() }, None).contains("no shells"));
     }

@@ -36,10 +36,16 @@ import type {
   ServersList,
   ServersReconnect,
   ServersRemove,
+  ServersReset,
   ServersStart,
   ServersStop,
+  ServersSwitchOff,
+  ServersSwitchOn,
   ServersTest,
   ServersTrustLabels,
+  Settings,
+  SettingsSet,
+  SettingsShow,
   Status,
   StatusReport,
   TestReport,
@@ -61,6 +67,9 @@ export type Commands = {
   "servers.stop": { args: ServersStop; reply: null };
   "servers.reconnect": { args: ServersReconnect; reply: null };
   "servers.trustLabels": { args: ServersTrustLabels; reply: null };
+  "servers.switchOff": { args: ServersSwitchOff; reply: null };
+  "servers.switchOn": { args: ServersSwitchOn; reply: null };
+  "servers.reset": { args: ServersReset; reply: Array<ServerView> };
   "tools.list": { args: ToolsList; reply: Array<ToolView> };
   "tools.classify": { args: ToolsClassify; reply: null };
   "call": { args: Call; reply: CallReply };
@@ -80,6 +89,8 @@ export type Commands = {
   "audit.list": { args: AuditList; reply: Array<AuditEntry> };
   "audit.verify": { args: AuditVerify; reply: AuditVerdict };
   "audit.export": { args: AuditExport; reply: Exported };
+  "settings.show": { args: SettingsShow; reply: Settings };
+  "settings.set": { args: SettingsSet; reply: Settings };
   "pause": { args: Pause; reply: null };
   "resume": { args: Resume; reply: null };
 };

@@ -188,7 +188,11 @@ allowed: boolean,
 /**
  * Reason of a deny.
  */
-reason: string | null, } | { "audit": "lapsed",
+reason: string | null,
+/**
+ * Who answered: `operator` or `window`; absent in old entries.
+ */
+by: string | null, } | { "audit": "lapsed",
 /**
  * The question.
  */
@@ -243,6 +247,10 @@ server: ServerId,
 name: string,
 /**
  * What was done: `added`, `edited`, `renamed`, `removed`, `enabled`, `disabled`.
+ */
+what: string, } | { "audit": "settings_changed",
+/**
+ * What was done, in words.
  */
 what: string, } | { "audit": "hand_edit",
 /**
@@ -435,9 +443,9 @@ server: ServerId | null,
  */
 text: string | null,
 /**
- * Only before this moment; for reading on.
+ * Only what comes after this call in the list; for reading on from the last one of a page.
  */
-before: Timestamp | null,
+olderThan: CallMark | null,
 /**
  * At most so many, newest first; 100 where absent.
  */
@@ -453,6 +461,19 @@ export type CallHash = string;
  * One call, from the moment it enters `tools` to its record.
  */
 export type CallId = string;
+
+/**
+ * The place of a call in the list of calls: both values are those of its record.
+ */
+export type CallMark = {
+/**
+ * When it came in.
+ */
+at: Timestamp,
+/**
+ * Its id.
+ */
+id: CallId, };
 
 /**
  * How a call ended.
@@ -1026,7 +1047,11 @@ line: LogLine, } | { "event": "pause_changed",
 /**
  * Whether it is paused now.
  */
-paused: boolean, } | { "event": "rights_changed",
+paused: boolean, } | { "event": "switch_changed",
+/**
+ * Whether it is on now.
+ */
+on: boolean, } | { "event": "rights_changed",
 /**
  * Whether they are verified.
  */
@@ -1446,7 +1471,7 @@ export type Rule = { "rule": "policy_file",
 /**
  * Reason that the file gives.
  */
-reason: string, } | { "rule": "paused" } | { "rule": "explicit_deny",
+reason: string, } | { "rule": "paused" } | { "rule": "switched_off" } | { "rule": "explicit_deny",
 /**
  * Which rule.
  */
@@ -1765,6 +1790,11 @@ export type ServersRemove = {
 server: string, };
 
 /**
+ * Goes back to the servers of a first start; all others go with their rights and secrets.
+ */
+export type ServersReset = Record<symbol, never>;
+
+/**
  * Starts a server; enables a disabled one.
  */
 export type ServersStart = {
@@ -1785,6 +1815,17 @@ server: string,
  * Also keep it from starting by itself or for a call.
  */
 disable: boolean, };
+
+/**
+ * Switches MCP off: every server stops, none starts, and every call is refused. Lasts until it
+ * is switched on.
+ */
+export type ServersSwitchOff = Record<symbol, never>;
+
+/**
+ * Switches MCP on: the servers that start by themselves start.
+ */
+export type ServersSwitchOn = Record<symbol, never>;
 
 /**
  * Connects to a draft without keeping it.
@@ -1816,6 +1857,50 @@ trusted: boolean, };
  * One connection of a client: an MCP session of the stateful revisions, or a bridge.
  */
 export type SessionId = string;
+
+/**
+ * What the user sets for Gatehouse as a whole.
+ */
+export type Settings = {
+/**
+ * Days that the audit is kept, [`AUDIT_DAYS_LEAST`] or more; for ever where absent.
+ */
+auditDays: number | null,
+/**
+ * Days that calls are kept.
+ */
+activityDays: number,
+/**
+ * Calls that are kept at most.
+ */
+activityCalls: number,
+/**
+ * Whether MCP is on; while it is off no server runs and every call is refused.
+ */
+mcpOn: boolean, };
+
+/**
+ * Sets how long things are kept, and lets go of what is older at once. MCP as a whole has its
+ * own switch.
+ */
+export type SettingsSet = {
+/**
+ * Days that the audit is kept, 7 or more; for ever where absent.
+ */
+auditDays: number | null,
+/**
+ * Days that calls are kept, 1 or more.
+ */
+activityDays: number,
+/**
+ * Calls that are kept at most, 1 or more.
+ */
+activityCalls: number, };
+
+/**
+ * What is set for Gatehouse as a whole.
+ */
+export type SettingsShow = Record<symbol, never>;
 
 /**
  * One argument as the prompt shows it: the whole value, never cut.
@@ -1880,6 +1965,10 @@ secrets: string,
  * Whether everything is paused.
  */
 paused: boolean,
+/**
+ * Whether MCP is on; while it is off no server runs and every call is refused.
+ */
+switchedOn: boolean,
 /**
  * Servers that run.
  */

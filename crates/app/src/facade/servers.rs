@@ -16,6 +16,7 @@ use gatehouse_servers::ServerSnapshot;
 use tokio::sync::MutexGuard;
 
 use super::{Parts, draft, secrets};
+use crate::first_start;
 
 type Configs<'a> = MutexGuard<'a, Vec<ServerConfig>>;
 
@@ -106,10 +107,37 @@ pub(super) async fn remove(parts: &Arc<Parts>, server: &str) -> Result<(), Probl
     take_away(parts, &gone).await
 }
 
+/// Goes back to the servers of a first start. Those of them that are there keep their ids and what
+/// is allowed on them; all others go with their rights and secrets.
+pub(super) async fn reset(parts: &Arc<Parts>) -> Result<Vec<ServerView>, Problem> {
+    let mut configs = parts.configs.lock().await;
+    let mut wanted = first_start::servers()?;
+    for config in &mut wanted {
+        let same = |other: &&ServerConfig| other.name == config.name && other.transport == config.transport;
+        if let Some(there) = configs.iter().find(same) {
+            (config.id, config.generation) = (there.id.clone(), there.generation);
+        }
+    }
+    for gone in configs.iter().filter(|old| !wanted.iter().any(|new| new.id == old.id)) {
+        changed(parts, gone, "removed").await?;
+    }
+    for config in &wanted {
+        match configs.iter().find(|old| old.id == config.id) {
+            None => changed(parts, config, "added").await?,
+            Some(old) if old != config => changed(parts, config, "edited").await?,
+            Some(_) => {}
+        }
+    }
+    write(parts, &wanted).await?;
+    adopt(parts, &mut configs, wanted).await?;
+    drop(configs);
+    list(parts).await
+}
+
 pub(super) async fn start(parts: &Arc<Parts>, server: &str) -> Result<(), Problem> {
     let mut configs = parts.configs.lock().await;
     let config = named(&configs, server)?.clone();
-    if !config.enabled {
+    if !config.enabled && parts.servers.is_on() {
         let enabled = ServerConfig { enabled: true, ..config.clone() };
         put(parts, &mut configs, enabled, "enabled").await?;
     }
@@ -227,7 +255,7 @@ fn what_was_done(before: &ServerConfig, after: &ServerConfig) -> &'static str {
 /// A wide grant covers the tools that exist when it is given, so it waits for the first list. If
 /// the server does not connect in time its labels are trusted all the same, and its reads ask.
 async fn grant_reads_when_known(parts: &Parts, config: &ServerConfig) -> Result<(), Problem> {
-    if !config.enabled || !config.autostart {
+    if !config.enabled || !config.autostart || !parts.servers.is_on() {
         return Ok(());
     }
     let mut revision = parts.servers.revision();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gatehouse_model::command::StatusReport;
 use gatehouse_model::{ErrorCode, Problem, ServerStatus};
 
-use super::{Parts, approvals};
+use super::{Parts, approvals, settings};
 
 pub(super) async fn report(parts: &Arc<Parts>) -> Result<StatusReport, Problem> {
     let servers = parts.servers.list();
@@ -20,6 +20,7 @@ pub(super) async fn report(parts: &Arc<Parts>) -> Result<StatusReport, Problem> 
             None => problem,
         });
     }
+    problems.extend(settings::problem(parts).await);
     {
         let troubles = parts.troubles.lock();
         problems.extend(troubles.clients.clone());
@@ -41,6 +42,7 @@ pub(super) async fn report(parts: &Arc<Parts>) -> Result<StatusReport, Problem> 
         answered_by: approvals::answered_by(parts.owner).to_owned(),
         secrets: parts.store.secrets().kind().word().to_owned(),
         paused: policy.paused,
+        switched_on: parts.servers.is_on(),
         running: count(running),
         servers: count(servers.len()),
         tools: count(parts.tools.catalogue().tools().len()),

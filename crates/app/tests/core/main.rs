@@ -5,3 +5,4 @@ mod common;
 mod life;
 mod rights;
 mod servers;
+mod settings;

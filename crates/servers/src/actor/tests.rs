@@ -597,3 +597,52 @@ async fn a_list_that_is_not_answered_is_kept_and_asked_for_later() {
     assert_eq!(server.asked("prompts/list"), asked + 1);
     house.end().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_switch_stops_all_and_keeps_all_stopped_until_it_is_on_again() {
+    let house = House::connected("one").await;
+    let (one, two, three) = (house.server("one"), house.server("two"), house.server("three"));
+    two.refuses_always(FailureKind::TemporaryNetwork);
+    house.put(http("two")).await;
+    house.sees("two failed 1").await;
+    house.put(http("three").by_hand()).await;
+    house.story();
+    house.manager.set_on(false).await;
+    assert!(!house.manager.is_on());
+    let statuses = || house.manager.list().iter().map(|one| one.status.word().to_owned()).collect::<Vec<_>>();
+    assert_eq!(statuses(), ["stopped", "stopped", "stopped"]);
+    assert_eq!(one.open_now(), 0, "nothing runs when the switch has answered");
+    let before = (one.attempts(), two.attempts(), three.attempts());
+
+    assert_eq!(house.call("one").await.unwrap_err(), CallError::SwitchedOff);
+    assert_eq!(house.call("three").await.unwrap_err(), CallError::SwitchedOff);
+    assert!(house.manager.start(&"one".into()).await.is_err());
+    assert!(house.manager.reconnect(&"one".into()).await.is_err());
+    house.put(http("one").at("http://elsewhere/mcp")).await;
+    house.put(http("four")).await;
+    tokio::time::sleep(secs(3600)).await;
+    assert_eq!((one.attempts(), two.attempts(), three.attempts()), before);
+    assert_eq!(house.server("four").attempts(), 0);
+    assert_eq!(statuses(), ["stopped"; 4]);
+
+    one.opens();
+    house.server("four").opens();
+    house.manager.set_on(true).await;
+    house.sees("one connected").await;
+    house.sees("four connected").await;
+    house.call("one").await.unwrap();
+    assert_eq!(three.attempts(), before.2, "it does not start by itself");
+    house.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_runs_ends_with_the_switch() {
+    let house = House::connected("one").await;
+    house.server("one").falls_silent();
+    let call = house.spawn_call("one");
+    house.settle().await;
+    house.manager.set_on(false).await;
+    let Err(CallError::Closed { reason }) = call.await.unwrap() else { panic!("it went on") };
+    assert!(reason.contains("switched off"), "{reason}");
+    house.end().await;
+}

@@ -22,6 +22,7 @@ pub(super) struct Step {
 impl Step {
     pub(super) fn take(&mut self, input: Input) {
         match input {
+            Input::Switched { on, start } => self.switched(on, start),
             Input::Start { cause } => self.start(cause),
             Input::Stop => self.stop(),
             Input::Reconnect => self.reconnect(),
@@ -37,6 +38,25 @@ impl Step {
             Input::Pulse { epoch, pulse } => self.pulse(epoch, pulse),
             Input::Challenged { epoch, issuer } => self.challenged(epoch, issuer),
             Input::Shutdown => self.shutdown(),
+        }
+    }
+
+    fn switched(&mut self, on: bool, start: bool) {
+        self.state.on = on;
+        match self.state.phase {
+            Phase::Stopped if on && start => self.open_row(StatusCause::User),
+            Phase::Stopped if !on => self.effects.push(Effect::Settle),
+            Phase::Disabled | Phase::Stopped => {}
+            Phase::Connecting { .. }
+            | Phase::Connected { .. }
+            | Phase::NeedsAuth { .. }
+            | Phase::NeedsClientRegistration { .. }
+            | Phase::Failed { .. } => {
+                if !on {
+                    self.leave();
+                    self.rest(Phase::Stopped, StatusCause::User);
+                }
+            }
         }
     }
 
@@ -279,6 +299,22 @@ impl Step {
     }
 
     fn open(&mut self, attempt: u32, cause: StatusCause) {
+        if !self.state.on {
+            // While MCP is off a server is at most ready to be started.
+            match self.state.phase {
+                Phase::Stopped => self.effects.push(Effect::Settle),
+                Phase::Disabled
+                | Phase::Connecting { .. }
+                | Phase::Connected { .. }
+                | Phase::NeedsAuth { .. }
+                | Phase::NeedsClientRegistration { .. }
+                | Phase::Failed { .. } => {
+                    self.leave();
+                    self.rest(Phase::Stopped, cause);
+                }
+            }
+            return;
+        }
         self.leave();
         self.state.epoch = Epoch(self.state.epoch.0.saturating_add(1));
         self.state.phase = Phase::Connecting { attempt };

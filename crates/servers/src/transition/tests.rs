@@ -10,7 +10,7 @@ const STALE: Epoch = Epoch(0);
 
 /// The state in which the newest attempt is the first.
 fn at(phase: Phase) -> State {
-    State { epoch: E1, flaps: 0, phase }
+    State { epoch: E1, flaps: 0, on: true, phase }
 }
 
 fn connecting(attempt: u32) -> Phase {
@@ -85,7 +85,7 @@ fn ignored(phase: &Phase, input: &Input) {
 }
 
 fn opened(attempt: u32) -> State {
-    State { epoch: E2, flaps: 0, phase: connecting(attempt) }
+    State { epoch: E2, flaps: 0, on: true, phase: connecting(attempt) }
 }
 
 fn secs(secs: u64) -> Effect {
@@ -396,4 +396,53 @@ fn long_lives_keep_the_rules() {
         }
         state = next;
     }
+}
+
+#[test]
+fn switched_off_everything_rests_and_stays_at_rest() {
+    let off = Input::Switched { on: false, start: true };
+    let resting = |phase| State { on: false, ..at(phase) };
+    let rest = || vec![Announce(StatusCause::User), Settle];
+    for phase in [connecting(1), connected()] {
+        check(&phase, &off, &resting(Phase::Stopped), &[vec![Retire(E1)], rest()].concat());
+    }
+    for phase in [needs_auth(), needs_registration(), given_up()] {
+        check(&phase, &off, &resting(Phase::Stopped), &rest());
+    }
+    check(&retrying(), &off, &resting(Phase::Stopped), &[vec![ForgetRetry], rest()].concat());
+    check(&Phase::Stopped, &off, &resting(Phase::Stopped), &[Settle]);
+    check(&Phase::Disabled, &off, &resting(Phase::Disabled), &[]);
+
+    let moment = || Moment { now: NOW, jitter: Jitter::NONE };
+    for input in [
+        Input::Start { cause: StatusCause::Launch },
+        Input::Start { cause: StatusCause::User },
+        Input::Reconnect,
+        Input::Edited(Edit::Another),
+        Input::Edited(Edit::SwitchedOn { start: true }),
+        Input::Wanted,
+        Input::RetryDue,
+    ] {
+        for phase in [Phase::Stopped, Phase::Disabled] {
+            let (state, did) = transition(resting(phase.clone()), input.clone(), moment());
+            assert!(!did.iter().any(|effect| matches!(effect, Open(_))), "{phase:?} + {input:?}");
+            assert!(matches!(state.phase, Phase::Stopped | Phase::Disabled), "{phase:?} + {input:?}");
+            assert!(!state.on);
+        }
+    }
+    let (_, did) = transition(resting(Phase::Stopped), Input::Wanted, moment());
+    assert_eq!(did, [Settle], "a call is told at once");
+}
+
+#[test]
+fn switched_on_what_starts_by_itself_starts() {
+    let from = |phase| State { on: false, ..at(phase) };
+    let switch = |phase, start| {
+        let moment = Moment { now: NOW, jitter: Jitter::NONE };
+        transition(from(phase), Input::Switched { on: true, start }, moment)
+    };
+    assert_eq!(switch(Phase::Stopped, true), (opened(1), vec![Announce(StatusCause::User), Open(E2)]));
+    assert_eq!(switch(Phase::Stopped, false), (at(Phase::Stopped), vec![]));
+    assert_eq!(switch(Phase::Disabled, false), (at(Phase::Disabled), vec![]));
+    ignored(&connected(), &Input::Switched { on: true, start: true });
 }

@@ -16,6 +16,8 @@ use crate::store::random;
 pub(super) enum Message {
     /// Write this.
     Record(Box<CallRecord>),
+    /// Keep so much from now on, and drop the rest.
+    Keep(Retention),
     /// Commit what was taken so far, then answer.
     Flush(SyncSender<()>),
 }
@@ -69,6 +71,10 @@ impl Writer {
             while let Some(message) = next.take() {
                 match message {
                     Message::Record(record) => batch.push(*record),
+                    Message::Keep(retention) => {
+                        self.retention = retention;
+                        self.since_tidy = TIDY_EVERY;
+                    }
                     Message::Flush(done) => flushed.push(done),
                 }
                 if batch.len() >= BATCH_MOST || !flushed.is_empty() {

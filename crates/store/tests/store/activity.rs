@@ -11,7 +11,7 @@ use gatehouse_store::{Owner, Retention, Store};
 
 use crate::place::{NOW, Place};
 
-fn record(index: i64) -> CallRecord {
+pub(crate) fn record(index: i64) -> CallRecord {
     CallRecord {
         id: CallId::new(format!("call-{index}")),
         at: Timestamp(NOW + index),
@@ -54,12 +54,12 @@ fn records_come_back_whole_newest_first_and_filtered() {
     for (filter, wanted) in [
         (all.clone(), vec![5, 4, 3, 2, 1, 0]),
         (CallFilter { limit: Some(2), ..all.clone() }, vec![5, 4]),
-        (CallFilter { limit: Some(2), before: Some(Timestamp(NOW + 4)), ..all.clone() }, vec![3, 2]),
+        (CallFilter { limit: Some(2), older_than: Some(record(4).mark()), ..all.clone() }, vec![3, 2]),
         (CallFilter { client: Some("cli-0".into()), ..all.clone() }, vec![3, 0]),
         (CallFilter { server: Some("srv-1".into()), ..all.clone() }, vec![5, 3, 1]),
         (CallFilter { server: Some("srv-1".into()), client: Some("cli-0".into()), ..all.clone() }, vec![3]),
         (
-            CallFilter { text: Some("report".into()), before: Some(Timestamp(NOW + 2)), ..all.clone() },
+            CallFilter { text: Some("report".into()), older_than: Some(record(2).mark()), ..all.clone() },
             vec![1, 0],
         ),
         (
@@ -160,8 +160,32 @@ fn a_hundred_thousand_records_are_all_there_and_found() {
     assert_eq!(store.activity().lost(), 0);
     assert_eq!(found(&store, "report-77777"), ["call-77777"]);
     assert_eq!(found(&store, "report").len(), 100);
-    let page = CallFilter { before: Some(Timestamp(NOW + 50_000)), limit: Some(3), ..CallFilter::default() };
+    let page =
+        CallFilter { older_than: Some(record(50_000).mark()), limit: Some(3), ..CallFilter::default() };
     assert_eq!(ids(&store, &page), ["call-49999", "call-49998", "call-49997"]);
+}
+
+#[test]
+fn pages_leave_out_no_call_of_the_same_moment() {
+    let place = Place::new();
+    let store = place.open();
+    for index in 0..10 {
+        store.activity().record(CallRecord { at: Timestamp(NOW + index / 5), ..record(index) });
+    }
+    store.activity().flush();
+    let whole = ids(&store, &CallFilter::default());
+    let mut read = Vec::new();
+    let mut filter = CallFilter { limit: Some(3), ..CallFilter::default() };
+    loop {
+        let page = store.activity().list(&filter).unwrap();
+        let Some(last) = page.last() else { break };
+        filter.older_than = Some(last.mark());
+        read.extend(page.iter().map(|record| record.id.to_string()));
+    }
+    assert_eq!(read, whole);
+    // A call that is not there any more: what is older than its moment.
+    let gone = CallRecord { at: Timestamp(NOW + 1), ..record(77) }.mark();
+    assert_eq!(ids(&store, &CallFilter { older_than: Some(gone), ..CallFilter::default() }), whole[5..]);
 }
 
 #[test]

@@ -123,6 +123,11 @@ fn inside_an_unlocked_session() {
     // And none of it under another path.
     let moved = tempfile::tempdir().unwrap();
     std::fs::copy(folder.path().join("ledger.db"), moved.path().join("ledger.db")).unwrap();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        std::fs::set_permissions(moved.path(), std::fs::Permissions::from_mode(0o700)).unwrap();
+    }
     let copied = Store::open(StoreOptions { dir: moved.path().to_owned(), ..again }).unwrap();
     assert!(matches!(copied.rights().load(), Err(SealError::MissingKey { .. })));
 }

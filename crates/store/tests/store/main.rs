@@ -7,5 +7,6 @@ mod keychain;
 mod place;
 mod sealed;
 mod servers;
+mod settings;
 mod vault;
 mod watching;

@@ -195,11 +195,16 @@ fn everything_is_for_the_owner_only() {
     use std::os::unix::fs::PermissionsExt;
     let place = Place::new();
     let dir = place.path("");
+    let set_mode = |path: &std::path::Path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
     std::fs::create_dir_all(&dir).unwrap();
+    set_mode(&dir, 0o700);
     std::fs::write(place.path("servers.json"), "{\"mcpServers\":{}}").unwrap();
-    std::fs::set_permissions(place.path("servers.json"), std::fs::Permissions::from_mode(0o644)).unwrap();
+    set_mode(&place.path("servers.json"), 0o644);
     drop(place.open());
     // Once the folder is ours it is closed.
+    set_mode(&dir, 0o755);
     let store = place.open();
     store.rights().save(&rights("a")).unwrap();
     store.servers().save(&[]).unwrap();

@@ -1,0 +1,95 @@
+//! The settings as commands: showing them, setting how long things are kept, and the switch of MCP
+//! as a whole. What is written comes first, except where something is stopped.
+
+use std::sync::Arc;
+
+use gatehouse_model::command::SettingsSet;
+use gatehouse_model::record::AuditEvent;
+use gatehouse_model::settings::AUDIT_DAYS_LEAST;
+use gatehouse_model::{ErrorCode, Event, EventSink as _, Problem, Settings};
+
+use super::Parts;
+use crate::settings::{Held, retain, save};
+
+pub(super) async fn show(parts: &Arc<Parts>) -> Result<Settings, Problem> {
+    Ok(parts.settings.lock().await.settings.clone())
+}
+
+/// What is wrong with the settings that were kept.
+pub(super) async fn problem(parts: &Arc<Parts>) -> Option<Problem> {
+    parts.settings.lock().await.problem.clone()
+}
+
+pub(super) async fn set(parts: &Arc<Parts>, wanted: &SettingsSet) -> Result<Settings, Problem> {
+    check(wanted)?;
+    let mut held = parts.settings.lock().await;
+    let set = Settings {
+        audit_days: wanted.audit_days,
+        activity_days: wanted.activity_days,
+        activity_calls: wanted.activity_calls,
+        mcp_on: held.settings.mcp_on,
+    };
+    if held.problem.is_none() && held.settings == set {
+        return Ok(set);
+    }
+    keep(parts, &mut held, set.clone(), in_words(&set)).await?;
+    retain(parts, &held).await?;
+    Ok(set)
+}
+
+pub(super) async fn switch_on(parts: &Arc<Parts>) -> Result<(), Problem> {
+    let mut held = parts.settings.lock().await;
+    if !held.settings.mcp_on || held.problem.is_some() {
+        let set = Settings { mcp_on: true, ..held.settings.clone() };
+        keep(parts, &mut held, set, "MCP switched on".to_owned()).await?;
+    }
+    if !parts.servers.is_on() {
+        parts.servers.set_on(true).await;
+        parts.bus.emit(Event::SwitchChanged { on: true });
+    }
+    Ok(())
+}
+
+/// Holds when this returns, whatever it returns: an error says that a restart would switch it on.
+pub(super) async fn switch_off(parts: &Arc<Parts>) -> Result<(), Problem> {
+    let mut held = parts.settings.lock().await;
+    if parts.servers.is_on() {
+        // The switch comes first, so that what ends is told why.
+        tokio::join!(biased; parts.servers.set_on(false), async { parts.tools.switched_off() });
+        parts.bus.emit(Event::SwitchChanged { on: false });
+    }
+    // Settings that cannot be believed keep it off already, and are not for everybody to replace.
+    if held.settings.mcp_on && held.problem.is_none() {
+        let set = Settings { mcp_on: false, ..held.settings.clone() };
+        keep(parts, &mut held, set, "MCP switched off".to_owned()).await?;
+    }
+    Ok(())
+}
+
+/// Writes settings down, and then they hold.
+async fn keep(parts: &Arc<Parts>, held: &mut Held, set: Settings, what: String) -> Result<(), Problem> {
+    parts.audit(AuditEvent::SettingsChanged { what }).await?;
+    let sealed = set.clone();
+    parts.on_store(move |store| save(store, &sealed)).await?;
+    *held = Held::believed(set);
+    Ok(())
+}
+
+fn check(wanted: &SettingsSet) -> Result<(), Problem> {
+    let refuse = |what: String| Err(Problem::new(ErrorCode::BadRequest, what));
+    if wanted.audit_days.is_some_and(|days| days < AUDIT_DAYS_LEAST) {
+        return refuse(format!("The audit is kept for at least {AUDIT_DAYS_LEAST} days."));
+    }
+    if wanted.activity_days == 0 || wanted.activity_calls == 0 {
+        return refuse("Calls are kept for at least one day, and at least one of them.".to_owned());
+    }
+    Ok(())
+}
+
+fn in_words(set: &Settings) -> String {
+    let audit = set.audit_days.map_or("for ever".to_owned(), |days| format!("for {days} days"));
+    format!(
+        "the audit is kept {audit}, calls for {} days and {} at most",
+        set.activity_days, set.activity_calls
+    )
+}

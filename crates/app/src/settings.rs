@@ -1,0 +1,136 @@
+//! What is set for Gatehouse as a whole: read at the start, changed by commands, and its retention
+//! put into effect, at once and then daily. Nothing else ever lets go of an audit entry; and while
+//! the settings cannot be believed, nothing is let go of and MCP stays off.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use gatehouse_model::{Problem, Settings, Timestamp};
+use gatehouse_store::{Retention, SealError, Store, StoreError};
+use tokio::time::MissedTickBehavior;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::facade::Parts;
+
+const DAY: Duration = Duration::from_secs(24 * 3600);
+
+/// The settings that hold, and what is wrong with what was kept.
+#[derive(Clone, Debug)]
+pub(crate) struct Held {
+    pub(crate) settings: Settings,
+    pub(crate) problem: Option<Problem>,
+}
+
+impl Held {
+    /// Settings that are believed.
+    pub(crate) fn believed(settings: Settings) -> Self {
+        Self { settings, problem: None }
+    }
+
+    fn doubted(error: SealError) -> Self {
+        let mut problem = Problem::from(error);
+        problem.why =
+            Some("Until they are set anew, MCP is switched off and nothing old is let go of.".into());
+        problem.todo = Some(
+            "Set them with `gatehousectl settings set`, or begin with the usual ones: `gatehousectl servers on`."
+                .into(),
+        );
+        Self { settings: Settings { mcp_on: false, ..Settings::default() }, problem: Some(problem) }
+    }
+}
+
+/// Reads the settings. Blocks.
+pub(crate) fn load(store: &Store) -> Held {
+    match store.settings().load() {
+        Ok(settings) => Held::believed(settings.unwrap_or_default()),
+        Err(error) => {
+            tracing::error!(%error, "the settings cannot be believed");
+            Held::doubted(error)
+        }
+    }
+}
+
+/// Seals settings in the place of those that hold. Blocks.
+///
+/// # Errors
+/// When what is kept cannot be checked now, but perhaps later, or cannot be written.
+pub(crate) fn save(store: &Store, settings: &Settings) -> Result<(), StoreError> {
+    match store.settings().load() {
+        Err(error @ (SealError::Locked { .. } | SealError::Unreadable { .. })) => return Err(error.into()),
+        Err(error) => tracing::warn!(%error, "the settings are sealed anew"),
+        Ok(_) => {}
+    }
+    store.settings().save(settings)
+}
+
+/// Lets go of what is older than the settings want. Whoever calls holds the settings.
+pub(crate) async fn retain(parts: &Parts, held: &Held) -> Result<(), Problem> {
+    if held.problem.is_some() {
+        return parts
+            .on_store(|store| {
+                store.activity().keep(Retention::EVERYTHING);
+                Ok(())
+            })
+            .await;
+    }
+    let (settings, now) = (held.settings.clone(), parts.clock.now());
+    let gone = parts
+        .on_store(move |store| {
+            store.activity().keep(Retention::of(&settings));
+            match settings.audit_days {
+                Some(days) => store.audit().forget_before(days_before(now, days)),
+                None => Ok(0),
+            }
+        })
+        .await?;
+    if gone > 0 {
+        tracing::info!(gone, "old entries of the audit were let go of");
+    }
+    Ok(())
+}
+
+fn days_before(now: Timestamp, days: u32) -> Timestamp {
+    Timestamp(now.0.saturating_sub(i64::from(days) * 24 * 3600 * 1000))
+}
+
+/// Puts the retention into effect at the start and every day.
+pub(crate) struct Daily {
+    cancel: CancellationToken,
+    tasks: TaskTracker,
+}
+
+impl Daily {
+    pub(crate) fn start(parts: &Arc<Parts>) -> Self {
+        let (cancel, tasks) = (CancellationToken::new(), TaskTracker::new());
+        let (parts, stop) = (Arc::clone(parts), cancel.clone());
+        tasks.spawn(async move {
+            let mut days = tokio::time::interval(DAY);
+            days.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            loop {
+                tokio::select! {
+                    () = stop.cancelled() => return,
+                    _ = days.tick() => {}
+                }
+                // Not in the branch above: what was begun is finished.
+                let held = parts.settings.lock().await;
+                if let Err(problem) = retain(&parts, &held).await {
+                    tracing::error!(%problem, "what is old could not be let go of");
+                }
+            }
+        });
+        Self { cancel, tasks }
+    }
+
+    pub(crate) async fn shutdown(self) {
+        self.cancel.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+}
+
+impl Drop for Daily {
+    fn drop(&mut self) {
+        self.cancel.cancel();
+    }
+}

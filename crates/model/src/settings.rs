@@ -1,0 +1,27 @@
+//! What the user sets for Gatehouse as a whole: how long things are kept, and whether MCP is on.
+
+use serde::{Deserialize, Serialize};
+use ts_rs::TS;
+
+/// The audit is kept for so many days at least.
+pub const AUDIT_DAYS_LEAST: u32 = 7;
+
+/// What the user sets for Gatehouse as a whole.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Settings {
+    /// Days that the audit is kept, [`AUDIT_DAYS_LEAST`] or more; for ever where absent.
+    pub audit_days: Option<u32>,
+    /// Days that calls are kept.
+    pub activity_days: u32,
+    /// Calls that are kept at most.
+    pub activity_calls: u32,
+    /// Whether MCP is on; while it is off no server runs and every call is refused.
+    pub mcp_on: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { audit_days: None, activity_days: 90, activity_calls: 1_000_000, mcp_on: true }
+    }
+}
