@@ -99,7 +99,8 @@ CREATE TABLE definitions (
 
 /// The shape of `activity.db`. The id of a call begins with its time, so that order of id is order
 /// of time, also in the full-text index.
-pub(crate) const ACTIVITY_STEPS: &[Step] = &["
+pub(crate) const ACTIVITY_STEPS: &[Step] = &[
+    "
 CREATE TABLE calls (
     id     INTEGER PRIMARY KEY,
     client TEXT NOT NULL,
@@ -111,4 +112,21 @@ CREATE INDEX calls_by_server ON calls (server);
 CREATE VIRTUAL TABLE calls_text USING fts5 (
     tool, arguments, result, content = '', contentless_delete = 1, detail = full
 );
-"];
+",
+    "
+CREATE TABLE used (
+    server TEXT NOT NULL,
+    name   TEXT NOT NULL,
+    PRIMARY KEY (server, name)
+) WITHOUT ROWID;
+INSERT OR IGNORE INTO used (server, name)
+SELECT server, CASE json_extract(record, '$.subject.kind')
+    WHEN 'tool'       THEN json_extract(record, '$.subject.name')
+    WHEN 'resource'   THEN 'resource:' || json_extract(record, '$.subject.uri')
+    WHEN 'prompt'     THEN 'prompt:' || json_extract(record, '$.subject.name')
+    WHEN 'completion' THEN 'completion:' || json_extract(record, '$.subject.reference')
+    END AS called
+FROM calls
+WHERE json_extract(record, '$.verdict.decision') = 'allow' AND called IS NOT NULL;
+",
+];

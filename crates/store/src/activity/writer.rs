@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use gatehouse_model::{CallRecord, Clock, Timestamp};
 use rusqlite::{Connection, params};
 
-use super::{ID_SHIFT, Retention, first_id, words};
+use super::{ID_SHIFT, Retention, first_id, used, words};
 use crate::error::StoreError;
 use crate::store::random;
 
@@ -123,6 +123,7 @@ impl Writer {
                 "INSERT INTO calls_text (rowid, tool, arguments, result) VALUES (?1, ?2, ?3, ?4)",
             )?;
             for record in batch {
+                used::note(&transaction, &record)?;
                 let text = serde_json::to_string(&record)?;
                 let id = loop {
                     self.next_low = (self.next_low + 1) & ((1 << ID_SHIFT) - 1);

@@ -189,6 +189,34 @@ fn pages_leave_out_no_call_of_the_same_moment() {
 }
 
 #[test]
+fn what_was_let_through_is_known_longer_than_its_record() {
+    let place = Place::new();
+    let retention = Retention { age: Duration::from_secs(1), calls: 1 };
+    let store = Store::open_with(place.options(Owner::Window), retention).unwrap();
+    let allowed = |name: &str, subject| CallRecord {
+        verdict: Verdict { decision: Decision::Allow, rule: Rule::DefaultAsk },
+        subject,
+        server: name.into(),
+        ..record(0)
+    };
+    store.activity().record(allowed("a", Subject::Tool { name: "read".into() }));
+    store.activity().record(allowed("a", Subject::Tool { name: "read".into() }));
+    store.activity().record(allowed("b", Subject::Prompt { name: "read".into() }));
+    store.activity().record(CallRecord { server: "c".into(), ..record(1) });
+    store.activity().flush();
+    assert_eq!(store.activity().list(&CallFilter::default()).unwrap().len(), 1);
+    for (server, name, known) in [
+        ("a", "read", true),
+        ("a", "read_file", false),
+        ("b", "read", false),
+        ("b", "prompt:read", true),
+        ("c", "read_file", false),
+    ] {
+        assert_eq!(store.activity().was_allowed(&server.into(), name).unwrap(), known, "{server} {name}");
+    }
+}
+
+#[test]
 fn definitions_are_kept_once() {
     let place = Place::new();
     let (one, two) = ("f-1".into(), "f-2".into());
