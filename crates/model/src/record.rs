@@ -128,6 +128,9 @@ pub enum AuditEvent {
         allowed: bool,
         /// Reason of a deny.
         reason: Option<String>,
+        /// Who answered: `operator` or `window`; absent in old entries.
+        #[serde(default)]
+        by: Option<String>,
     },
     /// A question about a call ended without an answer.
     Lapsed {
@@ -258,4 +261,16 @@ pub enum AuditVerdict {
         /// Why.
         reason: String,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_decision_that_was_written_before_it_named_who_answered_is_read() {
+        let old = r#"{"audit":"decided","ask":"a","hash":"h","client":"c","server":"s","subject":{"kind":"tool","name":"t"},"allowed":true,"reason":null}"#;
+        let AuditEvent::Decided { by, allowed, .. } = serde_json::from_str(old).unwrap() else { panic!() };
+        assert_eq!((by, allowed), (None, true));
+    }
 }

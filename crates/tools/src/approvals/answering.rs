@@ -41,7 +41,7 @@ impl Queue {
             return self.answer_plain(id, answer.clone(), by);
         }
         let decisions = self.take(answers)?;
-        let written = self.write(&decisions).await;
+        let written = self.write(&decisions, by).await;
         if let Err(problem) = written {
             self.put_back(&decisions);
             return Err(problem);
@@ -128,8 +128,8 @@ impl Queue {
         self.wake.notify_one();
     }
 
-    async fn write(&self, decisions: &[Decision]) -> Result<(), Problem> {
-        let decided: Vec<AuditEvent> = decisions.iter().map(Decision::event).collect();
+    async fn write(&self, decisions: &[Decision], by: &'static str) -> Result<(), Problem> {
+        let decided: Vec<AuditEvent> = decisions.iter().map(|decision| decision.event(by)).collect();
         if decisions.iter().all(|decision| decision.choice.lifetime == ChoiceLifetime::Once) {
             return self.rights.audit(decided).await;
         }
@@ -202,7 +202,7 @@ impl Queue {
 }
 
 impl Decision {
-    fn event(&self) -> AuditEvent {
+    fn event(&self, by: &str) -> AuditEvent {
         AuditEvent::Decided {
             ask: self.ask.clone(),
             hash: self.matter.hash.clone(),
@@ -211,6 +211,7 @@ impl Decision {
             subject: self.matter.subject.clone(),
             allowed: self.allowed,
             reason: self.reason.clone(),
+            by: Some(by.to_owned()),
         }
     }
 
