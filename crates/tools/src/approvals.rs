@@ -31,7 +31,7 @@ use desk::{About, Desk, Late, Question, Waiter, Word};
 pub struct Patience {
     /// After this time no answer is a no.
     pub ask_deadline: Duration,
-    /// After this time a client is told to call again.
+    /// After this time a client is told to call again, until more is known of it.
     pub client_hold: Duration,
     /// Time between signs of life to a client that waits.
     pub progress_every: Duration,
@@ -64,6 +64,26 @@ pub(crate) enum Settled {
     JudgeAnew,
     /// Nobody answered.
     Lapsed(AskId),
+}
+
+/// How long a call may wait for a person.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Span {
+    /// When it came in.
+    pub(crate) since: Instant,
+    /// So long after that its client is told to call again.
+    pub(crate) hold: Duration,
+}
+
+impl Span {
+    /// When the client is told to call again.
+    pub(crate) fn end(self) -> Instant {
+        self.since + self.hold
+    }
+
+    fn left(self) -> Duration {
+        self.end().saturating_duration_since(Instant::now())
+    }
 }
 
 /// No room for another question of this client.
@@ -199,14 +219,22 @@ impl Drop for PlainSeat {
 }
 
 impl Queue {
+    /// When the first of the identical calls that wait came in.
+    pub(crate) fn waits_since(&self, hash: &CallHash) -> Option<Instant> {
+        match &self.desk.lock().by_hash(hash)?.about {
+            About::Call { waiters, .. } => waiters.first().map(|first| first.since),
+            About::Plain(_) => None,
+        }
+    }
+
     /// The seat at a question for the same call, if one waits (PERM-11).
-    pub(crate) fn attach(self: &Arc<Self>, matter: &Arc<Matter>) -> Option<Seat> {
+    pub(crate) fn attach(self: &Arc<Self>, matter: &Arc<Matter>, span: Span) -> Option<Seat> {
         let mut desk = self.desk.lock();
         let no = desk.next();
         let question = desk.by_hash(&matter.hash)?;
         let About::Call { matter: about, waiters } = &mut question.about else { return None };
         let (to, settled) = oneshot::channel();
-        waiters.push(Waiter { no, to });
+        waiters.push(Waiter { no, to, since: span.since });
         let was_offer = waiters.len() == 1;
         *about = matter.clone();
         let now = self.rights.time();
@@ -216,7 +244,7 @@ impl Queue {
         }
         if let Ask::Call(call) = &mut question.ask {
             call.client = matter.asks();
-            call.client_waits_until = Some(now.plus(self.patience.client_hold));
+            call.client_waits_until = Some(now.plus(span.left()));
         }
         let seat =
             Seat { queue: self.clone(), ask: question.id.clone(), no, matter: matter.clone(), settled };
@@ -228,8 +256,13 @@ impl Queue {
     }
 
     /// Puts a question about a call, or takes a seat at the one that is there already.
-    pub(crate) fn put(self: &Arc<Self>, matter: &Arc<Matter>, mut call: CallAsk) -> Result<Seat, TooMany> {
-        if let Some(seat) = self.attach(matter) {
+    pub(crate) fn put(
+        self: &Arc<Self>,
+        matter: &Arc<Matter>,
+        mut call: CallAsk,
+        span: Span,
+    ) -> Result<Seat, TooMany> {
+        if let Some(seat) = self.attach(matter, span) {
             return Ok(seat);
         }
         let mut desk = self.desk.lock();
@@ -238,7 +271,7 @@ impl Queue {
             return Err(TooMany(limit));
         }
         let now = self.rights.time();
-        call.client_waits_until = Some(now.plus(self.patience.client_hold));
+        call.client_waits_until = Some(now.plus(span.left()));
         let (to, settled) = oneshot::channel();
         let no = desk.next();
         let question = Question {
@@ -247,7 +280,10 @@ impl Queue {
             expires_at: now.plus(self.patience.ask_deadline),
             deadline: Instant::now() + self.patience.ask_deadline,
             ask: Ask::Call(call),
-            about: About::Call { matter: matter.clone(), waiters: vec![Waiter { no, to }] },
+            about: About::Call {
+                matter: matter.clone(),
+                waiters: vec![Waiter { no, to, since: span.since }],
+            },
             answering: false,
         };
         let seat =

@@ -8,10 +8,11 @@ use gatehouse_model::record::CallOutcome;
 use gatehouse_model::{CallAsk, Decision, GrantId, Rule, ServerStatus, Verdict};
 use gatehouse_policy::definition::diff;
 use gatehouse_policy::show::reveal;
-use tokio::time::{Instant, interval_at, sleep};
+use tokio::time::{Instant, interval_at, sleep_until};
 
-use crate::approvals::{Seat, Settled};
+use crate::approvals::{Seat, Settled, Span};
 use crate::door::{Approval, Course, Ended};
+use crate::hold::Sign;
 use crate::manager::Inner;
 use crate::matter::Matter;
 use crate::offer::{choices, warnings};
@@ -60,11 +61,19 @@ impl Inner {
         if course.verdict.rule == Rule::RightsUnverified && self.rights.inner.look_again().await {
             return Asked::JudgeAnew;
         }
-        let seat = match queue.attach(&matter) {
+        let with_progress = request.progress.is_some();
+        let client = &matter.caller.client.id;
+        if let Some(first) = queue.waits_since(&matter.hash) {
+            // Some clients give up without a word and call again.
+            let gap = course.started.saturating_duration_since(first);
+            self.note(&matter, Sign::GaveUp(gap), with_progress);
+        }
+        let span = Span { since: course.started, hold: self.holds.of(client, with_progress) };
+        let seat = match queue.attach(&matter, span) {
             Some(seat) => seat,
             None => {
                 let call = self.question(request, &matter, &course.verdict.rule).await;
-                match queue.put(&matter, call) {
+                match queue.put(&matter, call, span) {
                     Ok(seat) => seat,
                     Err(too_many) => {
                         return Asked::Ended(Ended::told(&texts::too_many(too_many.0), CallOutcome::Refused));
@@ -74,8 +83,13 @@ impl Inner {
         };
         let began = Instant::now();
         let ask = seat.ask().clone();
-        let came = self.wait(seat, request).await;
+        let came = self.wait(seat, request, span).await;
         course.waited += began.elapsed();
+        let sign = match &came {
+            Wait::Settled(_) | Wait::Held => Sign::Waited(span.since.elapsed()),
+            Wait::Cancelled => Sign::GaveUp(span.since.elapsed()),
+        };
+        self.note(&matter, sign, with_progress);
         match came {
             Wait::Settled(Settled::Allowed(ask)) => {
                 Asked::Approved(Approval::of(&matter, Rule::Answered { ask }))
@@ -98,10 +112,18 @@ impl Inner {
         }
     }
 
-    async fn wait(&self, mut seat: Seat, request: &Request) -> Wait {
+    /// Learns from what a client did while its question waited. Whose access was ended did nothing.
+    fn note(&self, matter: &Matter, sign: Sign, with_progress: bool) {
+        let caller = &matter.caller;
+        if !self.closing() && !self.gone.lock().contains(&caller.client.id) {
+            self.holds.note(&caller.client.id, caller.session.as_ref(), sign, with_progress);
+        }
+    }
+
+    async fn wait(&self, mut seat: Seat, request: &Request, span: Span) -> Wait {
         let every = self.patience.progress_every;
         let mut signs = interval_at(Instant::now() + every, every);
-        let hold = sleep(self.patience.client_hold);
+        let hold = sleep_until(span.end());
         tokio::pin!(hold);
         loop {
             tokio::select! {
@@ -124,8 +146,9 @@ impl Inner {
             Rule::ChangedDefinition { grant } => self.changes_since(matter, grant).await,
             _ => Vec::new(),
         };
+        let first_use = self.is_first_use(matter).await;
         let rights = self.rights.inner.now();
-        let warnings = warnings(matter, &rights, rule, self.is_first_use(matter));
+        let warnings = warnings(matter, &rights, rule, first_use);
         let name = matter.subject.rule_name();
         let title = match &matter.definition {
             Some(definition) => {
@@ -177,7 +200,8 @@ impl Inner {
         }
     }
 
-    fn is_first_use(&self, matter: &Matter) -> bool {
+    /// Whether nothing of that name was ever let through, as far as is known.
+    async fn is_first_use(&self, matter: &Matter) -> bool {
         let name = matter.subject.rule_name();
         let used = self.used.lock().get(matter.server()).is_some_and(|names| names.contains(&*name));
         let granted = || {
@@ -188,7 +212,19 @@ impl Inner {
             };
             rights.rules().any(of_tool)
         };
-        !used && !granted()
+        if used || granted() {
+            return false;
+        }
+        let (store, server, name) = (self.store.clone(), matter.server().clone(), name.into_owned());
+        let known = tokio::task::spawn_blocking(move || store.activity().was_allowed(&server, &name)).await;
+        match known {
+            Ok(Ok(known)) => !known,
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "it cannot be told whether a tool was used before");
+                true
+            }
+            Err(_) => true,
+        }
     }
 }
 

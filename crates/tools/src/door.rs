@@ -40,6 +40,8 @@ pub(crate) struct Course {
     pub(crate) resolved: Resolved,
     pub(crate) verdict: Verdict,
     pub(crate) waited: Duration,
+    /// When the call came in; its client counts from then.
+    pub(crate) started: Instant,
     sent: bool,
 }
 
@@ -47,7 +49,6 @@ pub(crate) struct Course {
 struct Began {
     id: CallId,
     at: Timestamp,
-    started: Instant,
 }
 
 /// How a call ended.
@@ -126,14 +127,14 @@ impl Inner {
             input: one_line(&matter.arguments),
         });
         let verdict = Verdict { decision: Decision::Deny, rule: Rule::DefaultAsk };
-        let mut course = Course { resolved, verdict, waited: Duration::ZERO, sent: false };
+        let mut course = Course { resolved, verdict, waited: Duration::ZERO, started, sent: false };
         let ended = tokio::select! {
             biased;
             () = halt.cancelled() => self.halted(&mut course),
             ended = self.go(&request, &id, &mut course) => ended,
         }
         .fitting(&request.target);
-        self.record(&request, Began { id, at, started }, &course, &ended);
+        self.record(&request, Began { id, at }, &course, &ended);
         ended.end
     }
 
@@ -298,7 +299,7 @@ impl Inner {
         let call = UpstreamCall {
             method: request.method(),
             params: request.params(name),
-            progress: self.progress(request, id),
+            progress: Some(self.progress(request, id)),
             cancel: request.cancel.clone(),
         };
         self.note_use(&matter);
@@ -342,12 +343,15 @@ impl Inner {
         Ended::told(&text, outcome)
     }
 
-    /// Where the server's progress goes.
-    fn progress(&self, request: &Request, id: &CallId) -> Option<ProgressSink> {
-        let rising = request.progress.clone()?;
+    /// Where the server's progress goes. It is always wanted, for it resets the limit of a silent
+    /// call (SRV-8); the client hears of it only when it asked.
+    fn progress(&self, request: &Request, id: &CallId) -> ProgressSink {
+        let rising = request.progress.clone();
         let (events, id) = (self.events.clone(), id.clone());
-        Some(Arc::new(move |progress: Progress| {
-            rising.relay(&progress);
+        Arc::new(move |progress: Progress| {
+            if let Some(rising) = &rising {
+                rising.relay(&progress);
+            }
             let members = Members::read(progress.raw.get());
             let total =
                 members.as_ref().and_then(|members| serde_json::from_str(members.get("total")?.get()).ok());
@@ -358,7 +362,7 @@ impl Inner {
                 total,
                 message,
             });
-        }))
+        })
     }
 
     /// Remembers that a tool was let through once.
@@ -377,11 +381,11 @@ impl Inner {
     }
 
     fn record(&self, request: &Request, began: Began, course: &Course, ended: &Ended) {
-        let Began { id, at, started } = began;
+        let Began { id, at } = began;
         let matter = &course.resolved.matter;
         let millis = |span: Duration| u32::try_from(span.as_millis()).unwrap_or(u32::MAX);
         let size = |bytes: usize| u32::try_from(bytes).unwrap_or(u32::MAX);
-        let duration_ms = millis(started.elapsed());
+        let duration_ms = millis(course.started.elapsed());
         self.events.emit(Event::CallFinished {
             call: id.clone(),
             verdict: course.verdict.clone(),

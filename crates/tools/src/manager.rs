@@ -18,6 +18,7 @@ use tokio_util::task::TaskTracker;
 use crate::approvals::{ApprovalQueue, Patience};
 use crate::call::{AccessCall, CallEnd, Caller, ToolCall};
 use crate::catalogue::{Catalogue, Source};
+use crate::hold::Holds;
 use crate::ids::Ids;
 use crate::names::{Names, Naming};
 use crate::record::Recorder;
@@ -81,6 +82,7 @@ pub(crate) struct Inner {
     pub(crate) patience: Patience,
     pub(crate) rights: RightsKeeper,
     pub(crate) approvals: ApprovalQueue,
+    pub(crate) holds: Holds,
     pub(crate) rounds: Rounds,
     pub(crate) recorder: Recorder,
     pub(crate) catalogue: Arc<ArcSwap<Catalogue>>,
@@ -118,6 +120,7 @@ impl ToolManager {
         .await;
         let approvals =
             ApprovalQueue::start(&rights, events.clone(), patience.clone(), closing.clone(), tracker.clone());
+        let holds = Holds::open(store.dir(), patience.client_hold, tracker.clone()).await;
         let dir = store.dir().to_owned();
         let names = tokio::task::spawn_blocking(move || Names::open(Some(&dir)))
             .await
@@ -132,6 +135,7 @@ impl ToolManager {
             patience,
             rights,
             approvals,
+            holds,
             rounds: Rounds::default(),
             ids: Ids::new(),
             halt: ArcSwap::from_pointee(CancellationToken::new()),
@@ -251,12 +255,14 @@ impl ToolManager {
     /// Ends what was allowed for a session.
     pub fn session_ended(&self, session: &SessionId) {
         self.inner.rights.inner.session_ended(session);
+        self.inner.holds.session_ended(session);
     }
 
     /// Ends everything that waits for a client or was allowed to it: its access was revoked.
     pub fn client_gone(&self, client: &ClientId) {
         self.inner.gone.lock().insert(client.clone());
         self.inner.approvals.inner.end_client(client);
+        self.inner.holds.forget(client);
         let (rights, client) = (self.inner.rights.clone(), client.clone());
         self.inner.tracker.spawn(async move {
             if let Err(problem) = rights.client_removed(&client).await {

@@ -4,12 +4,13 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use gatehouse_model::ServerId;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+
+use crate::kept::write_whole;
 
 const LONGEST: usize = 64;
 const TOOLS: &str = "tool-names.json";
@@ -214,19 +215,6 @@ fn sanitized(name: &str) -> String {
 fn legal(name: &str) -> bool {
     (1..=LONGEST).contains(&name.len())
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
-}
-
-fn write_whole(file: &Path, kept: &Kept) -> std::io::Result<()> {
-    let beside = file.with_extension("json.new");
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut out = options.open(&beside)?;
-    serde_json::to_writer(&mut out, kept)?;
-    out.flush()?;
-    out.sync_all()?;
-    fs::rename(&beside, file)
 }
 
 #[cfg(test)]

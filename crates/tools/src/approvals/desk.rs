@@ -35,6 +35,8 @@ pub(super) enum About {
 pub(super) struct Waiter {
     pub(super) no: u64,
     pub(super) to: oneshot::Sender<Settled>,
+    /// When the call came in.
+    pub(super) since: Instant,
 }
 
 /// An answer that came when nobody waited any more; good for one identical call.

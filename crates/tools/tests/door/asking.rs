@@ -28,7 +28,8 @@ async fn nothing_runs_unasked_and_an_approval_is_for_one_call() {
     house.answer(&question, no(None)).await.unwrap();
     assert!(is_error(&again.ended().await), "once is once");
     assert!(!house.passes("add_note", r#"{"text": "milk"}"#).await, "other bytes are another call");
-    assert_eq!(house.audit(|event| matches!(event, AuditEvent::Decided { allowed: true, .. })), 1);
+    let by_whom = |event: &AuditEvent| matches!(event, AuditEvent::Decided { allowed: true, by, .. } if by.as_deref() == Some("test"));
+    assert_eq!(house.audit(by_whom), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -262,4 +263,24 @@ async fn other_questions_wait_in_the_same_queue() {
     // Nobody's answer is no answer.
     assert_eq!(queue.ask(hand_edit()).await, Answer::Cancel);
     assert!(queue.pending().is_empty());
+}
+
+#[tokio::test]
+async fn a_tool_is_new_until_it_was_let_through_once() {
+    let house = House::new().await;
+    house.notes().await;
+    let is_new = async |house: &House, answer: Answer| {
+        let running = house.begin("add_note", r#"{"text":"milk"}"#);
+        let question = house.question().await;
+        house.answer(&question, answer).await.unwrap();
+        running.ended().await;
+        about(&question).warnings.contains(&Warning::FirstUse)
+    };
+    assert!(is_new(&house, no(None)).await);
+    assert!(is_new(&house, once()).await, "a denial is no use");
+    assert!(!is_new(&house, no(None)).await);
+    let secrets = house.secrets.clone();
+    let house = house.restarted(secrets).await;
+    house.notes().await;
+    assert!(!is_new(&house, no(None)).await, "the records know");
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use gatehouse_model::record::AuditEvent;
 use gatehouse_model::{Event, Rule};
-use gatehouse_tools::Patience;
+use gatehouse_tools::{Patience, ToolCall};
 use parking_lot::Mutex;
 use serde_json::Value;
 
@@ -125,4 +125,118 @@ async fn a_client_that_wants_progress_gets_a_sign_of_life_every_10_seconds() {
     assert_eq!(seen.len(), 4, "at 10, 20, 30 and 40 s: {seen:?}");
     let values: Vec<f64> = seen.iter().map(|seen| seen["progress"].as_f64().unwrap()).collect();
     assert!(values.windows(2).all(|pair| pair[0] < pair[1]) && values[3] < 0.001, "{values:?}");
+}
+
+fn told_of(call: ToolCall) -> ToolCall {
+    told(call, Arc::new(|_| {}))
+}
+
+fn with_progress(text: &str) -> ToolCall {
+    told_of(call("add_note", text))
+}
+
+/// How long a question says that its client waits, in seconds.
+async fn hold(house: &House, call: ToolCall) -> i64 {
+    let running = house.begin_as(caller("Claude"), call);
+    let question = house.question().await;
+    let until = about(&question).client_waits_until.unwrap();
+    house.answer(&question, no(None)).await.unwrap();
+    running.ended().await;
+    (until.0 - question.asked_at.0 + 999) / 1000
+}
+
+/// A call whose client gives up after so long.
+async fn given_up(house: &House, call: ToolCall, after: u64) {
+    let running = house.begin_as(caller("Claude"), call);
+    let question = house.question().await;
+    tokio::time::sleep(Duration::from_secs(after)).await;
+    running.cancel.cancel();
+    running.ended().await;
+    house.answer(&question, no(None)).await.unwrap();
+    house.questions(0).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn how_long_a_client_waits_is_learned_from_its_giving_up() {
+    let house = House::new().await;
+    house.notes().await;
+    let plain = || call("add_note", MILK);
+    assert_eq!(hold(&house, plain()).await, 50);
+    given_up(&house, call("add_note", r#"{"text":"1"}"#), 4).await;
+    assert_eq!(hold(&house, plain()).await, 50, "somebody pressed stop");
+    given_up(&house, call("add_note", r#"{"text":"2"}"#), 40).await;
+    assert_eq!(hold(&house, plain()).await, 36);
+    given_up(&house, call("add_note", r#"{"text":"3"}"#), 30).await;
+    assert_eq!(hold(&house, plain()).await, 27);
+
+    let began = tokio::time::Instant::now();
+    let end = house.call("add_note", r#"{"text":"4"}"#).await;
+    assert!(text(&end).contains("same arguments"), "{end}");
+    assert_eq!(began.elapsed().as_secs(), 27);
+    let offer = house.question().await;
+    house.answer(&offer, no(None)).await.unwrap();
+
+    let other = house.begin_as(caller("Cursor"), plain());
+    let question = house.question().await;
+    let until = about(&question).client_waits_until.unwrap();
+    assert_eq!((until.0 - question.asked_at.0 + 999) / 1000, 50, "another client");
+    house.answer(&question, no(None)).await.unwrap();
+    other.ended().await;
+
+    let secrets = house.secrets.clone();
+    let house = house.restarted(secrets).await;
+    house.notes().await;
+    assert_eq!(hold(&house, plain()).await, 27, "also after a restart");
+    house.tools.client_gone(&"Claude".into());
+    let file = house.dir.path().join("client-waits.json");
+    house.until(|_| !std::fs::read_to_string(&file).unwrap().contains("Claude")).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn progress_that_keeps_a_client_waiting_lets_the_hold_grow() {
+    let house = House::new().await;
+    house.notes().await;
+    for (number, expect) in [50, 100, 200, 400].into_iter().enumerate() {
+        let began = tokio::time::Instant::now();
+        let end = house.begin_as(caller("Claude"), with_progress(&format!(r#"{{"text":"{number}"}}"#)));
+        let end = end.ended().await;
+        assert!(text(&end).contains("same arguments"), "{end}");
+        assert_eq!(began.elapsed().as_secs(), expect);
+        let offer = house.question().await;
+        house.answer(&offer, no(None)).await.unwrap();
+    }
+    assert_eq!(hold(&house, with_progress(MILK)).await, 600);
+    assert_eq!(hold(&house, call("add_note", MILK)).await, 50, "without progress nothing is known");
+    given_up(&house, with_progress(r#"{"text":"x"}"#), 500).await;
+    assert_eq!(hold(&house, with_progress(MILK)).await, 450);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_comes_again_while_the_first_still_waits_was_given_up_without_a_word() {
+    let house = House::new().await;
+    house.notes().await;
+    let first = house.begin("add_note", MILK);
+    let question = house.question().await;
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    let again = house.begin("add_note", MILK);
+    let until = |house: &House| about(&house.tools.approvals().pending()[0]).client_waits_until.unwrap();
+    let before = until(&house);
+    house.until(|house| until(house) != before).await;
+    house.answer(&question, no(None)).await.unwrap();
+    first.ended().await;
+    again.ended().await;
+    assert_eq!(hold(&house, call("add_note", r#"{"text":"tea"}"#)).await, 18);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pause_and_an_end_of_everything_teach_nothing() {
+    let house = House::new().await;
+    house.notes().await;
+    let running = house.begin("add_note", MILK);
+    house.question().await;
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    house.tools.pause().await.unwrap();
+    running.ended().await;
+    house.tools.resume().await.unwrap();
+    assert_eq!(hold(&house, call("add_note", MILK)).await, 50);
 }
