@@ -238,7 +238,9 @@ pub struct Verdict {
     pub rule: Rule,
 }
 
-/// The rules in the order in which they are tried (PERM-6).
+/// The rules in the order in which they are tried (PERM-6), but for one: a late ticket is looked for
+/// before a changed definition. Its hash holds the definition as it is now, so it was given for just
+/// that, and a grant that is suspended for the definition's sake does not take it back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(tag = "rule", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum Rule {
