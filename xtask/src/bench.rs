@@ -5,7 +5,7 @@ use anyhow::{Result, bail};
 use crate::places::Places;
 use crate::process::{cargo, program, run, say};
 
-const BENCHES: [&str; 1] = ["gateway"];
+const BENCHES: [&str; 2] = ["gateway", "policy"];
 
 pub(crate) fn bench(places: &Places, arguments: &[String]) -> Result<()> {
     let Some((name, rest)) = arguments.split_first() else { bail!("which one? {}", BENCHES.join(", ")) };

@@ -1,0 +1,199 @@
+//! What the policy costs a call: reading its arguments strictly, hashing it, deciding on it with many
+//! rules and many tools. No server and no client; nothing here waits for anything.
+//!
+//! `cargo xtask bench policy` builds it optimised and runs it.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use gatehouse_model::grant::{AccessClass, ClassReason, Classified, ClientScope, Rule, ServerBinding};
+use gatehouse_model::{
+    CallHash, ClientId, Effect, Fingerprint, Generation, Grant, Lifetime, ServerId, Timestamp, Width,
+};
+use gatehouse_policy::exact::{ExactCall, call_hash};
+use gatehouse_policy::json::{Json, read};
+use gatehouse_policy::verdict::{CallFacts, RuleBook, Standing};
+
+const SERVERS: usize = 20;
+const TOOLS: usize = 10_000;
+const GRANTS: usize = 1_000;
+const OF_SERVER: usize = TOOLS / SERVERS;
+const NOW: Timestamp = Timestamp(1_800_000_000_000);
+/// So many at once, for one of them is shorter than a clock can tell.
+const BATCH: usize = 100;
+const BATCHES: usize = 5_000;
+/// 200 bytes.
+const ARGUMENTS: &str = r#"{"path":"/home/ana/projects/gatehouse/notes/2026/november/shopping.md","content":"milk, bread, 12 kg of potatoes, \u00e9clairs","append":true,"limit":1200,"tags":["home","shopping","weekly"],"x":null}"#;
+
+fn main() -> Result<()> {
+    ensure!(ARGUMENTS.len() == 200, "the arguments are {} bytes", ARGUMENTS.len());
+    let house = House::new();
+    let arguments = read(ARGUMENTS).context("the arguments cannot be read")?;
+    println!("{GRANTS} grants, {TOOLS} tools, p50 of {BATCHES} batches of {BATCH}");
+    println!("{:<52}{:>10}", "", "ns");
+    for (name, pick, expect) in house.cases() {
+        let calls: Vec<Call> = (0..BATCH).map(|turn| house.call(pick(turn))).collect();
+        for call in &calls {
+            let decided = house.book.decide(&call.facts(&arguments)).rule;
+            ensure!(expect(&decided), "{name}: {decided:?}");
+        }
+        let cost = p50(|turn| {
+            if let Some(call) = calls.get(turn) {
+                black_box(house.book.decide(black_box(&call.facts(&arguments))));
+            }
+        });
+        row(&format!("decide: {name}"), cost);
+    }
+    row("json::read of 200 bytes", p50(|_| drop(black_box(read(black_box(ARGUMENTS))))));
+    let call = house.call(0);
+    let exact = ExactCall {
+        client: &call.client,
+        server: &call.server,
+        generation: Generation(1),
+        subject: &call.tool,
+        fingerprint: Some(&call.fingerprint),
+        arguments: ARGUMENTS,
+    };
+    row("call_hash of 200 bytes", p50(|_| drop(black_box(call_hash(black_box(&exact))))));
+    let whole = p50(|_| {
+        let Ok(arguments) = read(black_box(ARGUMENTS)) else { return };
+        let mut call = call.facts(&arguments);
+        let hash = call_hash(black_box(&exact));
+        call.hash = &hash;
+        black_box(house.book.decide(&call));
+    });
+    row("read, hash and decide", whole);
+    Ok(())
+}
+
+fn row(name: &str, cost: Duration) {
+    println!("{name:<52}{:>10}", cost.as_nanos());
+}
+
+/// The median cost of one.
+fn p50(mut one: impl FnMut(usize)) -> Duration {
+    let mut took: Vec<Duration> = (0..BATCHES + BATCHES / 10)
+        .map(|_| {
+            let began = Instant::now();
+            (0..BATCH).for_each(&mut one);
+            began.elapsed()
+        })
+        // The first of them warm up.
+        .skip(BATCHES / 10)
+        .collect();
+    took.sort_unstable();
+    took.get(BATCHES / 2).copied().unwrap_or_default() / BATCH as u32
+}
+
+/// A call with everything that it is judged by.
+struct Call {
+    client: ClientId,
+    server: ServerId,
+    tool: String,
+    fingerprint: Fingerprint,
+    class: Classified,
+    hash: CallHash,
+}
+
+impl Call {
+    fn facts<'a>(&'a self, arguments: &'a Json) -> CallFacts<'a> {
+        CallFacts {
+            client: &self.client,
+            session: None,
+            program: Some("/usr/bin/agent"),
+            server: &self.server,
+            generation: Generation(1),
+            subject: &self.tool,
+            class: &self.class,
+            fingerprint: Some(&self.fingerprint),
+            arguments,
+            hash: &self.hash,
+            now: NOW,
+            resolve_path: &|path| Some(path.to_owned()),
+            standing: Standing { blocked_by_file: None, paused: false, verified: true, ticket: None },
+        }
+    }
+}
+
+type Case = (&'static str, fn(usize) -> usize, fn(&Rule) -> bool);
+
+struct House {
+    book: RuleBook,
+}
+
+impl House {
+    /// Half of the servers allow all their reads, one tool in ten has a grant of its own, and the
+    /// rest of the grants blocks single tools.
+    fn new() -> Self {
+        let mut rules = Vec::with_capacity(GRANTS);
+        for server in 0..SERVERS / 2 {
+            let tools = (server * OF_SERVER..(server + 1) * OF_SERVER).collect::<Vec<_>>();
+            rules.push(grant(rules.len(), Effect::Allow, server, Width::Reads, &tools));
+        }
+        for tool in (OF_SERVER * SERVERS / 2..TOOLS).step_by(10) {
+            let width = Width::Tool { tool: tool_name(tool) };
+            rules.push(grant(rules.len(), Effect::Allow, tool / OF_SERVER, width, &[tool]));
+        }
+        let left = GRANTS - rules.len();
+        for tool in (0..left).map(|turn| turn * 20 + 5) {
+            let width = Width::Tool { tool: tool_name(tool) };
+            rules.push(grant(rules.len(), Effect::Deny, tool / OF_SERVER, width, &[]));
+        }
+        Self { book: RuleBook::new(rules) }
+    }
+
+    fn cases(&self) -> [Case; 4] {
+        let half = |turn: usize| TOOLS / 2 + turn * 10;
+        [
+            ("all reads of the server", |turn| turn * 20, |rule| matches!(rule, Rule::AlwaysGrant { .. })),
+            ("a grant of its own", half, |rule| matches!(rule, Rule::AlwaysGrant { .. })),
+            ("nothing, so ask", |turn| TOOLS / 2 + turn * 10 + 1, |rule| *rule == Rule::DefaultAsk),
+            ("blocked", |turn| turn * 20 + 5, |rule| matches!(rule, Rule::ExplicitDeny { .. })),
+        ]
+    }
+
+    fn call(&self, tool: usize) -> Call {
+        let (client, server) = (ClientId::from("client-0123456789ab"), server_id(tool / OF_SERVER));
+        let (name, fingerprint) = (tool_name(tool), fingerprint(tool));
+        let hash = call_hash(&ExactCall {
+            client: &client,
+            server: &server,
+            generation: Generation(1),
+            subject: &name,
+            fingerprint: Some(&fingerprint),
+            arguments: ARGUMENTS,
+        });
+        let class =
+            Classified { class: AccessClass::Read, reason: ClassReason::Override, reaches_outside: false };
+        Call { client, server, tool: name, fingerprint, class, hash }
+    }
+}
+
+fn tool_name(tool: usize) -> String {
+    format!("read_something_{tool}")
+}
+
+fn server_id(server: usize) -> ServerId {
+    format!("server-0123456789ab-{server}").as_str().into()
+}
+
+fn fingerprint(tool: usize) -> Fingerprint {
+    format!("{tool:064x}").as_str().into()
+}
+
+fn grant(number: usize, effect: Effect, server: usize, width: Width, pinned: &[usize]) -> Grant {
+    Grant {
+        id: format!("grant-{number}").as_str().into(),
+        effect,
+        server: Some(ServerBinding { server: server_id(server), generation: Generation(1) }),
+        width,
+        clients: ClientScope::Every,
+        lifetime: Lifetime::Always,
+        conditions: Vec::new(),
+        pins: pinned.iter().map(|tool| (tool_name(*tool), fingerprint(*tool))).collect(),
+        program: None,
+        created: NOW,
+        reason: None,
+    }
+}
