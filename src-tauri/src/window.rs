@@ -50,7 +50,9 @@ pub(crate) fn run() -> Result<(), StartError> {
 
 fn set_up(app: &App) -> Result<(), StartError> {
     let data_dir = address::data_dir(app.handle())?;
-    if let Err(problem) = gatehouse_app::logging::start(&data_dir) {
+    // Before anything is written there. What is wrong with the folder is said again by the core.
+    let log = gatehouse_app::prepare_folder(&data_dir).map_err(Problem::from);
+    if let Err(problem) = log.and_then(|folder| gatehouse_app::logging::start(&folder)) {
         eprintln!("Gatehouse writes no log: {problem}");
     }
     let (host, starting) = Host::new(data_dir)?;

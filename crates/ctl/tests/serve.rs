@@ -24,7 +24,11 @@ struct Serve {
 impl Serve {
     /// Starts with the operator key on descriptor 3 and no terminal.
     fn start(words: &str) -> Self {
-        let home = tempfile::tempdir().unwrap();
+        Self::start_in(tempfile::tempdir().unwrap(), words)
+    }
+
+    /// As `start`, in a home of which `data` may be there already.
+    fn start_in(home: TempDir, words: &str) -> Self {
         let script =
             format!(r#"exec 3>"$HOMEDIR/key"; exec setsid "$0" serve --data-dir "$HOMEDIR/data" {words}"#);
         let mut child = Command::new("sh")
@@ -286,4 +290,109 @@ fn a_client_calls_a_tool_and_a_script_answers() {
     let mut serve = serve;
     assert_eq!(serve.stop("TERM").code(), Some(0));
     assert_eq!(wait(&mut watch).code(), Some(3));
+}
+
+#[test]
+fn an_empty_folder_is_closed_to_others_and_one_with_other_things_is_not_taken() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mode = |dir: &Path| fs::metadata(dir).unwrap().permissions().mode() & 0o777;
+    let open_to_others = |dir: &Path| {
+        fs::create_dir(dir).unwrap();
+        fs::set_permissions(dir, fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    let home = tempfile::tempdir().unwrap();
+    open_to_others(&home.path().join("data"));
+    let serve = Serve::start_in(home, "--secrets memory --operator-key-fd 3");
+    assert_eq!(mode(&serve.data()), 0o700);
+    assert!(serve.ctl(false, &["status"]).status.success());
+
+    let other = tempfile::tempdir().unwrap();
+    let dir = other.path().join("data");
+    open_to_others(&dir);
+    fs::write(dir.join("letters"), "of mine").unwrap();
+    let output = Command::new(PROGRAM)
+        .args(["serve", "--secrets", "memory", "--data-dir"])
+        .arg(&dir)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let said = text(&output.stderr);
+    assert!(said.contains("chmod 700") && said.contains("another folder"), "{said}");
+    assert_eq!(mode(&dir), 0o755);
+    assert_eq!(fs::read_dir(&dir).unwrap().count(), 1, "nothing was put there");
+}
+
+#[test]
+fn mcp_is_switched_off_and_on() {
+    let serve = Serve::start("--secrets memory --operator-key-fd 3");
+    assert!(serve.ctl(false, &["servers", "off"]).status.success());
+    assert_eq!(serve.json(&["status"])["switchedOn"], false);
+    let status = serve.ctl(false, &["status"]);
+    assert!(text(&status.stdout).contains("MCP is switched off"), "{status:?}");
+    for server in serve.json(&["servers", "list"]).as_array().unwrap() {
+        assert_eq!(server["status"]["state"], "stopped", "{server}");
+    }
+    let started = serve.ctl(true, &["servers", "start", "Time"]);
+    assert!(text(&started.stderr).contains("gatehousectl servers on"), "{started:?}");
+    assert_eq!(serve.ctl(false, &["servers", "on"]).status.code(), Some(4));
+    assert!(serve.ctl(true, &["servers", "on"]).status.success());
+    assert_eq!(serve.json(&["status"])["switchedOn"], true);
+    let audit = serve.ctl(false, &["audit"]);
+    assert!(text(&audit.stdout).contains("settings: MCP switched off"), "{audit:?}");
+}
+
+#[test]
+fn a_server_starts_by_itself_or_not_and_a_reset_needs_a_yes() {
+    let serve = Serve::start("--secrets memory --operator-key-fd 3");
+    let list = || serve.json(&["servers", "list"]);
+    let one = |name: &str| {
+        let list = list();
+        list.as_array().unwrap().iter().find(|server| server["config"]["name"] == name).cloned().unwrap()
+    };
+    let deadline = Instant::now() + PATIENCE;
+    while one("Notes")["status"]["state"] != "connected" {
+        assert!(Instant::now() < deadline, "Notes never connected");
+    }
+    let since = one("Notes")["status"]["since"].clone();
+    for (word, wanted) in [("off", false), ("on", true), ("off", false)] {
+        assert_eq!(serve.json(&["servers", "autostart", "Notes", word])["config"]["autostart"], wanted);
+    }
+    assert_eq!(one("Notes")["status"]["since"], since, "it reconnected");
+    assert_eq!(serve.ctl(false, &["servers", "autostart", "Notes", "on"]).status.code(), Some(4));
+    assert_eq!(serve.ctl(true, &["servers", "autostart", "nobody", "on"]).status.code(), Some(1));
+
+    serve.json(&["servers", "add", "More", "--builtin", "time"]);
+    assert_eq!(serve.ctl(true, &["servers", "reset"]).status.code(), Some(2));
+    assert_eq!(serve.ctl(false, &["servers", "reset", "--yes"]).status.code(), Some(4));
+    assert_eq!(list().as_array().unwrap().len(), 3);
+    assert_eq!(serve.json(&["servers", "reset", "--yes"]).as_array().unwrap().len(), 2);
+    assert_eq!(one("Notes")["config"]["autostart"], true);
+}
+
+#[test]
+fn how_long_things_are_kept_is_set_in_parts() {
+    let serve = Serve::start("--secrets memory --operator-key-fd 3");
+    let show = || {
+        let set = serve.json(&["settings", "show"]);
+        (set["auditDays"].as_u64(), set["activityDays"].as_u64(), set["activityCalls"].as_u64())
+    };
+    assert_eq!(show(), (None, Some(90), Some(1_000_000)));
+    for (words, code) in [
+        (&["settings", "set"][..], 2),
+        (&["settings", "set", "--audit-days", "soon"], 2),
+        (&["settings", "set", "--audit-days", "6"], 1),
+        (&["settings", "set", "--activity-days", "0"], 1),
+    ] {
+        assert_eq!(serve.ctl(true, words).status.code(), Some(code), "{words:?}");
+    }
+    assert_eq!(serve.ctl(false, &["settings", "set", "--audit-days", "7"]).status.code(), Some(4));
+    assert_eq!(show(), (None, Some(90), Some(1_000_000)));
+    serve.json(&["settings", "set", "--audit-days", "30", "--activity-calls", "500"]);
+    serve.json(&["settings", "set", "--activity-days", "10"]);
+    assert_eq!(show(), (Some(30), Some(10), Some(500)));
+    serve.json(&["settings", "set", "--audit-days", "forever"]);
+    assert_eq!(show(), (None, Some(10), Some(500)));
+    let words = serve.ctl(false, &["settings", "show"]);
+    assert!(text(&words.stdout).contains("kept for ever"), "{words:?}");
 }
