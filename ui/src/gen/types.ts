@@ -1465,7 +1465,9 @@ todo: string | null, };
 export type Resume = Record<symbol, never>;
 
 /**
- * The rules in the order in which they are tried (PERM-6).
+ * The rules in the order in which they are tried (PERM-6), but for one: a late ticket is looked for
+ * before a changed definition. Its hash holds the definition as it is now, so it was given for just
+ * that, and a grant that is suspended for the definition's sake does not take it back.
  */
 export type Rule = { "rule": "policy_file",
 /**

@@ -240,3 +240,18 @@ async fn a_pause_and_an_end_of_everything_teach_nothing() {
     house.tools.resume().await.unwrap();
     assert_eq!(hold(&house, call("add_note", MILK)).await, 50);
 }
+
+#[tokio::test]
+async fn a_servers_progress_is_wanted_also_when_the_client_wants_none() {
+    let house = House::new().await;
+    let folder = tempfile::tempdir().unwrap();
+    let tools = r#"[{"name":"act","inputSchema":{"type":"object"},"_meta":{"does":"progress"}}]"#;
+    std::fs::write(folder.path().join("tools.json"), tools).unwrap();
+    house.serve(scripted("script", folder.path())).await;
+    assert_eq!(house.events.count(|event| matches!(event, Event::CallProgress { .. })), 0);
+    let running = house.begin("act", "{}");
+    let question = house.question().await;
+    house.allow(&question).await;
+    assert!(!is_error(&running.ended().await));
+    assert_eq!(house.events.count(|event| matches!(event, Event::CallProgress { .. })), 2);
+}
