@@ -140,7 +140,9 @@ impl ServerHandle {
     async fn send(&self, meant: Option<Generation>, call: UpstreamCall) -> Result<Reply, CallError> {
         let shared = &*self.shared;
         let pause = shared.calls.lock().clone();
-        shared.check_on()?;
+        if !shared.is_on() {
+            return Err(CallError::SwitchedOff);
+        }
         let live = match shared.live.load_full() {
             Some(live) => live,
             None => tokio::select! {
@@ -193,7 +195,9 @@ impl ServerHandle {
     /// # Errors
     /// When the attempt did not succeed.
     pub async fn ready(&self, cancel: &CancellationToken) -> Result<bool, CallError> {
-        self.shared.check_on()?;
+        if !self.shared.is_on() {
+            return Err(CallError::SwitchedOff);
+        }
         if self.shared.live.load().is_some() {
             return Ok(false);
         }
@@ -218,7 +222,9 @@ impl ServerHandle {
         call: UpstreamCall,
     ) -> Result<Option<Reply>, CallError> {
         let pause = self.shared.calls.lock().clone();
-        self.shared.check_on()?;
+        if !self.shared.is_on() {
+            return Err(CallError::SwitchedOff);
+        }
         // The lists of a connection are published before the connection itself, so these are its own.
         let Some(live) = self.shared.live.load_full() else { return Ok(None) };
         if live.generation != lists.generation || !Arc::ptr_eq(&self.lists(), lists) {
@@ -237,7 +243,9 @@ impl ServerHandle {
         if let Some(live) = shared.live.load_full() {
             return Ok(live);
         }
-        shared.check_on()?;
+        if !shared.is_on() {
+            return Err(CallError::SwitchedOff);
+        }
         match self.status() {
             ServerStatus::NeedsAuth { .. } => Err(CallError::NeedsAuth),
             status => Err(CallError::Unavailable { status }),
@@ -297,10 +305,6 @@ impl Shared {
     /// Whether MCP is on.
     pub(crate) fn is_on(&self) -> bool {
         self.on.load(Ordering::SeqCst)
-    }
-
-    fn check_on(&self) -> Result<(), CallError> {
-        if self.is_on() { Ok(()) } else { Err(CallError::SwitchedOff) }
     }
 
     /// Keeps a line of the server's log; the oldest makes room.

@@ -113,7 +113,7 @@ impl Inner {
             Ok(resolved) => resolved,
             // What was never connected has no tools that could be known.
             Err(_) if !self.servers.is_on() => {
-                return CallEnd::Result(texts::error_result(&texts::refusal(&Rule::SwitchedOff, None)));
+                return Ended::refused(&Rule::SwitchedOff, None).fitting(&request.target).end;
             }
             Err(end) => return end,
         };
