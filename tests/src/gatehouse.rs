@@ -73,6 +73,9 @@ impl Gatehouse {
             .env("KEY", self.key_file())
             .env("PASS", self.passphrase_file())
             .env("DATA", self.data_dir())
+            // Gatehouse asks the login shell for its PATH; what somebody's own start-up files take is
+            // not what is tested here.
+            .env("SHELL", "/bin/sh")
             .stderr(fs::OpenOptions::new().create(true).append(true).open(self.stderr_file())?);
         Ok(command)
     }
