@@ -30,6 +30,7 @@ fn outcome(rules: &str, call: &str) -> String {
     let rule = match verdict.rule {
         Rule::PolicyFile { .. } => "file".to_owned(),
         Rule::Paused => "paused".to_owned(),
+        Rule::SwitchedOff => "switched off".to_owned(),
         Rule::ExplicitDeny { grant, .. } => format!("rule {grant}"),
         Rule::RightsUnverified => "unverified".to_owned(),
         Rule::ChangedDefinition { grant } => format!("changed since {grant}"),
