@@ -19,8 +19,13 @@ fn is_installed(program: &str) -> bool {
         .is_some_and(|path| std::env::split_paths(&path).any(|dir| dir.join(program).is_file()))
 }
 
-/// Runs one test of this binary inside a session; what comes before it is shell.
-fn in_session(test: &str, before: &str) {
+/// Runs a test inside a session of its own, by starting that one test of this binary again in
+/// there; what comes before it is shell.
+fn in_session(test: &str, before: &str, inside: fn()) {
+    if std::env::var_os(INSIDE).is_some() {
+        inside();
+        return;
+    }
     if !is_installed("gnome-keyring-daemon") || !is_installed("dbus-run-session") {
         eprintln!("skipped: gnome-keyring-daemon or dbus-run-session is not installed");
         return;
@@ -36,7 +41,7 @@ fn in_session(test: &str, before: &str) {
     // Without services to start, the bus has only what the script starts.
     let config = home.path().join("bus.conf");
     std::fs::write(&config, BUS.replace("HOME", &home.path().to_string_lossy())).unwrap();
-    let script = format!("{before}\nexec \"$0\" --exact --ignored --nocapture {test}");
+    let script = format!("{before}\nexec \"$0\" --exact --nocapture keychain::{test}");
     let output = Command::new("timeout")
         .args(["60", "dbus-run-session", "--config-file"])
         .arg(&config)
@@ -74,25 +79,20 @@ const UNLOCKED: &str = "printf pw | gnome-keyring-daemon --unlock --components=s
 
 #[test]
 fn the_keychain_keeps_secrets_and_seals() {
-    in_session("keychain::inside_an_unlocked_session", UNLOCKED);
+    in_session("the_keychain_keeps_secrets_and_seals", UNLOCKED, keeps_secrets_and_seals);
 }
 
 #[test]
 fn a_session_without_a_keychain_says_so() {
-    in_session("keychain::inside_a_session_without_one", ":");
+    in_session("a_session_without_a_keychain_says_so", ":", is_refused);
 }
 
 #[test]
 fn a_keychain_that_nobody_can_unlock_is_not_taken_for_one() {
-    in_session("keychain::inside_a_session_without_one", LOCKED);
+    in_session("a_keychain_that_nobody_can_unlock_is_not_taken_for_one", LOCKED, is_refused);
 }
 
-#[test]
-#[ignore = "runs inside a session that another test makes"]
-fn inside_an_unlocked_session() {
-    if std::env::var_os(INSIDE).is_none() {
-        return;
-    }
+fn keeps_secrets_and_seals() {
     let keychain = open_keychain().unwrap();
     assert_eq!(keychain.kind(), SecretKind::Keychain);
     let key = SecretKey::bound(&ServerId::new("srv-1"), Generation(1), "env/A|B%");
@@ -132,12 +132,7 @@ fn inside_an_unlocked_session() {
     assert!(matches!(copied.rights().load(), Err(SealError::MissingKey { .. })));
 }
 
-#[test]
-#[ignore = "runs inside a session that another test makes"]
-fn inside_a_session_without_one() {
-    if std::env::var_os(INSIDE).is_none() {
-        return;
-    }
+fn is_refused() {
     match open_keychain() {
         Err(SecretError::Unavailable { .. } | SecretError::Locked) => eprintln!("refused"),
         Err(other) => panic!("{other}"),
