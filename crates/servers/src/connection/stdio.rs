@@ -25,6 +25,9 @@ use crate::child::log::{LogFile, Tail, read_lines};
 use crate::child::{self, Child, ChildSpec, Exit, Started};
 use crate::outgoing::Reply;
 
+/// How long the login shell and the keychain may take together; a server's own limit begins after
+/// that.
+const PREPARING: Duration = Duration::from_secs(15);
 /// How long what a process printed before its end is still read.
 const DRAIN: Duration = Duration::from_millis(500);
 /// How long a process that closed its output gets to say how it ends.
@@ -58,12 +61,16 @@ pub(super) async fn connect(
     inbound: mpsc::Sender<Inbound>,
     cancel: &CancellationToken,
 ) -> Result<Connection, ConnectError> {
+    let prepared = tokio::select! {
+        biased;
+        () = cancel.cancelled() => return Err(ConnectError::Cancelled),
+        prepared = tokio::time::timeout(PREPARING, prepare(spec)) => match prepared {
+            Ok(prepared) => prepared?,
+            Err(_) => return Err(ConnectError::TimedOut { after: PREPARING }),
+        },
+    };
     let limit = spec.config.limits.connect();
     let deadline = tokio::time::Instant::now() + limit;
-    let prepared = match tokio::time::timeout_at(deadline, prepare(spec)).await {
-        Ok(prepared) => prepared?,
-        Err(_) => return Err(ConnectError::TimedOut { after: limit }),
-    };
     let hints: &[LifecycleHint] = match spec.lifecycle {
         LifecycleHint::Auto => &[LifecycleHint::Auto, LifecycleHint::Initialize],
         LifecycleHint::Initialize => &[LifecycleHint::Initialize, LifecycleHint::Auto],
