@@ -14,7 +14,7 @@ const onlyDoor = {
 };
 
 export default tseslint.config(
-  { ignores: ["dist", "node_modules", "src/gen"] },
+  { ignores: ["dist", "dist-door", "node_modules", "src/gen"] },
   js.configs.recommended,
   {
     files: ["**/*.{ts,tsx}"],

@@ -1,37 +1,27 @@
-import { MantineProvider } from "@mantine/core";
-import { useMediaQuery } from "@mantine/hooks";
+import { Notifications } from "@mantine/notifications";
 import { useEffect, useState } from "react";
 
-import { bestLanguage, LanguageContext } from "./messages";
-import type { Platform, Preferences } from "./platform";
-import { StatusPage } from "./StatusPage";
+import { CoreProvider } from "./core/CoreProvider";
+import { Frame } from "./frame/Frame";
+import { defaultPreferences, type Platform, type Preferences } from "./platform";
+import { Look } from "./theme/Look";
 
-const defaults: Preferences = { theme: "system", language: "system" };
-
-/** The whole window: appearance and language around the page. */
+/** The main window. */
 export function App({ platform }: { platform: Platform }) {
   const [preferences, change] = usePreferences(platform);
-  const darkSystem = useMediaQuery("(prefers-color-scheme: dark)", false, { getInitialValueInEffect: false });
-  const theme = preferences.theme === "system" ? (darkSystem ? "dark" : "light") : preferences.theme;
-  const language =
-    preferences.language === "system" ? bestLanguage(navigator.languages) : preferences.language;
-
-  useEffect(() => {
-    document.documentElement.lang = language;
-  }, [language]);
-
   return (
-    <MantineProvider forceColorScheme={theme} withCssVariables={false} withGlobalClasses={false}>
-      <LanguageContext value={language}>
-        <StatusPage platform={platform} preferences={preferences} onChange={change} />
-      </LanguageContext>
-    </MantineProvider>
+    <Look preferences={preferences}>
+      <Notifications position="bottom-right" limit={4} />
+      <CoreProvider platform={platform}>
+        <Frame preferences={preferences} onPreferences={change} />
+      </CoreProvider>
+    </Look>
   );
 }
 
 /** The preferences, and a way to change them that holds at once and is kept when it can be. */
 function usePreferences(platform: Platform): [Preferences, (preferences: Preferences) => void] {
-  const [preferences, setPreferences] = useState(defaults);
+  const [preferences, setPreferences] = useState(defaultPreferences);
   useEffect(() => {
     let gone = false;
     platform.preferences().then(

@@ -1,17 +1,20 @@
 import "@mantine/core/styles.css";
-import "./theme/theme.css";
+import "@mantine/notifications/styles.css";
+import "@mantine/spotlight/styles.css";
+import "./theme/tokens.css";
+import "./frame/frame.css";
 
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 
+import { platform } from "#base";
 import { App } from "./App";
-import { tauriPlatform } from "./platform";
 
 const root = document.getElementById("root");
 if (root) {
   createRoot(root).render(
     <StrictMode>
-      <App platform={tauriPlatform} />
+      <App platform={platform} />
     </StrictMode>,
   );
 }

@@ -1,25 +1,9 @@
+import { activity } from "./en/activity";
+import { ask } from "./en/ask";
+import { clients } from "./en/clients";
+import { frame } from "./en/frame";
+import { servers } from "./en/servers";
+import { settings } from "./en/settings";
+
 /** English. The keys of this catalogue are those of every other one. */
-export const en = {
-  "app.name": "Gatehouse",
-  "status.gateway": "Gateway address",
-  "status.copy": "Copy",
-  "status.copied": "Copied",
-  "status.servers": "Servers running",
-  "status.serversOf": "{running} of {all}",
-  "status.tools": "Tools",
-  "status.clients": "Clients",
-  "status.waiting": "Waiting for you",
-  "status.paused": "Everything is paused: no call goes through.",
-  "status.loading": "Reading the state of Gatehouse…",
-  "status.again": "Try again",
-  "status.secrets.keychain": "Secrets are kept in the keychain.",
-  "status.secrets.vault": "Secrets are kept in an encrypted vault.",
-  "status.secrets.memory": "Secrets are kept in memory only: they are gone when Gatehouse quits.",
-  "status.dataDir": "Everything is kept in {folder}",
-  "theme.label": "Appearance",
-  "theme.system": "As the system",
-  "theme.light": "Light",
-  "theme.dark": "Dark",
-  "language.label": "Language",
-  "language.system": "As the system",
-} as const;
+export const en = { ...frame, ...servers, ...ask, ...activity, ...clients, ...settings } as const;

@@ -1,6 +1,15 @@
-// The only door to what is outside of the page. Everything else in the interface knows `Platform`
-// alone, so the same interface can be put on another base, or on none in a test.
+// The only door to what is outside of the page. Everything else in the interface knows `Platform` and
+// `PromptPlatform` alone; which base they stand on is chosen when the page is built (`#base`).
 
-export type { Language as PreferredLanguage, Platform, Preferences, Theme } from "./platform";
+export {
+  defaultPreferences,
+  type MainSignal,
+  type Platform,
+  type PreferredLanguage,
+  type Preferences,
+  type PromptPlatform,
+  type PromptSignal,
+  type Stop,
+  type Theme,
+} from "./platform";
 export { asProblem } from "./problem";
-export { tauriPlatform } from "./tauri";

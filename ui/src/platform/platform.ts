@@ -1,20 +1,54 @@
-import type { StatusReport } from "../gen/types";
+import type { Commands } from "../gen/commands";
+import type { AskAnswer, Envelope, PendingAsk } from "../gen/types";
 
 export type Theme = "system" | "light" | "dark";
-export type Language = "system" | "en" | "zh-CN";
+export type PreferredLanguage = "system" | "en" | "zh-CN";
 
-/** How the user likes the window to look. */
-export type Preferences = { theme: Theme; language: Language };
+/** How the user likes the windows to look, and what was said to them already. */
+export type Preferences = { theme: Theme; language: PreferredLanguage; saidKeepsRunning: boolean };
 
-/** What the interface needs from the outside. Every refusal is a `Problem`. */
+export const defaultPreferences: Preferences = { theme: "system", language: "system", saidKeepsRunning: false };
+
+/** What the shell tells the main window. */
+export type MainSignal = "closing" | { open: "approvals" | "servers" | "settings" };
+
+/** What the shell tells the prompt: read again, it came up or was raised, its look changed. */
+export type PromptSignal = "changed" | "shown" | "preferences";
+
+/** Ends listening. */
+export type Stop = () => void;
+
+/** What the main window needs from outside of the page. Every refusal is a `Problem`. */
 export type Platform = {
-  status(): Promise<StatusReport>;
+  /** Runs a command of the core. */
+  command<Name extends keyof Commands>(name: Name, args: Commands[Name]["args"]): Promise<Commands[Name]["reply"]>;
+  /** Hears every event from now on; `null` says that some were missed and all has to be read again. */
+  events(heard: (envelope: Envelope | null) => void): Stop;
+  signals(heard: (signal: MainSignal) => void): Stop;
   /** Starts the core once more if it could not be started. */
   startAgain(): Promise<void>;
-  /** Calls `changed` whenever something happened; answers with what ends that. */
-  watch(changed: () => void): () => void;
   preferences(): Promise<Preferences>;
   setPreferences(preferences: Preferences): Promise<void>;
   /** Opens an address in the user's browser, after a check. */
   openLink(address: string): Promise<void>;
+  /** Brings the window with the waiting questions to the front. */
+  showPrompt(): Promise<void>;
+  /** Puts the window away; Gatehouse keeps running. */
+  hide(): Promise<void>;
+  quit(): Promise<void>;
+  /** Says that the page shows something useful for the first time. */
+  painted(): Promise<void>;
+};
+
+/** All that the prompt window may do. */
+export type PromptPlatform = {
+  pending(): Promise<PendingAsk[]>;
+  answer(answers: AskAnswer[]): Promise<void>;
+  signals(heard: (signal: PromptSignal) => void): Stop;
+  preferences(): Promise<Preferences>;
+  /** Hides the window and decides nothing. */
+  putAway(): Promise<void>;
+  /** Gives the window the height that its content needs, in CSS pixels. */
+  fit(height: number): Promise<void>;
+  openMain(): Promise<void>;
 };

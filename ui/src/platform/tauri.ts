@@ -1,7 +1,7 @@
 import { Channel, invoke } from "@tauri-apps/api/core";
 
-import type { Envelope, StatusReport } from "../gen/types";
-import type { Platform, Preferences } from "./platform";
+import { mainOver, promptOver } from "./commands";
+import type { Stop } from "./platform";
 import { asProblem } from "./problem";
 
 async function ask<Reply>(command: string, args: Record<string, unknown> = {}): Promise<Reply> {
@@ -13,23 +13,20 @@ async function ask<Reply>(command: string, args: Record<string, unknown> = {}): 
   }
 }
 
-/** The interface in Gatehouse's own window. */
-export const tauriPlatform: Platform = {
-  status: () => ask<StatusReport>("status"),
-  startAgain: () => ask("start_again"),
-  watch: (changed) => {
-    let ended = false;
-    const channel = new Channel<Envelope | null>(() => {
-      if (!ended) changed();
-    });
-    ask("events", { channel }).catch(() => {
-      // Without events the page is as old as its last reading, which the status shows by itself.
-    });
-    return () => {
-      ended = true;
-    };
-  },
-  preferences: () => ask<Preferences>("preferences"),
-  setPreferences: (preferences) => ask("set_preferences", { preferences }),
-  openLink: (address) => ask("open_link", { address }),
-};
+/** Listens on a channel of the shell's. */
+function listen(command: string, heard: (message: never) => void): Stop {
+  let ended = false;
+  const channel = new Channel<never>((message) => {
+    if (!ended) heard(message);
+  });
+  ask(command, { channel }).catch(() => {
+    // Without the channel the page is as old as its last reading, which fails and says so by itself.
+  });
+  return () => {
+    ended = true;
+  };
+}
+
+/** The windows in Gatehouse itself. */
+export const platform = mainOver({ ask, listen });
+export const promptPlatform = promptOver({ ask, listen });

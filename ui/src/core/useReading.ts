@@ -1,0 +1,36 @@
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+
+import type { Commands } from "../gen/commands";
+import type { Problem } from "../gen/types";
+import { asProblem } from "../platform";
+import { useCore } from "./CoreProvider";
+
+/** What a command answered last; a failed reading keeps it and says what went wrong. */
+export type Reading<Reply> = {
+  data: Reply | undefined;
+  problem: Problem | null;
+  /** Nothing is known yet, and nothing went wrong yet. */
+  loading: boolean;
+  readAgain: () => void;
+};
+
+/** Reads with a command that only looks, and again whenever an event made the answer old. */
+export function useReading<Name extends keyof Commands>(
+  name: Name,
+  args: Commands[Name]["args"],
+): Reading<Commands[Name]["reply"]> {
+  const { platform } = useCore();
+  const { data, error, isPending, refetch } = useQuery<Commands[Name]["reply"], unknown>({
+    queryKey: [name, args],
+    queryFn: async () => platform.command(name, args),
+    placeholderData: keepPreviousData,
+  });
+  return {
+    data,
+    problem: error === null ? null : asProblem(error),
+    loading: isPending,
+    readAgain: () => {
+      void refetch();
+    },
+  };
+}

@@ -1,0 +1,4 @@
+/** Activity: calls and events. */
+export const activity = {
+  "activity.title": "Activity",
+} as const;

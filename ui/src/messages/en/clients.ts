@@ -1,0 +1,4 @@
+/** Clients. */
+export const clients = {
+  "clients.title": "Clients",
+} as const;

@@ -1,0 +1,4 @@
+/** Settings. */
+export const settings = {
+  "settings.title": "Settings",
+} as const;

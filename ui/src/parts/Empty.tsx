@@ -1,0 +1,20 @@
+import { Stack, Text } from "@mantine/core";
+import type { ReactNode } from "react";
+
+type Props = { icon: ReactNode; title: string; text: string; children?: ReactNode };
+
+/** Nothing is here yet: what would be, and the next step as a button. */
+export function Empty({ icon, title, text, children }: Props) {
+  return (
+    <Stack align="center" gap="xs" className="empty">
+      <span className="empty-icon" aria-hidden>
+        {icon}
+      </span>
+      <Text fw={600}>{title}</Text>
+      <Text c="dimmed" ta="center" maw={420}>
+        {text}
+      </Text>
+      {children}
+    </Stack>
+  );
+}

@@ -1,0 +1,13 @@
+import { Stack, Text } from "@mantine/core";
+
+import type { Problem } from "../gen/types";
+
+/** Why it happened and what to do; what happened is the title above. */
+export function ProblemText({ problem }: { problem: Problem }) {
+  return (
+    <Stack gap={4}>
+      {problem.why && <Text size="sm">{problem.why}</Text>}
+      {problem.todo && <Text size="sm">{problem.todo}</Text>}
+    </Stack>
+  );
+}

@@ -1,0 +1,38 @@
+import type { Platform, PromptPlatform, Stop } from "./platform";
+
+/** How requests and channels of the shell travel. */
+export type Carrier = {
+  ask: <Reply>(command: string, args?: Record<string, unknown>) => Promise<Reply>;
+  /** Hands every message to a listener that knows what the command sends. */
+  listen: (command: string, heard: (message: never) => void) => Stop;
+};
+
+/** The main window over a carrier. */
+export function mainOver({ ask, listen }: Carrier): Platform {
+  return {
+    command: (name, args) => ask("command", { name, args }),
+    events: (heard) => listen("events", heard),
+    signals: (heard) => listen("main_signals", heard),
+    startAgain: () => ask("start_again"),
+    preferences: () => ask("preferences"),
+    setPreferences: (preferences) => ask("set_preferences", { preferences }),
+    openLink: (address) => ask("open_link", { address }),
+    showPrompt: () => ask("show_prompt"),
+    hide: () => ask("hide_main"),
+    quit: () => ask("quit"),
+    painted: () => ask("painted"),
+  };
+}
+
+/** The prompt window over a carrier. */
+export function promptOver({ ask, listen }: Carrier): PromptPlatform {
+  return {
+    pending: () => ask("prompt_pending"),
+    answer: (answers) => ask("prompt_answer", { answers }),
+    signals: (heard) => listen("prompt_signals", heard),
+    preferences: () => ask("prompt_preferences"),
+    putAway: () => ask("prompt_put_away"),
+    fit: (height) => ask("prompt_fit", { height }),
+    openMain: () => ask("prompt_open_main"),
+  };
+}

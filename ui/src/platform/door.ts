@@ -1,0 +1,32 @@
+// The same interface in a browser, for tests: the commands of the shell as requests to the page's own
+// origin. It is in no build that is shipped.
+
+import { mainOver, promptOver } from "./commands";
+import type { Stop } from "./platform";
+import { asProblem } from "./problem";
+
+async function ask<Reply>(command: string, args: Record<string, unknown> = {}): Promise<Reply> {
+  const response = await fetch(`/door/${command}`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(args),
+  });
+  const body: unknown = await response.json();
+  // eslint-disable-next-line @typescript-eslint/only-throw-error -- problems are data, with no stack to show
+  if (!response.ok) throw asProblem(body);
+  return body as Reply;
+}
+
+function listen(command: string, heard: (message: never) => void): Stop {
+  const source = new EventSource(`/door/${command}`);
+  source.addEventListener("message", (event: MessageEvent<string>) => {
+    heard(JSON.parse(event.data) as never);
+  });
+  return () => {
+    source.close();
+  };
+}
+
+/** The windows in a browser. */
+export const platform = mainOver({ ask, listen });
+export const promptPlatform = promptOver({ ask, listen });

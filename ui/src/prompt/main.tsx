@@ -1,0 +1,19 @@
+import "@mantine/core/styles/baseline.css";
+import "@mantine/core/styles/default-css-variables.css";
+import "@mantine/core/styles/global.css";
+import "../theme/tokens.css";
+
+import { StrictMode } from "react";
+import { createRoot } from "react-dom/client";
+
+import { promptPlatform } from "#base";
+import { PromptWindow } from "./PromptWindow";
+
+const root = document.getElementById("root");
+if (root) {
+  createRoot(root).render(
+    <StrictMode>
+      <PromptWindow platform={promptPlatform} />
+    </StrictMode>,
+  );
+}

@@ -1,0 +1,25 @@
+import { MantineProvider } from "@mantine/core";
+import { useMediaQuery } from "@mantine/hooks";
+import { useEffect, type ReactNode } from "react";
+
+import { bestLanguage, LanguageContext } from "../messages";
+import type { Preferences } from "../platform";
+import { theme } from "./theme";
+
+/** Appearance and language around the page of a window. */
+export function Look({ preferences, children }: { preferences: Preferences; children: ReactNode }) {
+  const darkSystem = useMediaQuery("(prefers-color-scheme: dark)", false, { getInitialValueInEffect: false });
+  const scheme = preferences.theme === "system" ? (darkSystem ? "dark" : "light") : preferences.theme;
+  const language =
+    preferences.language === "system" ? bestLanguage(navigator.languages) : preferences.language;
+
+  useEffect(() => {
+    document.documentElement.lang = language;
+  }, [language]);
+
+  return (
+    <MantineProvider theme={theme} forceColorScheme={scheme} withCssVariables={false} withGlobalClasses={false}>
+      <LanguageContext value={language}>{children}</LanguageContext>
+    </MantineProvider>
+  );
+}
