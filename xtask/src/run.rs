@@ -22,9 +22,10 @@ pub(crate) fn run(places: &Places, arguments: &[String]) -> Result<()> {
     }
     let display = VirtualDisplay::start(&places.root)?;
     println!("No display here: Gatehouse runs on the virtual display {}.", display.name);
-    println!("To see it: x11vnc -localhost -display {} and then a VNC viewer on port 5900.", display.name);
+    println!("To see it: x11vnc -localhost -display {} and then a VNC viewer on port 5900;", display.name);
+    println!("or a picture of it: scrot -D {} gatehouse.png", display.name);
     let session = HeadlessSession::new(places)?;
-    println!("It keeps everything in {}, and secrets in memory.", session.data_dir.display());
+    println!("It keeps everything in {}, secrets in a keychain of its own there.", session.home.display());
     run_program(session.command(&places.root).arg(gatehouse).args(arguments).env("DISPLAY", &display.name))
 }
 
@@ -33,12 +34,17 @@ fn has_display() -> bool {
     !cfg!(target_os = "linux") || set("DISPLAY") || set("WAYLAND_DISPLAY")
 }
 
-/// Where there is no display there is no keychain that somebody could unlock: a bus without services,
-/// and a data folder of its own, so that what another session sealed is left alone.
+/// Where there is no display nobody can unlock a keychain: a bus of its own with a keychain that is
+/// unlocked from the start, both apart from what another session holds. What is kept outlives the session.
 struct HeadlessSession {
     folder: tempfile::TempDir,
-    data_dir: PathBuf,
+    home: PathBuf,
 }
+
+/// Unlocks the keychain, starts a window manager where there is one, and becomes the program.
+const BEGIN: &str = r#"printf gatehouse | gnome-keyring-daemon --unlock --components=secrets >/dev/null
+command -v openbox >/dev/null && openbox &
+exec "$@""#;
 
 const BUS: &str = r#"<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
  "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
@@ -57,16 +63,17 @@ impl HeadlessSession {
     fn new(places: &Places) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         std::fs::write(folder.path().join("bus.conf"), BUS)?;
-        let named = std::env::var_os("GATEHOUSE_DATA_DIR").filter(|value| !value.is_empty());
-        let data_dir = named.map_or_else(|| places.cache.join("headless-data"), PathBuf::from);
-        Ok(Self { folder, data_dir })
+        let home = places.cache.join("headless");
+        std::fs::create_dir_all(&home)?;
+        Ok(Self { folder, home })
     }
 
     /// Runs what is added to it inside the session.
     fn command(&self, root: &Path) -> Command {
         let mut command = program("dbus-run-session", root);
-        command.arg("--config-file").arg(self.folder.path().join("bus.conf")).arg("--");
-        command.env("GATEHOUSE_DATA_DIR", &self.data_dir);
+        command.arg("--config-file").arg(self.folder.path().join("bus.conf"));
+        command.args(["--", "sh", "-c", BEGIN, "sh"]);
+        command.env("XDG_DATA_HOME", &self.home).env("XDG_RUNTIME_DIR", self.folder.path());
         command
     }
 }
