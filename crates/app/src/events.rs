@@ -15,6 +15,9 @@ const BACKLOG: usize = 1024;
 /// Events kept for a listener that comes back.
 const KEPT: usize = 512;
 
+/// Events kept for whoever wants to know what happened since the start.
+const JOURNAL: usize = 5_000;
+
 /// Takes events from every part and hands them to the listeners.
 pub struct EventBus {
     clock: Arc<dyn Clock>,
@@ -26,6 +29,7 @@ pub struct EventBus {
 struct Order {
     last: u64,
     recent: VecDeque<Arc<Envelope>>,
+    journal: VecDeque<Arc<Envelope>>,
 }
 
 impl EventBus {
@@ -40,6 +44,14 @@ impl EventBus {
     #[must_use]
     pub fn last(&self) -> u64 {
         self.order.lock().last
+    }
+
+    /// What happened since the start, oldest first, as far as it is kept: lines of logs and progress
+    /// are not, since they would push everything else out.
+    #[must_use]
+    pub fn journal(&self) -> Vec<Envelope> {
+        let kept: Vec<_> = self.order.lock().journal.iter().cloned().collect();
+        kept.iter().map(|envelope| Envelope::clone(envelope)).collect()
     }
 
     /// Listens from now on.
@@ -72,6 +84,12 @@ impl EventSink for EventBus {
             order.recent.pop_front();
         }
         order.recent.push_back(Arc::clone(&envelope));
+        if !matches!(envelope.event, Event::LogLine { .. } | Event::CallProgress { .. }) {
+            if order.journal.len() == JOURNAL {
+                order.journal.pop_front();
+            }
+            order.journal.push_back(Arc::clone(&envelope));
+        }
         // Sent under the lock, so that listeners see the numbers in order. Nobody listening is fine.
         self.sender.send(envelope).unwrap_or(0);
     }
@@ -131,6 +149,27 @@ mod tests {
             Some(Heard::Event(envelope)) => envelope.seq,
             other => panic!("expected an event, not {other:?}"),
         }
+    }
+
+    #[test]
+    fn the_journal_keeps_what_happened_and_not_what_is_chatter() {
+        use gatehouse_model::ServerId;
+        use gatehouse_model::server::LogLine;
+        let bus = bus();
+        bus.emit(Event::PauseChanged { paused: true });
+        for _ in 0..JOURNAL {
+            let line = LogLine { at: bus.clock.now(), text: "chatter".into() };
+            bus.emit(Event::LogLine { server: ServerId::from_random(1), line });
+        }
+        bus.emit(Event::PauseChanged { paused: false });
+        let journal = bus.journal();
+        assert_eq!(journal.iter().map(|kept| kept.seq).collect::<Vec<_>>(), [1, 2 + JOURNAL as u64]);
+        for _ in 0..JOURNAL {
+            bus.emit(Event::SwitchChanged { on: true });
+        }
+        let journal = bus.journal();
+        assert_eq!(journal.len(), JOURNAL);
+        assert!(journal.iter().all(|kept| kept.event == Event::SwitchChanged { on: true }));
     }
 
     #[tokio::test]

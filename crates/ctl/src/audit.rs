@@ -125,11 +125,12 @@ fn list(entries: &[AuditEntry], names: &Names) -> Vec<String> {
 
 fn sentence(event: &AuditEvent, names: &Names) -> String {
     match event {
-        AuditEvent::Decided { client, server, subject: about, allowed, reason, .. } => {
+        AuditEvent::Decided { client, server, subject: about, allowed, reason, by, .. } => {
             let word = if *allowed { "allowed" } else { "denied" };
             let reason = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
             let (server, client) = (names.of(server.as_str()), names.of(client.as_str()));
-            format!("{word} {} of {server} for {client}{reason}", subject(about))
+            let by = by.as_ref().map(|by| format!(" by the {by}")).unwrap_or_default();
+            format!("{word}{by} {} of {server} for {client}{reason}", subject(about))
         }
         AuditEvent::Lapsed { ask, .. } => format!("question {ask} ended without an answer"),
         AuditEvent::Granted { rule } => {

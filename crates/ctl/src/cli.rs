@@ -111,6 +111,11 @@ pub(crate) enum ServersVerb {
     Add(AddServer),
     /// Connect to a server without keeping it.
     Test(AddServer),
+    /// The last lines of a server's log.
+    Log {
+        /// Id or name.
+        server: String,
+    },
     /// Give a server another name.
     Rename {
         /// Id or name.

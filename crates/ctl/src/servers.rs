@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use gatehouse_model::command::{
-    CallToken, FieldSecret, ServersAdd, ServersDuplicate, ServersEdit, ServersList, ServersReconnect,
-    ServersRemove, ServersReset, ServersStart, ServersStop, ServersSwitchOff, ServersSwitchOn, ServersTest,
-    ServersTrustLabels,
+    CallToken, FieldSecret, ServersAdd, ServersDuplicate, ServersEdit, ServersList, ServersLog,
+    ServersReconnect, ServersRemove, ServersReset, ServersStart, ServersStop, ServersSwitchOff,
+    ServersSwitchOn, ServersTest, ServersTrustLabels,
 };
 use gatehouse_model::server::{Builtin, Limits, Look, ServerDraft, ServerView};
 use gatehouse_model::{ErrorCode, Problem, Secret, ServerStatus, Transport};
@@ -29,10 +29,17 @@ pub(crate) async fn run(verb: ServersVerb, session: &mut Session, output: &Outpu
             let report = session.run(&ServersTest { draft, secrets }).await?;
             output.show(&report, |report| {
                 let server = format!("{} {}", report.server.name, report.server.version);
-                let tools = report.tools.iter().map(|tool| format!("  {}", plain::line(tool)));
+                let tools = report.tools.iter().map(|tool| {
+                    let mark = if tool.read_only { " (reads, if its labels are trusted)" } else { "" };
+                    format!("  {}{mark}", plain::line(&tool.name))
+                });
                 let first = format!("It works: {} with {} tools.", plain::line(&server), report.tools.len());
                 std::iter::once(first).chain(tools).collect()
             })
+        }
+        ServersVerb::Log { server } => {
+            let lines = session.run(&ServersLog { server }).await?;
+            output.show(&lines, |lines| lines.iter().map(|line| plain::line(&line.text)).collect())
         }
         ServersVerb::Rename { server, name } => {
             let view = edit(&server, session, |draft| draft.name = name).await?;

@@ -8,11 +8,12 @@ use ts_rs::TS;
 use crate::ask::{AskAnswer, AutoApprove, GrantChoice, PendingAsk};
 use crate::client::ClientView;
 use crate::error::{ErrorCode, Problem};
+use crate::event::Envelope;
 use crate::grant::{AccessClass, PolicyView};
 use crate::id::GrantId;
 use crate::record::{AuditEntry, AuditVerdict, CallFilter, CallRecord};
 use crate::secret::Secret;
-use crate::server::{ServerDraft, ServerView, TestReport};
+use crate::server::{LogLine, ServerDraft, ServerView, TestReport};
 use crate::settings::Settings;
 use crate::tool::ToolView;
 
@@ -209,6 +210,11 @@ commands! {
         /// Id or name.
         server: String,
     } -> (), Anyone;
+    /// The last 200 lines of a server's standard error or log, oldest first.
+    "servers.log" ServersLog {
+        /// Id or name.
+        server: String,
+    } -> Vec<LogLine>, Anyone;
     /// Trusts a server's read-only labels, or ceases to.
     "servers.trustLabels" ServersTrustLabels {
         /// Id or name.
@@ -317,6 +323,10 @@ commands! {
         /// Which rule.
         rule: GrantId,
     } -> (), Operator;
+
+    /// What happened since Gatehouse started, oldest first: the last 5,000 events, lines of logs and
+    /// progress left out. Questions are in it with their whole arguments.
+    "events.list" EventsList {} -> Vec<Envelope>, Operator;
 
     /// The last calls, newest first.
     "calls.list" CallsList {

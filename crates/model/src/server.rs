@@ -237,7 +237,7 @@ pub struct ServerView {
     pub trusted_labels: bool,
     /// What may run without asking: the always-grants of this server, in words (PERM-3).
     pub auto_approve: Vec<String>,
-    /// Last lines of its standard error or log, oldest first.
+    /// The very last lines of its standard error or log, oldest first; `servers.log` has more.
     pub log_tail: Vec<LogLine>,
 }
 
@@ -269,6 +269,24 @@ pub struct LogLine {
 pub struct TestReport {
     /// How the server names itself.
     pub server: crate::status::ServerInfo,
-    /// Names of its tools, in its order.
-    pub tools: Vec<String>,
+    /// Its tools, in its order.
+    pub tools: Vec<TestedTool>,
+    /// How many resources it has.
+    pub resources: u32,
+    /// How many prompts it has.
+    pub prompts: u32,
+}
+
+/// A tool of a server that is not kept yet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct TestedTool {
+    /// Name on the server.
+    pub name: String,
+    /// Title, cleaned (TOOL-4).
+    pub title: Option<String>,
+    /// Description, cleaned (TOOL-4).
+    pub description: Option<String>,
+    /// Whether it counts as a read once the server's read-only labels are trusted (PERM-2).
+    pub read_only: bool,
 }

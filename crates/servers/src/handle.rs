@@ -25,6 +25,8 @@ use crate::transition::Epoch;
 
 /// Lines of a server's log that are kept in memory.
 const LOG_LINES: usize = 200;
+/// Lines of them that are shown with the server's state.
+const TAIL_LINES: usize = 20;
 
 /// A request to a server. How long it may take is the server's own setting.
 pub struct UpstreamCall {
@@ -110,10 +112,17 @@ impl ServerHandle {
         self.shared.lists.load_full()
     }
 
-    /// The last lines of its log, oldest first.
+    /// Its log, oldest line first, as far as it is kept in memory: the last 200 lines.
+    #[must_use]
+    pub fn log(&self) -> Vec<LogLine> {
+        self.shared.log.lock().iter().cloned().collect()
+    }
+
+    /// The very last lines of its log, oldest first.
     #[must_use]
     pub fn log_tail(&self) -> Vec<LogLine> {
-        self.shared.log.lock().iter().cloned().collect()
+        let log = self.shared.log.lock();
+        log.iter().skip(log.len().saturating_sub(TAIL_LINES)).cloned().collect()
     }
 
     /// Sends a request. When the server is enabled but not connected, waits for one attempt.

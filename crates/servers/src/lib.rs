@@ -24,5 +24,5 @@ pub use connection::http::headers::param_header_fault;
 pub use guard::run_guard_if_asked;
 pub use handle::{CallError, ServerHandle, UpstreamCall};
 pub use lists::{Lists, ToolDefinition};
-pub use manager::{ServerDeps, ServerManager, ServerSnapshot};
+pub use manager::{ServerDeps, ServerManager, ServerSnapshot, Tried};
 pub use outgoing::{OutgoingParams, Progress, ProgressSink, Reply};

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use gatehouse_auth::TokenSource;
-use gatehouse_model::server::{Counts, LogLine, TestReport};
+use gatehouse_model::server::{Counts, LogLine};
+use gatehouse_model::status::ServerInfo;
 use gatehouse_model::{
     Clock, ErrorCode, Event, EventSink, Problem, ServerConfig, ServerId, ServerStatus, StatusCause,
 };
@@ -26,6 +27,7 @@ use crate::actor::{ActorDeps, Ending, INBOX, Message, ServerActor};
 use crate::builtin::BuiltinPlace;
 use crate::connection::{ConnectDeps, LifecycleHint};
 use crate::handle::{ServerHandle, Shared};
+use crate::lists::Lists;
 use crate::retry::Jitter;
 use crate::transition::{Failure, Input, State};
 
@@ -63,6 +65,15 @@ pub struct ServerSnapshot {
     pub counts: Counts,
     /// The last lines of its log, oldest first.
     pub log_tail: Vec<LogLine>,
+}
+
+/// What a connection showed that was made only to try a server out.
+#[derive(Clone, Debug)]
+pub struct Tried {
+    /// How the server names itself.
+    pub server: ServerInfo,
+    /// What it offers.
+    pub lists: Lists,
 }
 
 /// All servers. Cheap to clone; when the last clone goes, the servers stop.
@@ -373,7 +384,7 @@ impl ServerManager {
     ///
     /// # Errors
     /// Says why there is no connection.
-    pub async fn test(&self, config: ServerConfig) -> Result<TestReport, Problem> {
+    pub async fn test(&self, config: ServerConfig) -> Result<Tried, Problem> {
         let cancel = self.inner.tries.lock().child_token();
         self.open_for_business()?;
         self.switched_on()?;
@@ -397,10 +408,9 @@ impl ServerManager {
         let tried = answer.await.map_err(|_| gone(&name))?;
         drop(abandoned);
         match tried {
-            Ok(opened) => Ok(TestReport {
-                server: opened.link.handshake().info.clone(),
-                tools: opened.first.lists.tools.into_iter().map(|tool| tool.name).collect(),
-            }),
+            Ok(opened) => {
+                Ok(Tried { server: opened.link.handshake().info.clone(), lists: opened.first.lists })
+            }
             Err(failure) => Err(refused(&name, &failure)),
         }
     }

@@ -3,9 +3,11 @@
 
 use gatehouse_model::Fingerprint;
 use gatehouse_model::grant::{AccessClass, Classified};
+use gatehouse_model::server::TestedTool;
 use gatehouse_policy::access::{ToolFacts, classify};
 use gatehouse_policy::definition::{fingerprint, hidden_places};
 use gatehouse_policy::show::{clean_text, has_hidden};
+use gatehouse_servers::ToolDefinition;
 use serde_json::value::RawValue;
 
 use crate::headers::check_headers;
@@ -43,6 +45,20 @@ struct Classes {
     trusted: Classified,
     as_read: Classified,
     as_write: Classified,
+}
+
+/// The tools of a server that is only being tried out: what makes no sense is left out.
+#[must_use]
+pub fn tried(tools: &[ToolDefinition]) -> Vec<TestedTool> {
+    let known = tools.iter().filter_map(|tool| Definition::read(&tool.raw).ok());
+    known
+        .map(|definition| TestedTool {
+            read_only: definition.classes.trusted.class == AccessClass::Read,
+            name: definition.name.into(),
+            title: definition.title,
+            description: definition.description,
+        })
+        .collect()
 }
 
 impl Definition {

@@ -35,6 +35,7 @@ mod texts;
 pub use approvals::{ApprovalQueue, Patience};
 pub use call::{AccessCall, AccessKind, CallEnd, Caller, Era, ProgressOut, ToolCall};
 pub use catalogue::{Catalogue, CatalogueTool, LeftOut};
+pub use definition::tried;
 pub use manager::{Changes, ToolDeps, ToolManager};
 pub use names::Naming;
 pub use rights::{RightsKeeper, RuleOrder};

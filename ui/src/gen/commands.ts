@@ -17,7 +17,10 @@ import type {
   ClientsList,
   ClientsRevoke,
   ClientsRotate,
+  Envelope,
+  EventsList,
   Exported,
+  LogLine,
   MintedClient,
   Pause,
   PendingAsk,
@@ -34,6 +37,7 @@ import type {
   ServersDuplicate,
   ServersEdit,
   ServersList,
+  ServersLog,
   ServersReconnect,
   ServersRemove,
   ServersReset,
@@ -66,6 +70,7 @@ export type Commands = {
   "servers.start": { args: ServersStart; reply: null };
   "servers.stop": { args: ServersStop; reply: null };
   "servers.reconnect": { args: ServersReconnect; reply: null };
+  "servers.log": { args: ServersLog; reply: Array<LogLine> };
   "servers.trustLabels": { args: ServersTrustLabels; reply: null };
   "servers.switchOff": { args: ServersSwitchOff; reply: null };
   "servers.switchOn": { args: ServersSwitchOn; reply: null };
@@ -85,6 +90,7 @@ export type Commands = {
   "policy.deny": { args: PolicyDeny; reply: null };
   "policy.revoke": { args: PolicyRevoke; reply: null };
   "policy.unblock": { args: PolicyUnblock; reply: null };
+  "events.list": { args: EventsList; reply: Array<Envelope> };
   "calls.list": { args: CallsList; reply: Array<CallRecord> };
   "audit.list": { args: AuditList; reply: Array<AuditEntry> };
   "audit.verify": { args: AuditVerify; reply: AuditVerdict };

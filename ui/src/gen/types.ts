@@ -1058,6 +1058,12 @@ on: boolean, } | { "event": "rights_changed",
 verified: boolean, };
 
 /**
+ * What happened since Gatehouse started, oldest first: the last 5,000 events, lines of logs and
+ * progress left out. Questions are in it with their whole arguments.
+ */
+export type EventsList = Record<symbol, never>;
+
+/**
  * Form of an export.
  */
 export type ExportFormat = "json_lines" | "csv";
@@ -1717,7 +1723,7 @@ trustedLabels: boolean,
  */
 autoApprove: Array<string>,
 /**
- * Last lines of its standard error or log, oldest first.
+ * The very last lines of its standard error or log, oldest first; `servers.log` has more.
  */
 logTail: Array<LogLine>, };
 
@@ -1772,6 +1778,15 @@ secrets: Array<FieldSecret>, };
  * All servers with their states.
  */
 export type ServersList = Record<symbol, never>;
+
+/**
+ * The last 200 lines of a server's standard error or log, oldest first.
+ */
+export type ServersLog = {
+/**
+ * Id or name.
+ */
+server: string, };
 
 /**
  * Closes the connection and makes a new one.
@@ -2043,9 +2058,38 @@ export type TestReport = {
  */
 server: ServerInfo,
 /**
- * Names of its tools, in its order.
+ * Its tools, in its order.
  */
-tools: Array<string>, };
+tools: Array<TestedTool>,
+/**
+ * How many resources it has.
+ */
+resources: number,
+/**
+ * How many prompts it has.
+ */
+prompts: number, };
+
+/**
+ * A tool of a server that is not kept yet.
+ */
+export type TestedTool = {
+/**
+ * Name on the server.
+ */
+name: string,
+/**
+ * Title, cleaned (TOOL-4).
+ */
+title: string | null,
+/**
+ * Description, cleaned (TOOL-4).
+ */
+description: string | null,
+/**
+ * Whether it counts as a read once the server's read-only labels are trusted (PERM-2).
+ */
+readOnly: boolean, };
 
 /**
  * Milliseconds since 1970-01-01T00:00:00Z.

@@ -10,7 +10,7 @@ use gatehouse_model::command::{
     ServersAdd, ServersDuplicate, ServersEdit, ServersStop, ServersTest, ServersTrustLabels,
 };
 use gatehouse_model::record::AuditEvent;
-use gatehouse_model::server::{Origin, ServerDraft, ServerView, TestReport};
+use gatehouse_model::server::{LogLine, Origin, ServerDraft, ServerView, TestReport};
 use gatehouse_model::{ErrorCode, Generation, Problem, ServerConfig, ServerId, ServerStatus};
 use gatehouse_servers::ServerSnapshot;
 use tokio::sync::MutexGuard;
@@ -89,12 +89,21 @@ pub(super) async fn test(parts: &Arc<Parts>, wanted: ServersTest) -> Result<Test
     let config = with_id(new_id()?, wanted.draft);
     let plan = secrets::Plan::new(None, &config, &wanted.secrets)?;
     let kept = plan.keep(parts).await;
-    let report = match kept {
+    let tried = match kept {
         Ok(()) => parts.servers.test(config.clone()).await,
         Err(problem) => Err(problem),
     };
     secrets::forget(parts, &config).await;
-    report
+    tried.map(|tried| {
+        let counts = tried.lists.counts();
+        let tools = gatehouse_tools::tried(&tried.lists.tools);
+        TestReport { server: tried.server, tools, resources: counts.resources, prompts: counts.prompts }
+    })
+}
+
+pub(super) async fn log(parts: &Arc<Parts>, server: &str) -> Result<Vec<LogLine>, Problem> {
+    let id = find(parts, server)?.id.clone();
+    parts.servers.get(&id).map(|handle| handle.log()).ok_or_else(|| no_server(server))
 }
 
 pub(super) async fn remove(parts: &Arc<Parts>, server: &str) -> Result<(), Problem> {

@@ -9,7 +9,7 @@ use gatehouse_model::ask::{Answer, Ask, AutoApprove};
 use gatehouse_model::command::*;
 use gatehouse_model::record::AuditEvent;
 use gatehouse_model::server::{Builtin, ServerDraft};
-use gatehouse_model::{AskAnswer, ErrorCode, Generation, PendingAsk, Secret, Transport};
+use gatehouse_model::{AskAnswer, ErrorCode, Event, Generation, PendingAsk, Secret, Transport};
 use serde_json::{Value, json};
 
 async fn edit(
@@ -172,7 +172,8 @@ async fn a_test_keeps_nothing() {
     let core = home.start().await;
     let report =
         run(&core, ServersTest { draft: draft("Tried", Builtin::Time), secrets: vec![] }).await.unwrap();
-    assert!(report.tools.iter().any(|tool| tool == "current_time"), "{report:?}");
+    let tool = report.tools.iter().find(|tool| tool.name == "current_time").unwrap();
+    assert!(tool.read_only && tool.description.is_some(), "{report:?}");
     assert!(server(&core, "Tried").await.is_none());
     core.shutdown().await;
 }
@@ -217,6 +218,13 @@ async fn a_secret_reaches_the_field_that_it_was_given_for_and_no_file() {
         view.log_tail.iter().any(|line| line.text.contains("length 24")).then_some(())
     })
     .await;
+    let log = run(&core, ServersLog { server: "keyed".into() }).await.unwrap();
+    assert!(log.iter().any(|line| line.text.contains("length 24")), "{log:?}");
+    assert!(run(&core, ServersLog { server: "nobody".into() }).await.is_err());
+    let journal = run(&core, EventsList {}).await.unwrap();
+    assert!(
+        journal.iter().any(|kept| matches!(&kept.event, Event::ServerAdded { name, .. } if name == "keyed"))
+    );
     let file = std::fs::read_to_string(home.servers_file()).unwrap();
     assert!(!file.contains(value) && file.contains("${secret:API_KEY}"), "{file}");
     let shown = serde_json::to_string(&view).unwrap();
