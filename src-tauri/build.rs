@@ -1,33 +1,57 @@
-//! Lists every command, so that a window may call only those that its capability file names, and
-//! sees to it that there is a page to embed.
+//! Lists every command, so that a window may call only those that its capability file names, sees to
+//! it that there are pages to embed, and refuses to make a release that others could steer.
 
 use std::error::Error;
 use std::path::Path;
-use std::{fs, io};
+use std::{env, fs, io};
 
 /// Every command of the shell. What is not here cannot be called by any window.
-const COMMANDS: [&str; 6] =
-    ["status", "start_again", "events", "preferences", "set_preferences", "open_link"];
+const COMMANDS: [&str; 18] = [
+    "command",
+    "events",
+    "main_signals",
+    "start_again",
+    "preferences",
+    "set_preferences",
+    "open_link",
+    "painted",
+    "show_prompt",
+    "hide_main",
+    "quit",
+    "prompt_pending",
+    "prompt_answer",
+    "prompt_signals",
+    "prompt_preferences",
+    "prompt_put_away",
+    "prompt_fit",
+    "prompt_open_main",
+];
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let page = Path::new("../ui/dist");
-    stand_in(page)?;
-    println!("cargo::rerun-if-changed={}", page.display());
+    if env::var_os("CARGO_FEATURE_TEST_DOOR").is_some() && env::var("PROFILE")? == "release" {
+        return Err("The feature `test-door` lets other programs press Allow. A release must not have it: \
+                    build without it, or build for debugging."
+            .into());
+    }
+    let pages = Path::new("../ui/dist");
+    stand_in(pages, "index.html")?;
+    stand_in(pages, "prompt.html")?;
+    println!("cargo::rerun-if-changed={}", pages.display());
     let commands = tauri_build::AppManifest::new().commands(&COMMANDS);
     tauri_build::try_build(tauri_build::Attributes::new().app_manifest(commands))?;
     Ok(())
 }
 
-/// The framework refuses to compile without a page. A checkout in which the interface was not built
-/// yet gets one that says so, so that the Rust side can be checked and tested by itself.
-fn stand_in(page: &Path) -> io::Result<()> {
-    let index = page.join("index.html");
-    if index.exists() {
+/// The framework refuses to compile without pages. A checkout in which the interface was not built
+/// yet gets ones that say so, so that the Rust side can be checked and tested by itself.
+fn stand_in(pages: &Path, name: &str) -> io::Result<()> {
+    let page = pages.join(name);
+    if page.exists() {
         return Ok(());
     }
-    fs::create_dir_all(page)?;
+    fs::create_dir_all(pages)?;
     fs::write(
-        index,
+        page,
         "<!doctype html><title>Gatehouse</title><p>The interface is not built yet: cargo xtask run\n",
     )
 }

@@ -11,11 +11,16 @@ const PORT_FILE: &str = "port";
 
 /// The data folder.
 pub(crate) fn data_dir<R: Runtime>(app: &AppHandle<R>) -> tauri::Result<PathBuf> {
-    if let Some(named) = std::env::var_os("GATEHOUSE_DATA_DIR").filter(|value| !value.is_empty()) {
-        return Ok(named.into());
+    if let Some(named) = named_folder() {
+        return Ok(named);
     }
     let name = if cfg!(target_os = "linux") { "gatehouse" } else { "Gatehouse" };
     Ok(app.path().data_dir()?.join(name))
+}
+
+/// The data folder that the environment names.
+pub(crate) fn named_folder() -> Option<PathBuf> {
+    std::env::var_os("GATEHOUSE_DATA_DIR").filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
 /// The port of last time if it is free, else any.

@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use gatehouse_app::{
-    Authority, Core, CoreOptions, EventStream, Heard, Owner, SecretError, SecretStore, memory, open_keychain,
+    Authority, Core, CoreOptions, EventStream, Owner, SecretError, SecretStore, memory, open_keychain,
 };
-use gatehouse_model::command::Request;
+use gatehouse_model::command::{Command, Request};
 use gatehouse_model::{ErrorCode, Problem};
-use parking_lot::Mutex;
+use serde_json::value::RawValue;
 use tokio::sync::{OwnedRwLockWriteGuard, RwLock};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -25,6 +25,16 @@ enum Slot {
     Stopped,
 }
 
+impl Slot {
+    fn core(&self) -> Result<&Core, Problem> {
+        match self {
+            Self::Running(core) => Ok(core),
+            Self::Failed(problem) => Err(problem.clone()),
+            Self::NotStarted | Self::Stopped => Err(stopped()),
+        }
+    }
+}
+
 /// Holds the core for as long as the application runs.
 #[derive(Clone)]
 pub(crate) struct Host {
@@ -33,8 +43,6 @@ pub(crate) struct Host {
     data_dir: PathBuf,
     quitting: CancellationToken,
     tasks: TaskTracker,
-    /// Ends what the page of before listened with: a page that is loaded again listens anew.
-    listening: Arc<Mutex<CancellationToken>>,
 }
 
 /// The right to start the core, held from the beginning so that no command comes before.
@@ -50,27 +58,28 @@ impl Host {
         let starting = starting
             .map_err(|e| Problem::new(ErrorCode::Internal, "The core has no place.").why(format!("{e}.")))?;
         let quitting = CancellationToken::new();
-        let listening = Arc::new(Mutex::new(quitting.child_token()));
-        let host = Self { slot, data_dir, quitting, tasks: TaskTracker::new(), listening };
+        let host = Self { slot, data_dir, quitting, tasks: TaskTracker::new() };
         Ok((host, Starting { slot: starting }))
     }
 
-    /// Starts the core for the first time.
-    pub(crate) async fn start(&self, mut starting: Starting) {
+    /// Starts the core for the first time. What follows a start gets the core's events.
+    pub(crate) async fn start(&self, mut starting: Starting, started: impl FnOnce(EventStream)) {
         *starting.slot = self.try_to_start().await;
+        if let Slot::Running(core) = &*starting.slot {
+            started(core.events());
+        }
     }
 
     /// Starts the core once more if it could not be started.
-    pub(crate) async fn start_again(&self) -> Result<(), Problem> {
+    pub(crate) async fn start_again(&self, started: impl FnOnce(EventStream)) -> Result<(), Problem> {
         let mut slot = self.slot.write().await;
         if let Slot::Failed(_) = *slot {
             *slot = self.try_to_start().await;
+            if let Slot::Running(core) = &*slot {
+                started(core.events());
+            }
         }
-        match &*slot {
-            Slot::Running(_) => Ok(()),
-            Slot::Failed(problem) => Err(problem.clone()),
-            Slot::NotStarted | Slot::Stopped => Err(stopped()),
-        }
+        slot.core().map(|_| ())
     }
 
     async fn try_to_start(&self) -> Slot {
@@ -83,50 +92,28 @@ impl Host {
         }
     }
 
-    /// Runs a command on the word of the person in front of the window.
+    /// Runs a command on the word of the person in front of the window; its reply is typed.
     pub(crate) async fn run<R: Request>(&self, request: &R) -> Result<R::Reply, Problem> {
+        let work = async { self.slot.read().await.core()?.run(request, Authority::Operator).await };
+        self.unless_quitting(Box::pin(work)).await
+    }
+
+    /// Runs a command on the word of the person in front of the window; its reply is JSON as it came.
+    pub(crate) async fn execute(&self, command: Command) -> Result<Box<RawValue>, Problem> {
+        let work = async { self.slot.read().await.core()?.execute(command, Authority::Operator).await };
+        self.unless_quitting(Box::pin(work)).await
+    }
+
+    /// Waits until the core was started, or could not be.
+    pub(crate) async fn ready(&self) -> Result<(), Problem> {
+        self.unless_quitting(async { self.slot.read().await.core().map(|_| ()) }).await
+    }
+
+    async fn unless_quitting<T>(&self, work: impl Future<Output = Result<T, Problem>>) -> Result<T, Problem> {
         tokio::select! {
             biased;
             () = self.quitting.cancelled() => Err(stopped()),
-            reply = async {
-                match &*self.slot.read().await {
-                    Slot::Running(core) => core.run(request, Authority::Operator).await,
-                    Slot::Failed(problem) => Err(problem.clone()),
-                    Slot::NotStarted | Slot::Stopped => Err(stopped()),
-                }
-            } => reply,
-        }
-    }
-
-    /// Hands out what happens from now on, until there is a newer listener or nobody hears.
-    pub(crate) async fn listen(
-        &self,
-        mut hear: impl FnMut(Heard) -> bool + Send + 'static,
-    ) -> Result<(), Problem> {
-        let mut events = self.events().await?;
-        let ended = self.quitting.child_token();
-        std::mem::replace(&mut *self.listening.lock(), ended.clone()).cancel();
-        self.spawn(async move {
-            let listen = async {
-                while let Some(heard) = events.next().await {
-                    if !hear(heard) {
-                        return;
-                    }
-                }
-            };
-            tokio::select! {
-                () = ended.cancelled() => {}
-                () = listen => {}
-            }
-        });
-        Ok(())
-    }
-
-    async fn events(&self) -> Result<EventStream, Problem> {
-        match &*self.slot.read().await {
-            Slot::Running(core) => Ok(core.events()),
-            Slot::Failed(problem) => Err(problem.clone()),
-            Slot::NotStarted | Slot::Stopped => Err(stopped()),
+            reply = work => reply,
         }
     }
 

@@ -1,6 +1,6 @@
-//! The shell around the core: one window, its few commands, links and preferences. It translates and
-//! decides nothing; whatever a window may do is in `capabilities/`, and what a command does is in the
-//! core. It must never hand a secret to a window.
+//! The shell around the core: two windows with the commands of each, the tray, links and preferences.
+//! It translates and decides nothing; whatever a window may do is in `capabilities/`, and what a
+//! command does is in the core. It must never hand a secret to a window.
 #![cfg_attr(not(debug_assertions), windows_subsystem = "windows")]
 
 mod address;
@@ -8,17 +8,25 @@ mod commands;
 mod environment;
 mod host;
 mod links;
+mod main_window;
+mod pages;
 mod preferences;
+mod prompt;
+mod pump;
+mod started;
+mod tray;
 mod window;
+mod words;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    let started = started::Started::now();
     gatehouse_app::run_guard_if_asked();
     if let Some(code) = environment::restart_if_steered() {
         return code;
     }
-    match window::run() {
+    match window::run(started) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("Gatehouse could not start: {error}");

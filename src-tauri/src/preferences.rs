@@ -1,4 +1,4 @@
-//! How the user likes the window to look. Kept with the store plugin, which does not write
+//! How the user likes the windows to look, and what was said to them already. Kept with the store plugin, which does not write
 //! atomically: nothing may be here that must not be lost, and nothing that confers a right.
 
 use gatehouse_model::{ErrorCode, Problem};
@@ -14,7 +14,10 @@ const KEY: &str = "preferences";
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Preferences {
     theme: Theme,
-    language: Language,
+    /// Language of the windows and of the tray.
+    pub(crate) language: Language,
+    /// Whether the user was told that Gatehouse keeps running when its window is closed.
+    pub(crate) said_keeps_running: bool,
 }
 
 /// Light, dark, or as the desktop has it.
@@ -27,14 +30,17 @@ enum Theme {
     Dark,
 }
 
-/// Language of the window.
+/// A language, or that of the desktop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-enum Language {
+pub(crate) enum Language {
+    /// As the desktop has it.
     #[default]
     #[serde(rename = "system")]
     System,
+    /// English.
     #[serde(rename = "en")]
     English,
+    /// 简体中文
     #[serde(rename = "zh-CN")]
     SimplifiedChinese,
 }
@@ -70,8 +76,13 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_the_default() {
-        let dark = Preferences { theme: Theme::Dark, language: Language::SimplifiedChinese };
-        assert_eq!(read(json!({"theme": "dark", "language": "zh-CN"})), dark);
+        let dark = Preferences {
+            theme: Theme::Dark,
+            language: Language::SimplifiedChinese,
+            said_keeps_running: true,
+        };
+        assert_eq!(read(json!({"theme": "dark", "language": "zh-CN", "saidKeepsRunning": true})), dark);
+        assert_eq!(read(serde_json::to_value(dark).unwrap()), dark);
         assert_eq!(
             read(json!({"theme": "dark"})),
             Preferences { theme: Theme::Dark, ..Preferences::default() }

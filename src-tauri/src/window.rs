@@ -1,15 +1,31 @@
-//! Builds the application and its one window. The window shows Gatehouse's own page and can be led to
-//! no other address. The application ends when the core has stopped, and not before.
+//! Builds the application and its windows, and sees to its end. Windows show Gatehouse's own pages and
+//! can be led to no other address. The application ends when the core has stopped, and not before.
+
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::path::Path;
+use std::time::Duration;
 
 use gatehouse_model::Problem;
-use tauri::webview::WebviewWindowBuilder;
-use tauri::{App, AppHandle, Manager, RunEvent, Url};
+use tauri::plugin::TauriPlugin;
+use tauri::{App, AppHandle, Manager, RunEvent, Url, Window, WindowEvent, Wry};
 
+use crate::commands::{main as of_main, prompt as of_prompt};
 use crate::host::Host;
-use crate::{address, commands};
+use crate::main_window::{self, MAIN};
+use crate::pages::MainPage;
+use crate::prompt::Prompt;
+use crate::prompt::policy::Input;
+use crate::prompt::window::PROMPT;
+use crate::started::Started;
+use crate::tray::Tray;
+use crate::words::Words;
+use crate::{address, preferences, pump};
 
-/// Label of the main window.
-pub(crate) const MAIN: &str = "main";
+/// The application's name among those of the session; the configuration has the same.
+const IDENTIFIER: &str = "app.gatehouse.desktop";
+
+/// How long the rest waits for the main window, so as not to take its time.
+const MAIN_FIRST: Duration = Duration::from_secs(3);
 
 /// Why the application could not start.
 #[derive(Debug, thiserror::Error)]
@@ -22,18 +38,33 @@ pub(crate) enum StartError {
     Gatehouse(#[from] Problem),
 }
 
-/// Runs until the last window is closed and the core has stopped.
-pub(crate) fn run() -> Result<(), StartError> {
+/// Runs until somebody ends it and the core has stopped.
+pub(crate) fn run(started: Started) -> Result<(), StartError> {
     let app = tauri::Builder::default()
+        .plugin(single_instance())
         .plugin(tauri_plugin_store::Builder::new().build())
+        .manage(started)
         .invoke_handler(tauri::generate_handler![
-            commands::status,
-            commands::start_again,
-            commands::events,
-            commands::preferences,
-            commands::set_preferences,
-            commands::open_link,
+            of_main::command,
+            of_main::events,
+            of_main::main_signals,
+            of_main::start_again,
+            of_main::preferences,
+            of_main::set_preferences,
+            of_main::open_link,
+            of_main::painted,
+            of_main::show_prompt,
+            of_main::hide_main,
+            of_main::quit,
+            of_prompt::prompt_pending,
+            of_prompt::prompt_answer,
+            of_prompt::prompt_signals,
+            of_prompt::prompt_preferences,
+            of_prompt::prompt_put_away,
+            of_prompt::prompt_fit,
+            of_prompt::prompt_open_main,
         ])
+        .on_window_event(window_event)
         .setup(|app| set_up(app).map_err(Into::into))
         .build(tauri::generate_context!())?;
     app.run(|app, event| {
@@ -48,6 +79,37 @@ pub(crate) fn run() -> Result<(), StartError> {
     Ok(())
 }
 
+/// A second start in the same session brings the first one's window and ends. It comes before all
+/// else, so that the second one touches nothing.
+fn single_instance() -> TauriPlugin<Wry> {
+    let plugin = tauri_plugin_single_instance::Builder::new().callback(|app, _, _| main_window::raise(app));
+    match address::named_folder() {
+        // Whoever names a folder means the Gatehouse of that folder.
+        Some(folder) => plugin.dbus_id(instance_of(IDENTIFIER, &folder)).build(),
+        None => plugin.build(),
+    }
+}
+
+/// Name of the instance that keeps everything in this folder.
+fn instance_of(identifier: &str, folder: &Path) -> String {
+    let whole = std::path::absolute(folder).unwrap_or_else(|_| folder.to_path_buf());
+    let mut hasher = DefaultHasher::new();
+    whole.hash(&mut hasher);
+    format!("{identifier}.Folder{:016x}", hasher.finish())
+}
+
+/// Closing a window ends nothing.
+fn window_event(window: &Window, event: &WindowEvent) {
+    let WindowEvent::CloseRequested { api, .. } = event else { return };
+    api.prevent_close();
+    let app = window.app_handle();
+    match window.label() {
+        MAIN => main_window::closed(app),
+        PROMPT => app.state::<Prompt>().input(Input::PutAway),
+        _ => {}
+    }
+}
+
 fn set_up(app: &App) -> Result<(), StartError> {
     let data_dir = address::data_dir(app.handle())?;
     // Before anything is written there. What is wrong with the folder is said again by the core.
@@ -56,15 +118,35 @@ fn set_up(app: &App) -> Result<(), StartError> {
         eprintln!("Gatehouse writes no log: {problem}");
     }
     let (host, starting) = Host::new(data_dir)?;
+    let (prompt, driver) = Prompt::new();
+    let preferred = preferences::load(app.handle()).unwrap_or_default();
     app.manage(host.clone());
+    app.manage(prompt);
+    app.manage(MainPage::default());
+    app.manage(Tray::new(Words::preferred(preferred.language)));
     let handle = app.handle().clone();
     host.spawn(async move {
         asked_to_end().await;
         handle.exit(0);
     });
+    host.spawn(driver.run(app.handle().clone()));
+    host.spawn(rest(app.handle().clone()));
+    let handle = app.handle().clone();
     // Not a task of the host's: the end waits for it by itself, and must not cut it short.
-    tauri::async_runtime::spawn(async move { host.start(starting).await });
-    Ok(open_main(app)?)
+    tauri::async_runtime::spawn(async move {
+        host.start(starting, |events| pump::start(&handle, events)).await;
+    });
+    Ok(main_window::open(app)?)
+}
+
+/// What can wait until the main window shows something: the hidden window for questions, and the tray.
+async fn rest(app: AppHandle) {
+    let page = app.state::<MainPage>().inner().clone();
+    if tokio::time::timeout(MAIN_FIRST, page.painted()).await.is_err() {
+        tracing::debug!("the main window has not painted yet");
+    }
+    app.state::<Prompt>().warm();
+    app.state::<Tray>().put_up(&app);
 }
 
 /// Stops the core, and then ends the application.
@@ -97,15 +179,8 @@ async fn asked_to_end() {
     }
 }
 
-fn open_main(app: &App) -> tauri::Result<()> {
-    let config = app.config().app.windows.iter().find(|window| window.label == MAIN);
-    let config = config.ok_or(tauri::Error::WindowNotFound)?.clone();
-    WebviewWindowBuilder::from_config(app.handle(), &config)?.on_navigation(is_own_page).build()?;
-    Ok(())
-}
-
 /// Whether an address is the page inside the program.
-fn is_own_page(url: &Url) -> bool {
+pub(crate) fn is_own_page(url: &Url) -> bool {
     match (url.scheme(), url.host_str()) {
         ("tauri", Some("localhost")) => true,
         ("http" | "https", Some("tauri.localhost")) => cfg!(any(windows, target_os = "android")),
@@ -116,6 +191,14 @@ fn is_own_page(url: &Url) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_folder_has_an_instance_of_its_own() {
+        let name = |folder| instance_of(IDENTIFIER, Path::new(folder));
+        assert_eq!(name("/home/ana/a"), name("/home/ana/a"));
+        assert_ne!(name("/home/ana/a"), name("/home/ana/b"));
+        assert!(name("/home/ana/a").chars().all(|c| c.is_ascii_alphanumeric() || c == '.'));
+    }
 
     #[test]
     fn no_other_page_is_ever_shown() {

@@ -1,0 +1,168 @@
+//! What the main window may call.
+#![allow(clippy::let_underscore_must_use, reason = "the toolkit's macro for async commands writes one")]
+
+use gatehouse_model::command::Command;
+use gatehouse_model::{Envelope, ErrorCode, Problem};
+use serde_json::Value;
+use serde_json::value::to_raw_value;
+use tauri::ipc::{Channel, Response};
+use tauri::{AppHandle, State, WebviewWindow};
+
+use super::{only, raw};
+use crate::host::Host;
+use crate::main_window::{self, MAIN};
+use crate::pages::{self, MainPage};
+use crate::preferences::{self, Preferences};
+use crate::prompt::Prompt;
+use crate::prompt::policy::Input;
+use crate::started::Started;
+use crate::tray::Tray;
+use crate::words::Words;
+use crate::{links, pump};
+
+/// Runs any command of the core on the word of the person in front of the window.
+#[tauri::command]
+pub(crate) async fn command(
+    window: WebviewWindow,
+    host: State<'_, Host>,
+    name: String,
+    args: Value,
+) -> Result<Response, Problem> {
+    only(&window, MAIN)?;
+    let command = for_window(&name, &args)?;
+    host.execute(command).await.map(raw)
+}
+
+/// The command of this name. A window is no client: it may not call tools with a client's token.
+fn for_window(name: &str, args: &Value) -> Result<Command, Problem> {
+    let args = to_raw_value(args).map_err(|error| {
+        Problem::new(ErrorCode::BadRequest, "The arguments cannot be read.").why(format!("{error}."))
+    })?;
+    match Command::parse(name, &args)? {
+        Command::Call(_) => Err(Problem::new(ErrorCode::NotPermitted, "A window may not call tools.")),
+        command => Ok(command),
+    }
+}
+
+/// Sends what happens from now on; `null` says that something was missed.
+#[tauri::command]
+pub(crate) async fn events(
+    window: WebviewWindow,
+    host: State<'_, Host>,
+    page: State<'_, MainPage>,
+    channel: Channel<Option<Envelope>>,
+) -> Result<(), Problem> {
+    only(&window, MAIN)?;
+    host.ready().await?;
+    page.listen_to_events(channel);
+    Ok(())
+}
+
+/// Sends what the shell wants of the page.
+#[tauri::command]
+pub(crate) fn main_signals(
+    window: WebviewWindow,
+    page: State<'_, MainPage>,
+    channel: Channel<pages::Signal>,
+) -> Result<(), Problem> {
+    only(&window, MAIN)?;
+    page.listen_to_signals(channel);
+    Ok(())
+}
+
+/// Starts the core once more if it could not be started.
+#[tauri::command]
+pub(crate) async fn start_again(
+    app: AppHandle,
+    window: WebviewWindow,
+    host: State<'_, Host>,
+) -> Result<(), Problem> {
+    only(&window, MAIN)?;
+    host.start_again(|events| pump::start(&app, events)).await
+}
+
+/// How the user likes the windows to look.
+#[tauri::command]
+pub(crate) fn preferences(app: AppHandle, window: WebviewWindow) -> Result<Preferences, Problem> {
+    only(&window, MAIN)?;
+    preferences::load(&app)
+}
+
+/// Keeps how the user likes the windows to look, and has the others look so.
+#[tauri::command]
+pub(crate) fn set_preferences(
+    app: AppHandle,
+    window: WebviewWindow,
+    prompt: State<'_, Prompt>,
+    tray: State<'_, Tray>,
+    preferences: Preferences,
+) -> Result<(), Problem> {
+    only(&window, MAIN)?;
+    preferences::save(&app, preferences)?;
+    prompt.look(&app, &preferences);
+    tray.speak(Words::preferred(preferences.language));
+    Ok(())
+}
+
+/// Opens an address in the browser.
+#[tauri::command]
+pub(crate) fn open_link(window: WebviewWindow, address: String) -> Result<(), Problem> {
+    only(&window, MAIN)?;
+    links::open_link(&address)
+}
+
+/// The page shows something useful for the first time.
+#[tauri::command]
+pub(crate) fn painted(
+    window: WebviewWindow,
+    page: State<'_, MainPage>,
+    started: State<'_, Started>,
+) -> Result<(), Problem> {
+    only(&window, MAIN)?;
+    if page.set_painted() {
+        let ms = started.elapsed().as_secs_f64() * 1_000.0;
+        tracing::info!(ms = ms.round(), "first useful paint");
+    }
+    Ok(())
+}
+
+/// Brings the window with the questions to the front, if something waits.
+#[tauri::command]
+pub(crate) fn show_prompt(window: WebviewWindow, prompt: State<'_, Prompt>) -> Result<(), Problem> {
+    only(&window, MAIN)?;
+    prompt.input(Input::Raise);
+    Ok(())
+}
+
+/// Puts the main window away; Gatehouse keeps running.
+#[tauri::command]
+pub(crate) fn hide_main(app: AppHandle, window: WebviewWindow) -> Result<(), Problem> {
+    only(&window, MAIN)?;
+    main_window::hide(&app);
+    Ok(())
+}
+
+/// Ends Gatehouse.
+#[tauri::command]
+pub(crate) fn quit(app: AppHandle, window: WebviewWindow) -> Result<(), Problem> {
+    only(&window, MAIN)?;
+    app.exit(0);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_window_runs_what_it_names_and_calls_no_tool() {
+        let list = for_window("servers.list", &json!({})).unwrap();
+        assert_eq!(list.name(), "servers.list");
+        let code = |name, args| for_window(name, &args).unwrap_err().code;
+        let call = json!({"token": "t", "tool": "time__now", "arguments": "{}"});
+        assert_eq!(code("call", call), ErrorCode::NotPermitted);
+        assert_eq!(code("servers.list", json!({"more": 1})), ErrorCode::BadRequest);
+        assert_eq!(code("servers.lost", json!({})), ErrorCode::BadRequest);
+    }
+}

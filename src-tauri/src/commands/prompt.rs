@@ -1,0 +1,93 @@
+//! What the window with the questions may call: to read them, to answer them, and its own place.
+#![allow(clippy::let_underscore_must_use, reason = "the toolkit's macro for async commands writes one")]
+
+use gatehouse_model::command::{ApprovalsAnswer, ApprovalsList, Command};
+use gatehouse_model::{AskAnswer, Problem};
+use tauri::ipc::{Channel, Response};
+use tauri::{AppHandle, State, WebviewWindow};
+
+use super::{only, raw};
+use crate::host::Host;
+use crate::main_window;
+use crate::pages::{self, MainPage, Page};
+use crate::preferences::{self, Preferences};
+use crate::prompt::policy::Input;
+use crate::prompt::window::PROMPT;
+use crate::prompt::{Prompt, Signal};
+
+/// The questions that wait.
+#[tauri::command]
+pub(crate) async fn prompt_pending(
+    window: WebviewWindow,
+    host: State<'_, Host>,
+) -> Result<Response, Problem> {
+    only(&window, PROMPT)?;
+    host.execute(Command::ApprovalsList(ApprovalsList {})).await.map(raw)
+}
+
+/// Answers questions that were shown together, unless the window has only just come up.
+#[tauri::command]
+pub(crate) async fn prompt_answer(
+    window: WebviewWindow,
+    host: State<'_, Host>,
+    prompt: State<'_, Prompt>,
+    answers: Vec<AskAnswer>,
+) -> Result<(), Problem> {
+    only(&window, PROMPT)?;
+    prompt.may_answer()?;
+    host.run(&ApprovalsAnswer { answers }).await
+}
+
+/// Sends what happens to the window and to the questions.
+#[tauri::command]
+pub(crate) fn prompt_signals(
+    window: WebviewWindow,
+    prompt: State<'_, Prompt>,
+    channel: Channel<Signal>,
+) -> Result<(), Problem> {
+    only(&window, PROMPT)?;
+    prompt.listen(channel);
+    Ok(())
+}
+
+/// How the user likes the windows to look.
+#[tauri::command]
+pub(crate) fn prompt_preferences(app: AppHandle, window: WebviewWindow) -> Result<Preferences, Problem> {
+    only(&window, PROMPT)?;
+    preferences::load(&app)
+}
+
+/// Hides the window and decides nothing.
+#[tauri::command]
+pub(crate) fn prompt_put_away(window: WebviewWindow, prompt: State<'_, Prompt>) -> Result<(), Problem> {
+    only(&window, PROMPT)?;
+    prompt.input(Input::PutAway);
+    Ok(())
+}
+
+/// Gives the window the height that its content needs.
+#[tauri::command]
+pub(crate) fn prompt_fit(
+    window: WebviewWindow,
+    prompt: State<'_, Prompt>,
+    height: f64,
+) -> Result<(), Problem> {
+    only(&window, PROMPT)?;
+    prompt.fit(height);
+    Ok(())
+}
+
+/// Brings the main window, with the questions that wait.
+#[tauri::command]
+pub(crate) fn prompt_open_main(
+    app: AppHandle,
+    window: WebviewWindow,
+    page: State<'_, MainPage>,
+) -> Result<(), Problem> {
+    only(&window, PROMPT)?;
+    main_window::raise(&app);
+    if !page.tell(pages::Signal::Open(Page::Approvals)) {
+        tracing::warn!("the main window does not listen");
+    }
+    Ok(())
+}

@@ -1,0 +1,53 @@
+//! The main window: making it, bringing it to the front, and what closing it means. Closing never
+//! ends Gatehouse; the servers and the gateway are for others, who do not see the window.
+
+use tauri::webview::WebviewWindowBuilder;
+use tauri::{App, AppHandle, Manager};
+
+use crate::pages::MainPage;
+use crate::preferences;
+use crate::window::is_own_page;
+
+/// Label of the main window.
+pub(crate) const MAIN: &str = "main";
+
+/// Makes the window as the configuration says.
+pub(crate) fn open(app: &App) -> tauri::Result<()> {
+    let config = app.config().app.windows.iter().find(|window| window.label == MAIN);
+    let config = config.ok_or(tauri::Error::WindowNotFound)?.clone();
+    WebviewWindowBuilder::from_config(app.handle(), &config)?
+        .devtools(cfg!(debug_assertions))
+        .on_navigation(is_own_page)
+        .build()?;
+    Ok(())
+}
+
+/// Brings the window to the front, wherever it is.
+pub(crate) fn raise(app: &AppHandle) {
+    act(app, "raise", |window| {
+        window.unminimize()?;
+        window.show()?;
+        window.set_focus()
+    });
+}
+
+/// Puts the window away; everything else keeps running.
+pub(crate) fn hide(app: &AppHandle) {
+    act(app, "hide", tauri::WebviewWindow::hide);
+}
+
+/// The user closed the window. The first time the page says what that means and then puts the window
+/// away itself.
+pub(crate) fn closed(app: &AppHandle) {
+    let said = preferences::load(app).is_ok_and(|preferences| preferences.said_keeps_running);
+    if said || !app.state::<MainPage>().tell_closing() {
+        hide(app);
+    }
+}
+
+fn act(app: &AppHandle, what: &str, how: impl FnOnce(&tauri::WebviewWindow) -> tauri::Result<()>) {
+    let Some(window) = app.get_webview_window(MAIN) else { return };
+    if let Err(error) = how(&window) {
+        tracing::warn!(%error, what, "the main window did not obey");
+    }
+}

@@ -1,0 +1,116 @@
+//! The main window's page: the channels that it listens on. A page that is loaded again listens anew,
+//! and takes the place of the one before.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use gatehouse_model::Envelope;
+use parking_lot::Mutex;
+use serde::Serialize;
+use tauri::ipc::Channel;
+use tokio::sync::Notify;
+
+/// What the main page is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Signal {
+    /// The user closed the window, and was not told yet that Gatehouse keeps running.
+    Closing,
+    /// Go to a page.
+    Open(Page),
+}
+
+/// Pages that others lead to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Page {
+    /// The questions that wait.
+    Approvals,
+}
+
+/// Reaches the main page.
+#[derive(Clone, Default)]
+pub(crate) struct MainPage(Arc<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    events: Mutex<Option<Channel<Option<Envelope>>>>,
+    signals: Mutex<Option<Channel<Signal>>>,
+    asked_to_close: AtomicBool,
+    has_painted: AtomicBool,
+    painted: Notify,
+}
+
+impl MainPage {
+    /// Sends events here from now on.
+    pub(crate) fn listen_to_events(&self, channel: Channel<Option<Envelope>>) {
+        *self.0.events.lock() = Some(channel);
+    }
+
+    /// Sends signals here from now on.
+    pub(crate) fn listen_to_signals(&self, channel: Channel<Signal>) {
+        *self.0.signals.lock() = Some(channel);
+    }
+
+    /// Passes an event on; nothing says that some were missed.
+    pub(crate) fn event(&self, envelope: Option<&Envelope>) {
+        let channel = self.0.events.lock().clone();
+        if let Some(Err(error)) = channel.map(|channel| channel.send(envelope.cloned())) {
+            tracing::debug!(%error, "the page did not hear an event");
+        }
+    }
+
+    /// Whether there was a page to tell.
+    pub(crate) fn tell(&self, signal: Signal) -> bool {
+        let channel = self.0.signals.lock().clone();
+        channel.is_some_and(|channel| channel.send(signal).is_ok())
+    }
+
+    /// Has the page say that Gatehouse keeps running. Only once: a page that does not answer must not
+    /// keep its window open for ever.
+    pub(crate) fn tell_closing(&self) -> bool {
+        !self.0.asked_to_close.swap(true, Ordering::Relaxed) && self.tell(Signal::Closing)
+    }
+
+    /// The page shows something useful. Whether this is the first time.
+    pub(crate) fn set_painted(&self) -> bool {
+        let first = !self.0.has_painted.swap(true, Ordering::Relaxed);
+        if first {
+            self.0.painted.notify_one();
+        }
+        first
+    }
+
+    /// Waits until the page shows something useful. For one waiter.
+    pub(crate) async fn painted(&self) {
+        self.0.painted.notified().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_hears_what_the_contract_says() {
+        let text = |signal| serde_json::to_string(&signal).unwrap();
+        assert_eq!(text(Signal::Closing), r#""closing""#);
+        assert_eq!(text(Signal::Open(Page::Approvals)), r#"{"open":"approvals"}"#);
+    }
+
+    #[test]
+    fn the_page_is_asked_to_close_once() {
+        let page = MainPage::default();
+        assert!(!page.tell_closing(), "nobody listens");
+        let heard = Arc::new(Mutex::new(0));
+        let counted = Arc::clone(&heard);
+        let listener = MainPage::default();
+        listener.listen_to_signals(Channel::new(move |_| {
+            *counted.lock() += 1;
+            Ok(())
+        }));
+        assert!(listener.tell_closing());
+        assert!(!listener.tell_closing());
+        assert_eq!(*heard.lock(), 1);
+    }
+}

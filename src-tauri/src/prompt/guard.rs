@@ -1,0 +1,61 @@
+//! The shell's half of the guard (PERM-9): no answer counts until the window was up for half a second.
+//! It must hold even if the page is wrong about the time, so it knows nothing of the page.
+
+use std::time::{Duration, Instant};
+
+use gatehouse_model::{ErrorCode, Problem};
+use parking_lot::Mutex;
+
+/// How long a window has to be up before an answer counts.
+const ASLEEP: Duration = Duration::from_millis(500);
+
+/// Knows since when the window is up.
+#[derive(Debug, Default)]
+pub(crate) struct Guard(Mutex<Option<Instant>>);
+
+impl Guard {
+    /// The window came up, was raised, or shows its first question.
+    pub(crate) fn arm(&self, now: Instant) {
+        *self.0.lock() = Some(now);
+    }
+
+    /// The window went.
+    pub(crate) fn close(&self) {
+        *self.0.lock() = None;
+    }
+
+    /// Refuses what comes too soon, or from a window that nobody sees.
+    pub(crate) fn check(&self, now: Instant) -> Result<(), Problem> {
+        let up = self.0.lock().map(|since| now.saturating_duration_since(since));
+        let why = match up {
+            Some(up) if up >= ASLEEP => return Ok(()),
+            Some(_) => "The window has just come up, so this may have been meant for another one.",
+            None => "The window with the questions is not up.",
+        };
+        Err(Problem::new(ErrorCode::NotPermitted, "This answer was not taken.")
+            .why(why)
+            .todo("Look at the question, and answer it then."))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_counts_half_a_second_after_the_window_came_up() {
+        let begin = Instant::now();
+        let at = |millis| begin + Duration::from_millis(millis);
+        let guard = Guard::default();
+        assert!(guard.check(at(5_000)).is_err(), "never shown");
+        guard.arm(at(1_000));
+        for (millis, taken) in [(0, false), (1_000, false), (1_499, false), (1_500, true), (9_000, true)] {
+            assert_eq!(guard.check(at(millis)).is_ok(), taken, "at {millis} ms");
+        }
+        guard.arm(at(9_000));
+        assert!(guard.check(at(9_100)).is_err(), "raised");
+        assert!(guard.check(at(9_500)).is_ok());
+        guard.close();
+        assert!(guard.check(at(20_000)).is_err(), "put away");
+    }
+}

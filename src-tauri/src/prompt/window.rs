@@ -1,0 +1,149 @@
+//! Makes the window with the questions and moves it about. It must never take the keyboard by itself:
+//! whoever is typing would type into it.
+
+use tauri::webview::WebviewWindowBuilder;
+use tauri::{AppHandle, LogicalSize, PhysicalPosition, PhysicalRect, WebviewUrl, WebviewWindow};
+
+use crate::preferences;
+use crate::window::is_own_page;
+use crate::words::Words;
+
+/// Label of the window.
+pub(crate) const PROMPT: &str = "prompt";
+
+const WIDTH: f64 = 440.0;
+const LOWEST: f64 = 120.0;
+const HIGHEST: f64 = 640.0;
+
+/// Builds the window, hidden, with its page loading.
+pub(super) fn build(app: &AppHandle) -> tauri::Result<WebviewWindow> {
+    let preferred = preferences::load(app).unwrap_or_default();
+    let window = WebviewWindowBuilder::new(app, PROMPT, WebviewUrl::App("prompt.html".into()))
+        .title(Words::preferred(preferred.language).asks())
+        .inner_size(WIDTH, HIGHEST)
+        .min_inner_size(WIDTH, HIGHEST)
+        .max_inner_size(WIDTH, HIGHEST)
+        .maximizable(false)
+        .always_on_top(true)
+        .visible_on_all_workspaces(true)
+        .focused(false)
+        .visible(false)
+        .devtools(cfg!(debug_assertions))
+        .disable_drag_drop_handler()
+        .on_navigation(is_own_page)
+        .build()?;
+    keep_keyboard(app, &window)?;
+    Ok(window)
+}
+
+/// Tells the window manager that this window does not want the keyboard when it comes up. The toolkit's
+/// `focused(false)` holds for the first time only.
+#[cfg(target_os = "linux")]
+fn keep_keyboard(app: &AppHandle, window: &WebviewWindow) -> tauri::Result<()> {
+    use gtk::prelude::GtkWindowExt as _;
+
+    let window = window.clone();
+    app.run_on_main_thread(move || match window.gtk_window() {
+        Ok(window) => window.set_focus_on_map(false),
+        Err(error) => tracing::error!(%error, "the prompt may take the keyboard"),
+    })
+}
+
+/// Elsewhere a window that cannot have the keyboard does not take it; [`show`] sees to that.
+#[cfg(not(target_os = "linux"))]
+fn keep_keyboard(_: &AppHandle, _: &WebviewWindow) -> tauri::Result<()> {
+    Ok(())
+}
+
+/// Brings the window up where the user looks, and leaves the keyboard where it is.
+pub(super) fn show(app: &AppHandle, window: &WebviewWindow) -> tauri::Result<()> {
+    place(app, window)?;
+    window.unminimize()?;
+    if cfg!(target_os = "linux") {
+        return window.show();
+    }
+    window.set_focusable(false)?;
+    window.show()?;
+    window.set_focusable(true)
+}
+
+/// Brings the window to the front with the keyboard, since the user asked for it.
+pub(super) fn raise(app: &AppHandle, window: &WebviewWindow) -> tauri::Result<()> {
+    if !window.is_visible()? {
+        place(app, window)?;
+    }
+    window.unminimize()?;
+    window.show()?;
+    window.set_focus()
+}
+
+/// Gives the window the height that its page needs. Least and greatest size are the same, so that
+/// nobody else can change it; a window that is not resizable would ignore its own size here.
+pub(super) fn fit(window: &WebviewWindow, height: f64) -> tauri::Result<()> {
+    let size = LogicalSize::new(WIDTH, clamped(height));
+    window.set_min_size(Some(size))?;
+    window.set_max_size(Some(size))?;
+    window.set_size(size)
+}
+
+fn clamped(height: f64) -> f64 {
+    if height.is_finite() { height.ceil().clamp(LOWEST, HIGHEST) } else { HIGHEST }
+}
+
+/// At the top of the screen that the pointer is on, in the middle.
+fn place(app: &AppHandle, window: &WebviewWindow) -> tauri::Result<()> {
+    let pointer = app.cursor_position()?;
+    let screen = match app.monitor_from_point(pointer.x, pointer.y)? {
+        Some(screen) => Some(screen),
+        None => app.primary_monitor()?,
+    };
+    match screen {
+        Some(screen) => {
+            let width = (WIDTH * screen.scale_factor()).round();
+            window.set_position(top_centre(screen.work_area(), width))
+        }
+        None => Ok(()),
+    }
+}
+
+fn top_centre(area: &PhysicalRect<i32, u32>, width: f64) -> PhysicalPosition<i32> {
+    let left = ((f64::from(area.size.width) - width) / 2.0).max(0.0);
+    #[allow(clippy::cast_possible_truncation, reason = "screens are not that wide")]
+    let left = left as i32;
+    PhysicalPosition::new(area.position.x.saturating_add(left), area.position.y)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tauri::PhysicalSize;
+
+    #[test]
+    fn the_height_stays_on_the_screen() {
+        for (asked, given) in [
+            (300.2, 301.0),
+            (0.0, LOWEST),
+            (-7.0, LOWEST),
+            (9_000.0, HIGHEST),
+            (f64::INFINITY, HIGHEST),
+            (f64::NAN, HIGHEST),
+        ] {
+            assert!((clamped(asked) - given).abs() < f64::EPSILON, "{asked}");
+        }
+    }
+
+    #[test]
+    fn the_place_is_the_top_of_the_screen_in_the_middle() {
+        for (x, y, width, window, expected) in [
+            (0, 0, 1_280, 440.0, (420, 0)),
+            (1_920, 27, 2_560, 880.0, (2_760, 27)),
+            (-1_280, 0, 1_280, 440.0, (-860, 0)),
+            (0, 0, 400, 440.0, (0, 0)),
+        ] {
+            let area =
+                PhysicalRect { position: PhysicalPosition::new(x, y), size: PhysicalSize::new(width, 700) };
+            let place = top_centre(&area, window);
+            assert_eq!((place.x, place.y), expected);
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Hears every event of the core, once, and passes it on: to the main page, to the window with the
+//! questions, and to the tray. Events are hints, so whatever counts is read from the core.
+
+use std::time::Duration;
+
+use gatehouse_app::{EventStream, Heard};
+use gatehouse_model::command::{ApprovalsList, Status};
+use gatehouse_model::{Envelope, Event};
+use tauri::{AppHandle, Manager};
+use tokio::time::Instant;
+
+use crate::host::Host;
+use crate::pages::MainPage;
+use crate::prompt::Prompt;
+use crate::prompt::policy::Input;
+use crate::tray::{Tray, View};
+
+/// How long the tray waits for more before it reads the state: one start of many servers is one look.
+const SETTLE: Duration = Duration::from_millis(150);
+
+/// Where events go.
+struct Pump {
+    host: Host,
+    page: MainPage,
+    prompt: Prompt,
+    tray: Tray,
+    /// When the tray is to look again.
+    look_at: Option<Instant>,
+}
+
+/// Starts to pass events on; the host's end is its end.
+pub(crate) fn start(app: &AppHandle, events: EventStream) {
+    let host = app.state::<Host>().inner().clone();
+    let pump = Pump {
+        host: host.clone(),
+        page: app.state::<MainPage>().inner().clone(),
+        prompt: app.state::<Prompt>().inner().clone(),
+        tray: app.state::<Tray>().inner().clone(),
+        look_at: Some(Instant::now()),
+    };
+    host.spawn(pump.run(events));
+}
+
+impl Pump {
+    async fn run(mut self, mut events: EventStream) {
+        self.read_questions().await;
+        loop {
+            let heard = match self.look_at {
+                None => events.next().await,
+                Some(at) => match tokio::time::timeout_at(at, events.next()).await {
+                    Ok(heard) => heard,
+                    Err(_) => {
+                        self.look_at = None;
+                        self.look().await;
+                        continue;
+                    }
+                },
+            };
+            match heard {
+                None => return,
+                Some(Heard::Event(envelope)) => self.pass(&envelope),
+                Some(Heard::Missed) => {
+                    self.page.event(None);
+                    self.look_soon();
+                    self.read_questions().await;
+                }
+            }
+        }
+    }
+
+    fn pass(&mut self, envelope: &Envelope) {
+        self.page.event(Some(envelope));
+        if let Some(input) = for_prompt(&envelope.event) {
+            self.prompt.input(input);
+        }
+        if is_for_tray(&envelope.event) {
+            self.look_soon();
+        }
+    }
+
+    fn look_soon(&mut self) {
+        self.look_at.get_or_insert_with(|| Instant::now() + SETTLE);
+    }
+
+    async fn look(&self) {
+        match self.host.run(&Status {}).await {
+            Ok(report) => self.tray.view(View::from(&report)),
+            Err(problem) => tracing::warn!(%problem, "the tray could not read the state"),
+        }
+    }
+
+    async fn read_questions(&self) {
+        match self.host.run(&ApprovalsList {}).await {
+            Ok(all) => self.prompt.input(Input::All(all.into_iter().map(|pending| pending.id).collect())),
+            Err(problem) => tracing::warn!(%problem, "the questions could not be read"),
+        }
+    }
+}
+
+/// What an event means to the window with the questions.
+fn for_prompt(event: &Event) -> Option<Input> {
+    match event {
+        Event::ApprovalRequested { pending } => Some(Input::Asked(pending.id.clone())),
+        Event::ApprovalChanged { .. } => Some(Input::Changed),
+        Event::ApprovalResolved { ask, .. } | Event::ApprovalExpired { ask } => {
+            Some(Input::Ended(ask.clone()))
+        }
+        _ => None,
+    }
+}
+
+/// Whether an event changes what the tray says.
+fn is_for_tray(event: &Event) -> bool {
+    match event {
+        Event::ServerAdded { .. }
+        | Event::ServerRemoved { .. }
+        | Event::StatusChanged { .. }
+        | Event::RunningServers { .. }
+        | Event::ConfigChanged { .. }
+        | Event::ApprovalRequested { .. }
+        | Event::ApprovalResolved { .. }
+        | Event::ApprovalExpired { .. }
+        | Event::PauseChanged { .. }
+        | Event::SwitchChanged { .. }
+        | Event::RightsChanged { .. } => true,
+        Event::ServerStarted { .. }
+        | Event::ServerStopped { .. }
+        | Event::ToolsChanged { .. }
+        | Event::PromptsChanged { .. }
+        | Event::ResourcesChanged { .. }
+        | Event::CallStarted { .. }
+        | Event::CallProgress { .. }
+        | Event::CallFinished { .. }
+        | Event::ApprovalChanged { .. }
+        | Event::SignInNeeded { .. }
+        | Event::SignInDone { .. }
+        | Event::ClientConnected { .. }
+        | Event::ClientGone { .. }
+        | Event::LogLine { .. } => false,
+    }
+}

@@ -1,0 +1,89 @@
+//! The tray's picture: the program's own icon with a mark for what is the matter. The marks differ in
+//! shape too, since colour alone says nothing to some.
+
+use tauri::image::Image;
+
+/// What the picture says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Look {
+    /// All is well: no mark.
+    Normal,
+    /// A question waits: a disc.
+    Waiting,
+    /// Nothing passes: two bars, and the icon is grey.
+    Paused,
+    /// Something is wrong: a triangle.
+    Problem,
+}
+
+const AMBER: [u8; 4] = [0xf5, 0x9f, 0x00, 0xff];
+const RED: [u8; 4] = [0xe0, 0x31, 0x31, 0xff];
+const SLATE: [u8; 4] = [0x34, 0x3a, 0x40, 0xff];
+
+/// The icon with the mark of a look.
+pub(super) fn draw(base: &Image<'_>, look: Look) -> Image<'static> {
+    let (width, height) = (base.width(), base.height());
+    let mut rgba = base.rgba().to_vec();
+    let across = usize::try_from(width).unwrap_or(usize::MAX).max(1);
+    for (index, pixel) in rgba.as_chunks_mut::<4>().0.iter_mut().enumerate() {
+        if look == Look::Paused {
+            *pixel = grey(*pixel);
+        }
+        // The mark has the lower right quarter, from 0 to 1 both ways.
+        let at = |place: usize, size: u32| {
+            let place = u16::try_from(place).map_or(f64::MAX, f64::from);
+            (place + 0.5) / f64::from(size) * 2.0 - 1.0
+        };
+        if let Some(colour) = mark(look, at(index % across, width), at(index / across, height)) {
+            *pixel = colour;
+        }
+    }
+    Image::new_owned(rgba, width, height)
+}
+
+/// The mark's colour at a place of its quarter, if it is there.
+fn mark(look: Look, x: f64, y: f64) -> Option<[u8; 4]> {
+    if !(0.0..=1.0).contains(&x) || !(0.0..=1.0).contains(&y) {
+        return None;
+    }
+    match look {
+        Look::Normal => None,
+        Look::Waiting => ((x - 0.5).hypot(y - 0.5) <= 0.48).then_some(AMBER),
+        Look::Paused => {
+            let bar = (0.1..0.4).contains(&x) || (0.6..0.9).contains(&x);
+            bar.then_some(SLATE)
+        }
+        Look::Problem => ((x - 0.5).abs() <= y / 2.0).then_some(RED),
+    }
+}
+
+fn grey([red, green, blue, alpha]: [u8; 4]) -> [u8; 4] {
+    let sum = u16::from(red) + u16::from(green) + u16::from(blue);
+    let mean = u8::try_from(sum / 3).unwrap_or(u8::MAX);
+    [mean, mean, mean, alpha]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_look_is_another_picture_and_touches_its_quarter_alone() {
+        let base = Image::new_owned([10, 200, 60, 255].repeat(32 * 32), 32, 32);
+        let normal = draw(&base, Look::Normal);
+        assert_eq!(normal.rgba(), base.rgba());
+        let mut seen = vec![normal.rgba().to_vec()];
+        for (look, elsewhere) in [
+            (Look::Waiting, [10, 200, 60, 255]),
+            (Look::Problem, [10, 200, 60, 255]),
+            (Look::Paused, [90, 90, 90, 255]),
+        ] {
+            let drawn = draw(&base, look);
+            let pixel = |x: usize, y: usize| drawn.rgba()[(y * 32 + x) * 4..][..4].to_vec();
+            assert_eq!(pixel(2, 2), elsewhere, "{look:?}");
+            assert_eq!(pixel(31, 2), elsewhere, "{look:?}");
+            assert!(!seen.contains(&drawn.rgba().to_vec()), "{look:?}");
+            seen.push(drawn.rgba().to_vec());
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Whether a tray can be made at all. On Linux the toolkit ends the whole program when the library for
+//! trays is missing, so it has to be looked for first.
+
+/// Files that the toolkit takes, whichever is there.
+#[cfg(target_os = "linux")]
+const NAMES: [&str; 2] = ["libayatana-appindicator3.so.1", "libappindicator3.so.1"];
+
+/// Whether the library is where the loader looks.
+#[cfg(target_os = "linux")]
+pub(super) fn is_there() -> bool {
+    let listed = std::fs::read("/etc/ld.so.cache").is_ok_and(|cache| lists_one(&cache));
+    let named = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
+    let usual = ["/lib", "/usr/lib", "/lib64", "/usr/lib64"].map(std::path::PathBuf::from);
+    listed
+        || std::env::split_paths(&named)
+            .chain(usual)
+            .any(|folder| NAMES.iter().any(|name| folder.join(name).exists()))
+}
+
+/// Other desktops need no library.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn is_there() -> bool {
+    true
+}
+
+/// Whether the loader's list of libraries has one of ours in it. Names stand alone or end a path.
+#[cfg(target_os = "linux")]
+fn lists_one(cache: &[u8]) -> bool {
+    cache
+        .split(|byte| *byte == 0 || *byte == b'/')
+        .any(|entry| NAMES.iter().any(|name| entry == name.as_bytes()))
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_whole_name_in_the_list_counts() {
+        assert!(lists_one(b"glibc\0libz.so.1\0libayatana-appindicator3.so.1\0/usr/lib/x\0"));
+        assert!(lists_one(b"glibc\0/usr/lib/libappindicator3.so.1\0"));
+        assert!(!lists_one(b"libz.so.1\0libappindicator3.so.10\0"));
+        assert!(!lists_one(b""));
+    }
+}

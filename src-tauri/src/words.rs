@@ -1,0 +1,147 @@
+//! What the shell itself says, in both languages: the tray and a title. The pages have catalogues of
+//! their own.
+
+use crate::preferences::Language;
+use crate::tray::View;
+
+/// The texts of one language.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Words {
+    /// English.
+    English,
+    /// 简体中文
+    SimplifiedChinese,
+}
+
+/// Variables that say the desktop's language; the first that is set counts.
+const LANGUAGE: [&str; 4] = ["LC_ALL", "LC_MESSAGES", "LANGUAGE", "LANG"];
+
+impl Words {
+    /// Those that the user prefers.
+    pub(crate) fn preferred(language: Language) -> Self {
+        match language {
+            Language::English => Self::English,
+            Language::SimplifiedChinese => Self::SimplifiedChinese,
+            Language::System => Self::of_desktop(|name| std::env::var(name).ok()),
+        }
+    }
+
+    fn of_desktop(variable: impl Fn(&str) -> Option<String>) -> Self {
+        let set = LANGUAGE.iter().filter_map(|name| variable(name)).find(|value| !value.is_empty());
+        if set.is_some_and(|value| value.starts_with("zh")) { Self::SimplifiedChinese } else { Self::English }
+    }
+
+    /// Title of the window with the questions.
+    pub(crate) fn asks(self) -> &'static str {
+        self.pick("Gatehouse asks", "Gatehouse 询问")
+    }
+
+    /// What runs and what waits.
+    pub(crate) fn status(self, view: View) -> String {
+        let View::Running { running, servers, waiting, paused, on, .. } = view else {
+            return self.pick("Gatehouse is not running yet", "Gatehouse 尚未运行").to_owned();
+        };
+        let state = match (on, paused) {
+            (false, _) => self.pick("MCP is switched off", "MCP 已关闭").to_owned(),
+            (true, true) => self.pick("Everything is paused", "已全部暂停").to_owned(),
+            (true, false) => match self {
+                Self::English if servers == 1 => format!("{running} of 1 server runs"),
+                Self::English => format!("{running} of {servers} servers run"),
+                Self::SimplifiedChinese => format!("{servers} 个服务器中 {running} 个在运行"),
+            },
+        };
+        let questions = match (self, waiting) {
+            (_, 0) => return state,
+            (Self::English, 1) => "1 question waits".to_owned(),
+            (Self::English, _) => format!("{waiting} questions wait"),
+            (Self::SimplifiedChinese, _) => format!("{waiting} 个问题等待答复"),
+        };
+        format!("{state} · {questions}")
+    }
+
+    /// Brings the main window.
+    pub(crate) fn show(self) -> &'static str {
+        self.pick("Show Gatehouse", "显示 Gatehouse")
+    }
+
+    /// Brings the window with the questions.
+    pub(crate) fn question(self) -> &'static str {
+        self.pick("Show the question", "显示问题")
+    }
+
+    /// Pauses, or ends a pause.
+    pub(crate) fn pause(self, paused: bool) -> &'static str {
+        if paused { self.pick("Resume", "恢复") } else { self.pick("Pause all", "全部暂停") }
+    }
+
+    /// Ends Gatehouse.
+    pub(crate) fn quit(self) -> &'static str {
+        self.pick("Quit Gatehouse", "退出 Gatehouse")
+    }
+
+    fn pick(self, english: &'static str, chinese: &'static str) -> &'static str {
+        match self {
+            Self::English => english,
+            Self::SimplifiedChinese => chinese,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_status_is_one_line() {
+        let view = |running, servers, waiting| View::Running {
+            running,
+            servers,
+            waiting,
+            paused: false,
+            on: true,
+            problem: false,
+        };
+        let off =
+            View::Running { running: 0, servers: 3, waiting: 0, paused: true, on: false, problem: false };
+        let paused =
+            View::Running { running: 2, servers: 3, waiting: 2, paused: true, on: true, problem: true };
+        for (view, english, chinese) in [
+            (View::NotRunning, "Gatehouse is not running yet", "Gatehouse 尚未运行"),
+            (view(0, 0, 0), "0 of 0 servers run", "0 个服务器中 0 个在运行"),
+            (view(1, 1, 0), "1 of 1 server runs", "1 个服务器中 1 个在运行"),
+            (
+                view(2, 3, 1),
+                "2 of 3 servers run · 1 question waits",
+                "3 个服务器中 2 个在运行 · 1 个问题等待答复",
+            ),
+            (
+                view(2, 3, 4),
+                "2 of 3 servers run · 4 questions wait",
+                "3 个服务器中 2 个在运行 · 4 个问题等待答复",
+            ),
+            (off, "MCP is switched off", "MCP 已关闭"),
+            (paused, "Everything is paused · 2 questions wait", "已全部暂停 · 2 个问题等待答复"),
+        ] {
+            assert_eq!(Words::English.status(view), english);
+            assert_eq!(Words::SimplifiedChinese.status(view), chinese);
+        }
+    }
+
+    #[test]
+    fn the_desktop_says_its_language() {
+        for (set, expected) in [
+            (vec![("LANG", "zh_CN.UTF-8")], Words::SimplifiedChinese),
+            (vec![("LANG", "zh_CN.UTF-8"), ("LC_ALL", "de_DE.UTF-8")], Words::English),
+            (
+                vec![("LANG", "en_GB.UTF-8"), ("LC_ALL", ""), ("LANGUAGE", "zh_CN:en")],
+                Words::SimplifiedChinese,
+            ),
+            (vec![("LANG", "C")], Words::English),
+            (vec![], Words::English),
+        ] {
+            let variable =
+                |name: &str| set.iter().find(|(set, _)| *set == name).map(|(_, value)| (*value).to_owned());
+            assert_eq!(Words::of_desktop(variable), expected, "{set:?}");
+        }
+    }
+}
