@@ -29,7 +29,7 @@ const MEMBERS: [(&str, &[&str]); 12] = [
     ),
     ("gatehouse-ctl", &["gatehouse-app", "gatehouse-model"]),
     ("gatehouse", &["gatehouse-app", "gatehouse-model"]),
-    ("gatehouse-tests", &["gatehouse-model", "gatehouse-policy"]),
+    ("gatehouse-tests", &["gatehouse-model", "gatehouse-policy", "gatehouse-app"]),
     ("xtask", &["gatehouse-model"]),
 ];
 

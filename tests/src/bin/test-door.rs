@@ -1,0 +1,25 @@
+//! The interface in a browser; see `gatehouse_tests::door`. Ends when its standard input does.
+
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+use tokio::io::AsyncReadExt;
+
+fn main() -> Result<()> {
+    gatehouse_app::run_guard_if_asked();
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let [data, data_dir, pages_word, pages] = words.as_slice() else {
+        bail!("usage: test-door --data-dir DIR --pages DIR");
+    };
+    if data != "--data-dir" || pages_word != "--pages" {
+        bail!("usage: test-door --data-dir DIR --pages DIR");
+    }
+    let ready = |line| println!("{line}");
+    let gone = async {
+        let mut rest = Vec::new();
+        // Whatever ends it, nobody is there any more.
+        tokio::io::stdin().read_to_end(&mut rest).await.unwrap_or(0);
+    };
+    let door = gatehouse_tests::door::serve(PathBuf::from(data_dir), PathBuf::from(pages), ready, gone);
+    tokio::runtime::Runtime::new()?.block_on(door)
+}

@@ -1,0 +1,103 @@
+//! Gatehouse behind a page in a browser, for tests of the interface: the real core, with the commands
+//! of the windows as requests to the page's own origin. It takes the place of the shell and is part of
+//! nothing that is shipped.
+
+mod channels;
+mod pages;
+mod windows;
+
+use std::future::{Future, IntoFuture};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use gatehouse_app::{Core, CoreOptions, Owner, memory};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::sync::{Mutex, RwLock, watch};
+
+/// What the routes work on.
+struct Door {
+    /// Taken when the door closes.
+    core: RwLock<Option<Core>>,
+    /// Where the page is, as browsers write it in `Host`.
+    authority: String,
+    pages: PathBuf,
+    preferences: Mutex<Value>,
+    changed_look: watch::Sender<u64>,
+    /// What the page asked of its window.
+    noted: Mutex<Vec<String>>,
+}
+
+/// Serves the pages in this folder over a core on that data folder until told to stop. `ready` gets
+/// the one line that says where.
+///
+/// # Errors
+/// When the core does not start or the port cannot be had.
+pub async fn serve(
+    data_dir: PathBuf,
+    pages: PathBuf,
+    ready: impl FnOnce(Value),
+    stop: impl Future<Output = ()> + Send + 'static,
+) -> Result<()> {
+    let options = CoreOptions {
+        owner: Owner::Window,
+        guard_program: std::env::current_exe().ok(),
+        ..CoreOptions::new(data_dir, ([127, 0, 0, 1], 0).into(), memory())
+    };
+    let core = Core::start(options).await?;
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.context("no port for the door")?;
+    let authority = listener.local_addr()?.to_string();
+    let endpoint = core.endpoint();
+    let door = Arc::new(Door {
+        core: RwLock::new(Some(core)),
+        authority: authority.clone(),
+        pages,
+        preferences: Mutex::new(json!({"theme": "light", "language": "en", "saidKeepsRunning": false})),
+        changed_look: watch::Sender::new(0),
+        noted: Mutex::new(Vec::new()),
+    });
+    ready(json!({"address": format!("http://{authority}"), "endpoint": endpoint}));
+    let serving = axum::serve(listener, routes(Arc::clone(&door))).into_future();
+    // Streams of events never end by themselves: the server is dropped with them.
+    tokio::select! {
+        served = serving => served.context("the door closed")?,
+        () = stop => {}
+    }
+    let core = door.core.write().await.take();
+    if let Some(core) = core {
+        core.shutdown().await;
+    }
+    Ok(())
+}
+
+fn routes(door: Arc<Door>) -> Router {
+    Router::new()
+        .route("/door/noted", get(windows::noted))
+        .route("/door/events", get(channels::events))
+        .route("/door/main_signals", get(channels::main_signals))
+        .route("/door/prompt_signals", get(channels::prompt_signals))
+        .route("/door/{command}", post(windows::run))
+        .fallback(pages::page)
+        .layer(middleware::from_fn_with_state(Arc::clone(&door), own_origin))
+        .with_state(door)
+}
+
+/// Lets only the page itself in.
+async fn own_origin(State(door): State<Arc<Door>>, request: Request, next: Next) -> Response {
+    let fits = is_own(&door, request.headers());
+    if fits { next.run(request).await } else { StatusCode::FORBIDDEN.into_response() }
+}
+
+fn is_own(door: &Door, headers: &HeaderMap) -> bool {
+    let says = |name| headers.get(name).and_then(|value| value.to_str().ok());
+    let own = format!("http://{}", door.authority);
+    says(header::HOST) == Some(door.authority.as_str())
+        && says(header::ORIGIN).is_none_or(|origin| origin == own)
+}

@@ -1,0 +1,73 @@
+//! The commands of both windows. What would move a window is noted instead.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use gatehouse_app::Authority;
+use gatehouse_model::command::{ApprovalsAnswer, ApprovalsList, Command};
+use gatehouse_model::{ErrorCode, Problem};
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Value, json};
+
+use super::Door;
+
+pub(super) async fn noted(State(door): State<Arc<Door>>) -> Json<Vec<String>> {
+    Json(door.noted.lock().await.clone())
+}
+
+pub(super) async fn run(
+    State(door): State<Arc<Door>>,
+    Path(command): Path<String>,
+    Json(args): Json<Value>,
+) -> Response {
+    match reply(&door, &command, args).await {
+        Ok(reply) => Json(reply).into_response(),
+        Err(problem) => (StatusCode::BAD_REQUEST, Json(problem)).into_response(),
+    }
+}
+
+async fn reply(door: &Door, command: &str, args: Value) -> Result<Box<RawValue>, Problem> {
+    match command {
+        "command" => {
+            let name = args["name"].as_str().unwrap_or_default().to_owned();
+            if name == "call" {
+                return Err(Problem::new(ErrorCode::NotPermitted, "A window calls no tool."));
+            }
+            core(door, &name, &args["args"]).await
+        }
+        "prompt_pending" => core(door, name_of::<ApprovalsList>(), &json!({})).await,
+        "prompt_answer" => core(door, name_of::<ApprovalsAnswer>(), &args).await,
+        "preferences" | "prompt_preferences" => raw(&*door.preferences.lock().await),
+        "set_preferences" => {
+            *door.preferences.lock().await = args["preferences"].clone();
+            door.changed_look.send_modify(|times| *times += 1);
+            raw(&Value::Null)
+        }
+        "start_again" | "open_link" | "painted" | "show_prompt" | "hide_main" | "quit"
+        | "prompt_put_away" | "prompt_fit" | "prompt_open_main" => {
+            door.noted.lock().await.push(format!("{command} {args}"));
+            raw(&Value::Null)
+        }
+        other => Err(Problem::new(ErrorCode::BadRequest, format!("There is no command {other}."))),
+    }
+}
+
+fn name_of<R: gatehouse_model::command::Request>() -> &'static str {
+    R::NAME
+}
+
+async fn core(door: &Door, name: &str, args: &Value) -> Result<Box<RawValue>, Problem> {
+    let command = Command::parse(name, &raw(args)?)?;
+    match &*door.core.read().await {
+        Some(core) => core.execute(command, Authority::Operator).await,
+        None => Err(Problem::new(ErrorCode::NotRunning, "Gatehouse is about to end.")),
+    }
+}
+
+fn raw(value: &Value) -> Result<Box<RawValue>, Problem> {
+    to_raw_value(value)
+        .map_err(|e| Problem::new(ErrorCode::Internal, "A value cannot be written.").why(format!("{e}.")))
+}
