@@ -18,7 +18,7 @@ const HIGHEST: f64 = 640.0;
 /// Builds the window, hidden, with its page loading.
 pub(super) fn build(app: &AppHandle) -> tauri::Result<WebviewWindow> {
     let preferred = preferences::load(app).unwrap_or_default();
-    let window = WebviewWindowBuilder::new(app, PROMPT, WebviewUrl::App("prompt.html".into()))
+    WebviewWindowBuilder::new(app, PROMPT, WebviewUrl::App("prompt.html".into()))
         .title(Words::preferred(preferred.language).asks())
         .inner_size(WIDTH, HIGHEST)
         .min_inner_size(WIDTH, HIGHEST)
@@ -31,37 +31,40 @@ pub(super) fn build(app: &AppHandle) -> tauri::Result<WebviewWindow> {
         .devtools(cfg!(debug_assertions))
         .disable_drag_drop_handler()
         .on_navigation(is_own_page)
-        .build()?;
-    keep_keyboard(app, &window)?;
-    Ok(window)
-}
-
-/// Tells the window manager that this window does not want the keyboard when it comes up. The toolkit's
-/// `focused(false)` holds for the first time only.
-#[cfg(target_os = "linux")]
-fn keep_keyboard(app: &AppHandle, window: &WebviewWindow) -> tauri::Result<()> {
-    use gtk::prelude::GtkWindowExt as _;
-
-    let window = window.clone();
-    app.run_on_main_thread(move || match window.gtk_window() {
-        Ok(window) => window.set_focus_on_map(false),
-        Err(error) => tracing::error!(%error, "the prompt may take the keyboard"),
-    })
-}
-
-/// Elsewhere a window that cannot have the keyboard does not take it; [`show`] sees to that.
-#[cfg(not(target_os = "linux"))]
-fn keep_keyboard(_: &AppHandle, _: &WebviewWindow) -> tauri::Result<()> {
-    Ok(())
+        .build()
 }
 
 /// Brings the window up where the user looks, and leaves the keyboard where it is.
 pub(super) fn show(app: &AppHandle, window: &WebviewWindow) -> tauri::Result<()> {
     place(app, window)?;
     window.unminimize()?;
-    if cfg!(target_os = "linux") {
-        return window.show();
-    }
+    show_quietly(app, window)
+}
+
+/// The toolkit's `focused(false)` holds for the first time only, so the window manager is told each time
+/// that nobody asked for this window.
+#[cfg(target_os = "linux")]
+fn show_quietly(app: &AppHandle, window: &WebviewWindow) -> tauri::Result<()> {
+    use gtk::glib::Cast as _;
+    use gtk::prelude::{GtkWindowExt as _, WidgetExt as _};
+
+    let shown = window.clone();
+    app.run_on_main_thread(move || match shown.gtk_window() {
+        Ok(shown) => {
+            shown.set_focus_on_map(false);
+            // The user was in it before, perhaps: 0 says that this time nobody was.
+            if let Some(surface) = shown.window().and_then(|it| it.downcast::<gdkx11::X11Window>().ok()) {
+                surface.set_user_time(0);
+            }
+        }
+        Err(error) => tracing::error!(%error, "the prompt may take the keyboard"),
+    })?;
+    window.show()
+}
+
+/// A window that cannot have the keyboard does not take it.
+#[cfg(not(target_os = "linux"))]
+fn show_quietly(_: &AppHandle, window: &WebviewWindow) -> tauri::Result<()> {
     window.set_focusable(false)?;
     window.show()?;
     window.set_focusable(true)
