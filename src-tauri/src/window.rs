@@ -198,6 +198,8 @@ mod tests {
         assert_eq!(name("/home/ana/a"), name("/home/ana/a"));
         assert_ne!(name("/home/ana/a"), name("/home/ana/b"));
         assert!(name("/home/ana/a").chars().all(|c| c.is_ascii_alphanumeric() || c == '.'));
+        let config: serde_json::Value = serde_json::from_str(include_str!("../tauri.conf.json")).unwrap();
+        assert_eq!(config["identifier"], IDENTIFIER);
     }
 
     #[test]
