@@ -286,6 +286,11 @@ fn a_client_calls_a_tool_and_a_script_answers() {
     assert_eq!(output.status.code(), Some(5), "{output:?}");
     assert!(text(&output.stdout).contains("not on this machine"), "{output:?}");
 
+    let audit = text(&serve.ctl(false, &["audit"]).stdout);
+    for said in ["allowed by the operator add_note of Notes", "denied by the operator add_note of Notes"] {
+        assert!(audit.contains(said), "{audit}");
+    }
+
     // When Gatehouse goes, the watch says so and ends.
     let mut serve = serve;
     assert_eq!(serve.stop("TERM").code(), Some(0));
@@ -321,6 +326,29 @@ fn an_empty_folder_is_closed_to_others_and_one_with_other_things_is_not_taken() 
     assert!(said.contains("chmod 700") && said.contains("another folder"), "{said}");
     assert_eq!(mode(&dir), 0o755);
     assert_eq!(fs::read_dir(&dir).unwrap().count(), 1, "nothing was put there");
+}
+
+#[test]
+fn a_servers_log_and_what_a_test_found_are_shown_line_by_line() {
+    let serve = Serve::start("--secrets memory --operator-key-fd 3");
+    let script = r"echo one >&2; printf 't\033[31mwo\n' >&2; sleep 600";
+    serve.json(&["servers", "add", "talking", "--", "sh", "-c", script]);
+    let shown = || text(&serve.ctl(false, &["servers", "log", "talking"]).stdout);
+    let deadline = Instant::now() + PATIENCE;
+    while shown().lines().count() < 2 {
+        assert!(Instant::now() < deadline, "no log");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let words = shown();
+    assert!(words.starts_with("one\n") && !words.contains('\u{1b}'), "{words:?}");
+    assert_eq!(serve.json(&["servers", "log", "talking"])[0]["text"], "one");
+    assert_eq!(serve.ctl(false, &["servers", "log", "nobody"]).status.code(), Some(1));
+
+    let tested = serve.ctl(true, &["servers", "test", "tried", "--builtin", "notes"]);
+    let tested = text(&tested.stdout);
+    let marked =
+        |name: &str| tested.lines().find(|line| line.contains(name)).map(|line| line.contains("reads"));
+    assert_eq!((marked("add_note"), marked("search_notes")), (Some(false), Some(true)), "{tested}");
 }
 
 #[test]

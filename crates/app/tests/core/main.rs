@@ -3,6 +3,7 @@
 
 mod common;
 mod life;
+mod readings;
 mod rights;
 mod servers;
 mod settings;

@@ -25,6 +25,8 @@ const COMMANDS: &[(&str, &str)] = &[
     ("servers.test", r#"{"draft":{"name":"x","transport":{"type":"builtin","builtin":{"kind":"time"}}}}"#),
     ("servers.start", r#"{"server":"Time"}"#),
     ("servers.reconnect", r#"{"server":"Time"}"#),
+    ("servers.log", r#"{"server":"Time"}"#),
+    ("events.list", "{}"),
     ("servers.trustLabels", r#"{"server":"Time","trusted":true}"#),
     ("servers.reset", "{}"),
     ("servers.switchOff", "{}"),

@@ -1,0 +1,155 @@
+//! What a window reads: what a test connection found, a server's log, what happened so far, and
+//! the rules behind the chips of a server's page.
+
+use std::collections::BTreeMap;
+
+use crate::common::{Home, add, draft, run, server, until, until_state};
+use gatehouse_app::Authority;
+use gatehouse_model::ask::{AutoApprove, ChoiceLifetime, ChoiceWidth};
+use gatehouse_model::command::*;
+use gatehouse_model::server::{Builtin, ServerDraft};
+use gatehouse_model::{ErrorCode, Event, GrantChoice, Transport};
+
+/// A server that is a shell script.
+fn script(name: &str, text: &str) -> ServerDraft {
+    let transport = Transport::Stdio {
+        command: "sh".into(),
+        args: vec!["-c".into(), text.into()],
+        env: BTreeMap::new(),
+        cwd: None,
+    };
+    ServerDraft { transport, ..draft(name, Builtin::Time) }
+}
+
+/// Speaks just enough of the protocol, and hides characters in what it says of its tools.
+const SPEAKING: &str = r#"
+say() { printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$1"; }
+while IFS= read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/.*"id":\("[^"]*"\|[0-9][0-9]*\).*/\1/p')
+  case "$line" in
+    *'"method":"initialize"'*) say '"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"resources":{},"prompts":{}},"serverInfo":{"name":"speaking","version":"7"}}' ;;
+    *'"method":"tools/list"'*) say '"result":{"tools":[
+      {"name":"list_things","title":"Li\u202est","description":"a\u001b[31mred","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}},
+      {"name":"change_things","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":false}},
+      {"name":"get_things","inputSchema":{"type":"object"}}]}' | tr -d '\n'; echo ;;
+    *'"method":"resources/list"'*) say '"result":{"resources":[{"uri":"x://1","name":"one"}]}' ;;
+    *'"method":"prompts/list"'*) say '"result":{"prompts":[{"name":"a"},{"name":"b"}]}' ;;
+    *'"id":'*) say '"error":{"code":-32601,"message":"no such method"}' ;;
+  esac
+done
+"#;
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_test_tells_what_a_server_offers_and_claims() {
+    let home = Home::new();
+    let core = home.start().await;
+    let wanted = ServersTest { draft: script("tried", SPEAKING), secrets: vec![] };
+    let report = run(&core, wanted).await.unwrap();
+    assert_eq!((report.server.name.as_str(), report.server.version.as_str()), ("speaking", "7"));
+    assert_eq!((report.resources, report.prompts), (1, 2));
+    let told: Vec<_> = report
+        .tools
+        .iter()
+        .map(|tool| (tool.name.as_str(), tool.title.as_deref(), tool.description.as_deref(), tool.read_only))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("list_things", Some("List"), Some("ared"), true),
+            ("change_things", None, None, false),
+            ("get_things", None, None, false),
+        ]
+    );
+    core.shutdown().await;
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_log_is_kept_for_200_lines_and_none_of_it_is_in_the_journal() {
+    let home = Home::new();
+    let core = home.start().await;
+    let talking = r#"i=0; while :; do i=$((i+1)); echo "line $i" >&2; sleep 0.005; done"#;
+    add(&core, script("talking", talking)).await.unwrap();
+    let number = |text: &str| text.strip_prefix("line ").and_then(|n| n.parse::<u32>().ok());
+    let log = until(&core, "the log to be full", async || {
+        let wanted = ServersLog { server: "talking".into() };
+        let log = core.run(&wanted, Authority::Anyone).await.unwrap();
+        (number(&log.first()?.text)? > 1).then_some(log)
+    })
+    .await;
+    assert_eq!(log.len(), 200);
+    let numbers: Vec<u32> = log.iter().map(|line| number(&line.text).unwrap()).collect();
+    assert!(numbers.is_sorted(), "{numbers:?}");
+    let tail = server(&core, "talking").await.unwrap().log_tail;
+    assert!(!tail.is_empty() && tail.len() < log.len(), "a list of servers carries {} lines", tail.len());
+    let nobody = run(&core, ServersLog { server: "nobody".into() }).await.unwrap_err();
+    assert_eq!(nobody.code, ErrorCode::NotFound);
+
+    run(&core, Pause {}).await.unwrap();
+    run(&core, Resume {}).await.unwrap();
+    let journal = run(&core, EventsList {}).await.unwrap();
+    assert!(journal.is_sorted_by(|a, b| a.seq < b.seq), "{journal:?}");
+    assert!(!journal.iter().any(|kept| matches!(kept.event, Event::LogLine { .. })), "{journal:?}");
+    let pauses: Vec<bool> = journal
+        .iter()
+        .filter_map(|kept| match kept.event {
+            Event::PauseChanged { paused } => Some(paused),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(pauses, [true, false]);
+    core.shutdown().await;
+}
+
+#[tokio::test]
+async fn each_rule_of_a_server_is_shown_with_its_sentence_and_taken_back_by_itself() {
+    let home = Home::new();
+    let core = home.start().await;
+    let notes = until_state(&core, "Notes", "connected").await.config.id;
+    until_state(&core, "Time", "connected").await;
+    let client = run(&core, ClientsAdd { name: "Claude".into() }).await.unwrap().client;
+    let grant = |server: &str, tool: Option<&str>, width, client: Option<String>| PolicyGrant {
+        server: server.into(),
+        tool: tool.map(Into::into),
+        client,
+        choice: GrantChoice {
+            lifetime: ChoiceLifetime::Always,
+            width,
+            every_client: false,
+            conditions: Vec::new(),
+        },
+    };
+    run(&core, PolicyAutoApprove { server: "Notes".into(), to: AutoApprove::Reads }).await.unwrap();
+    run(&core, grant("Notes", Some("add_note"), ChoiceWidth::Tool, None)).await.unwrap();
+    run(&core, grant("Notes", None, ChoiceWidth::Server, Some(client.id.to_string()))).await.unwrap();
+    run(&core, grant("Time", Some("current_time"), ChoiceWidth::Tool, None)).await.unwrap();
+    let chips = async || {
+        let policy = run(&core, PolicyShow {}).await.unwrap();
+        let own = policy
+            .rules
+            .into_iter()
+            .filter(|view| view.rule.server.as_ref().is_some_and(|bound| bound.server == notes));
+        own.map(|view| (view.sentence, view.rule.id)).collect::<BTreeMap<_, _>>()
+    };
+    let reads = "Always allow Notes: all reads for every client";
+    let tool = "Always allow Notes: add_note for every client";
+    let all = chips().await;
+    let others: Vec<_> =
+        all.iter().filter(|(said, _)| said.as_str() != tool && said.as_str() != reads).collect();
+    let [(said, one)] = others[..] else { panic!("{all:?}") };
+    assert!(said.starts_with("Always allow Notes: everything for ") && all.len() == 3, "{all:?}");
+
+    run(&core, PolicyRevoke { rule: one.clone() }).await.unwrap();
+    assert_eq!(chips().await.keys().collect::<Vec<_>>(), [tool, reads]);
+    run(&core, PolicyAutoApprove { server: "Notes".into(), to: AutoApprove::All }).await.unwrap();
+    let wide = "Always allow Notes: everything for every client";
+    assert_eq!(chips().await.keys().collect::<Vec<_>>(), [tool, wide]);
+    run(&core, PolicyAutoApprove { server: "Notes".into(), to: AutoApprove::Ask }).await.unwrap();
+    assert_eq!(chips().await.keys().collect::<Vec<_>>(), [tool]);
+    run(&core, PolicyRevoke { rule: all[tool].clone() }).await.unwrap();
+    assert!(server(&core, "Notes").await.unwrap().auto_approve.is_empty());
+    let left = run(&core, PolicyShow {}).await.unwrap().rules;
+    assert_eq!(left.len(), 1, "another server's rule went too: {left:?}");
+    core.shutdown().await;
+}
