@@ -23,13 +23,21 @@ pub struct Answer {
 /// # Errors
 /// When the connection fails.
 pub fn post(endpoint: &str, headers: &[(&str, &str)], body: &[u8]) -> Result<Answer> {
+    send("POST", endpoint, headers, body)
+}
+
+/// Sends a request with these headers and this body, and reads the whole answer.
+///
+/// # Errors
+/// When the connection fails.
+pub fn send(method: &str, endpoint: &str, headers: &[(&str, &str)], body: &[u8]) -> Result<Answer> {
     let rest = endpoint.strip_prefix("http://").context("not an http address")?;
     let (authority, path) = rest.split_once('/').context("no path")?;
     let mut stream = TcpStream::connect(authority)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     let mut head =
-        format!("POST /{path} HTTP/1.1\r\nContent-Length: {}\r\nConnection: close\r\n", body.len());
+        format!("{method} /{path} HTTP/1.1\r\nContent-Length: {}\r\nConnection: close\r\n", body.len());
     if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
         head.push_str(&format!("Host: {authority}\r\n"));
     }

@@ -7,3 +7,5 @@ pub mod gatehouse;
 pub mod http;
 pub mod lines;
 pub mod places;
+#[cfg(target_os = "linux")]
+pub mod window;

@@ -39,7 +39,7 @@ const RESERVED: [(&str, &[&str]); 10] = [
     ("open", &["gatehouse"]),
     ("rmcp", &["gatehouse-auth", "gatehouse-servers", "gatehouse-gateway"]),
     ("oauth2", &["gatehouse-auth"]),
-    ("axum", &["gatehouse-gateway"]),
+    ("axum", &["gatehouse-gateway", "gatehouse-tests"]),
     ("rusqlite", &["gatehouse-store"]),
     ("keyring", &["gatehouse-store"]),
     ("ts-rs", &["gatehouse-model", "xtask"]),

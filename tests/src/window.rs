@@ -1,0 +1,225 @@
+//! The real application in a desktop of its own: display, bus, unlocked keychain and window manager are
+//! started for it and end with it. Pages are driven through the platform's WebDriver. Must never touch
+//! the desktop of whoever runs the tests.
+
+mod desktop;
+mod driver;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
+
+pub use desktop::Desktop;
+use driver::Driver;
+
+use crate::lines::PATIENCE;
+use crate::places;
+
+/// The application with its pages under control. Ends when it is dropped.
+#[derive(Debug)]
+pub struct RealWindow {
+    driver: Driver,
+    /// Handles of the pages by the last part of their addresses.
+    pages: BTreeMap<&'static str, String>,
+}
+
+/// One page of the application.
+#[derive(Clone, Copy, Debug)]
+pub struct Page<'a> {
+    driver: &'a Driver,
+    handle: &'a str,
+}
+
+impl RealWindow {
+    /// Starts the application on this desktop and waits until both of its pages are there.
+    ///
+    /// # Errors
+    /// When it is not built with the feature `test-door`, or does not come up.
+    pub fn start(desktop: &Desktop) -> Result<Self> {
+        let driver = Driver::start(desktop, &places::program("gatehouse")?)?;
+        let mut window = Self { driver, pages: BTreeMap::new() };
+        let deadline = Instant::now() + PATIENCE;
+        while window.pages.len() < 2 {
+            anyhow::ensure!(Instant::now() < deadline, "only these pages came up: {:?}", window.pages);
+            for handle in window.driver.handles()? {
+                let page = Page { driver: &window.driver, handle: &handle };
+                let name = match page.address()?.as_str() {
+                    address if address.contains("prompt.html") => "prompt",
+                    address if address.starts_with("tauri:") => "main",
+                    _ => continue,
+                };
+                window.pages.insert(name, handle);
+            }
+        }
+        window.main().until("return document.querySelector('header code') !== null")?;
+        Ok(window)
+    }
+
+    /// The main window.
+    #[must_use]
+    pub fn main(&self) -> Page<'_> {
+        self.page("main")
+    }
+
+    /// The window with the questions.
+    #[must_use]
+    pub fn prompt(&self) -> Page<'_> {
+        self.page("prompt")
+    }
+
+    fn page(&self, name: &str) -> Page<'_> {
+        Page { driver: &self.driver, handle: self.pages.get(name).map_or("", String::as_str) }
+    }
+
+    /// Ends the application as its user would, by its own command, and waits until it is gone.
+    ///
+    /// # Errors
+    /// When it does not end.
+    pub fn quit(self) -> Result<()> {
+        self.main().run("window.__TAURI_INTERNALS__.invoke('quit'); return null").ok();
+        self.driver.gone()
+    }
+}
+
+impl Page<'_> {
+    fn turn_to(&self) -> Result<()> {
+        self.driver.post("window", &json!({ "handle": self.handle })).map(drop)
+    }
+
+    /// Its address.
+    ///
+    /// # Errors
+    /// When the page is gone.
+    pub fn address(&self) -> Result<String> {
+        self.turn_to()?;
+        Ok(self.driver.get("url")?.as_str().unwrap_or_default().to_owned())
+    }
+
+    /// Runs the body of a function in the page.
+    ///
+    /// # Errors
+    /// When it throws.
+    pub fn run(&self, body: &str) -> Result<Value> {
+        self.turn_to()?;
+        self.driver.post("execute/sync", &json!({ "script": body, "args": [] }))
+    }
+
+    /// Runs the body of an async function in the page and waits for what it comes to.
+    ///
+    /// # Errors
+    /// With what it threw.
+    pub fn wait_for(&self, body: &str) -> Result<Value> {
+        self.turn_to()?;
+        let script = format!(
+            "const done = arguments[0]; (async () => {{ {body} }})().then((ok) => done({{ ok }}), \
+             (error) => done({{ error: typeof error === 'string' ? error : JSON.stringify(error) + String(error) }}));"
+        );
+        let outcome = self.driver.post("execute/async", &json!({ "script": script, "args": [] }))?;
+        match outcome.get("error") {
+            Some(error) => bail!("{}", error.as_str().unwrap_or_default()),
+            None => Ok(outcome["ok"].clone()),
+        }
+    }
+
+    /// Calls a command of the shell as the page could.
+    ///
+    /// # Errors
+    /// With the refusal, as JSON text.
+    pub fn invoke(&self, command: &str, args: &Value) -> Result<Value> {
+        self.wait_for(&format!("return window.__TAURI_INTERNALS__.invoke({}, {args})", json!(command)))
+    }
+
+    /// Runs the body again and again until it comes to something that is not empty.
+    ///
+    /// # Errors
+    /// When it does not in time; the text of the page is in the error.
+    pub fn until(&self, body: &str) -> Result<Value> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let found = self.run(body)?;
+            if !matches!(found, Value::Null | Value::Bool(false)) {
+                return Ok(found);
+            }
+            if Instant::now() > deadline {
+                let text = self.text()?;
+                bail!("the page did not come to it: {body}\n{text}");
+            }
+            std::thread::sleep(driver::PAUSE);
+        }
+    }
+
+    /// Everything that can be read on the page.
+    ///
+    /// # Errors
+    /// When the page is gone.
+    pub fn text(&self) -> Result<String> {
+        Ok(self.run("return document.body.innerText")?.as_str().unwrap_or_default().to_owned())
+    }
+
+    /// Waits until the page shows this text.
+    ///
+    /// # Errors
+    /// When it does not in time.
+    pub fn shows(&self, text: &str) -> Result<()> {
+        self.until(&format!("return document.body.innerText.includes({})", json!(text))).map(drop)
+    }
+
+    /// Clicks on the first enabled, visible element that matches, with the pointer.
+    ///
+    /// # Errors
+    /// When there is none in time.
+    pub fn click(&self, css: &str) -> Result<()> {
+        let element = self.element(&format!("document.querySelectorAll({})", json!(css)))?;
+        self.driver.post(&format!("element/{element}/click"), &json!({})).map(drop)
+    }
+
+    /// Clicks on what has this role (a tag or an ARIA role) and this name.
+    ///
+    /// # Errors
+    /// When there is none in time.
+    pub fn press(&self, name: &str) -> Result<()> {
+        let element = self.element(&format!(
+            "[...document.querySelectorAll('button, a, [role], label, input')].filter((it) => \
+             [it.getAttribute('aria-label'), it.innerText?.trim(), it.value].includes({}))",
+            json!(name)
+        ))?;
+        self.driver.post(&format!("element/{element}/click"), &json!({})).map(drop)
+    }
+
+    /// Types into the field with this label, after what is in it was taken out.
+    ///
+    /// # Errors
+    /// When there is no such field in time.
+    pub fn fill(&self, label: &str, text: &str) -> Result<()> {
+        let element = self.element(&format!(
+            "[...document.querySelectorAll('input, textarea')].filter((it) => \
+             [it.getAttribute('aria-label'), ...[...(it.labels ?? [])].map((one) => one.innerText.replace(/\\s*\\*$/, '').trim())].includes({}))",
+            json!(label)
+        ))?;
+        self.driver.post(&format!("element/{element}/clear"), &json!({}))?;
+        self.driver.post(&format!("element/{element}/value"), &json!({ "text": text })).map(drop)
+    }
+
+    /// Takes a picture of the page, once it stands still.
+    ///
+    /// # Errors
+    /// When the picture cannot be written.
+    pub fn picture(&self, file: &Path) -> Result<()> {
+        self.wait_for("await document.fonts.ready; await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")?;
+        let encoded = self.driver.get("screenshot")?;
+        driver::write_picture(file, encoded.as_str().context("no picture")?)
+    }
+
+    /// The id of the first element of a list that can be clicked on.
+    fn element(&self, list: &str) -> Result<String> {
+        let found = self.until(&format!(
+            "return [...{list}].find((it) => it.checkVisibility() && !it.disabled && \
+             it.getAttribute('aria-disabled') !== 'true') ?? null"
+        ))?;
+        let id = found.as_object().and_then(|object| object.values().next()).and_then(Value::as_str);
+        Ok(id.context("not an element")?.to_owned())
+    }
+}

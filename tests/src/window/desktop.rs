@@ -1,0 +1,208 @@
+//! A desktop that nobody sees: an X server, a bus without services, a keychain that is unlocked from
+//! the start, a window manager. All of it ends when it is dropped.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
+use tempfile::TempDir;
+
+use super::driver::PAUSE;
+use crate::lines::{Lines, PATIENCE};
+
+/// A bus that starts nothing by itself.
+const BUS: &str = r#"<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
+ "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
+<busconfig>
+  <type>session</type>
+  <listen>unix:tmpdir=/tmp</listen>
+  <policy context="default">
+    <allow send_destination="*" eavesdrop="true"/>
+    <allow eavesdrop="true"/>
+    <allow own="*"/>
+  </policy>
+</busconfig>
+"#;
+
+/// The desktop. Programs are dropped in the order in which they stand here.
+#[derive(Debug)]
+pub struct Desktop {
+    bus: String,
+    display: String,
+    others: Vec<Helper>,
+    _bus: Lines,
+    _display: Lines,
+    home: TempDir,
+}
+
+/// A program that is killed when it is dropped.
+#[derive(Debug)]
+struct Helper(Child);
+
+impl Drop for Helper {
+    fn drop(&mut self) {
+        if self.0.kill().and_then(|()| self.0.wait()).is_err() {
+            // It has ended already.
+        }
+    }
+}
+
+impl Desktop {
+    /// Starts one.
+    ///
+    /// # Errors
+    /// When one of its programs is not installed or does not start.
+    pub fn start() -> Result<Self> {
+        let home = tempfile::Builder::new().prefix("gatehouse-desktop-").tempdir()?;
+        for folder in ["run", "data", "config", "cache", "tmp"] {
+            fs::DirBuilder::new().mode(0o700).create(home.path().join(folder))?;
+        }
+        fs::write(home.path().join("bus.conf"), BUS)?;
+        let mut server = Command::new("Xvfb");
+        server.args(["-displayfd", "1", "-screen", "0", "1280x900x24", "-nolisten", "tcp"]);
+        let mut display = Lines::start("Xvfb", server.stderr(Stdio::null()))?;
+        let number = format!(":{}", display.next_line()?.trim());
+        let mut daemon = Command::new("dbus-daemon");
+        daemon.args(["--nofork", "--print-address=1", "--config-file"]).arg(home.path().join("bus.conf"));
+        let mut bus = Lines::start("dbus-daemon", &mut daemon)?;
+        let address = bus.next_line()?;
+        let mut desktop =
+            Self { bus: address, display: number, others: Vec::new(), _bus: bus, _display: display, home };
+        desktop.keychain()?;
+        desktop.window_manager()?;
+        Ok(desktop)
+    }
+
+    /// A command that runs on this desktop.
+    #[must_use]
+    pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+        let home = self.home.path();
+        let mut command = Command::new(program);
+        command
+            .env("DISPLAY", &self.display)
+            .env("DBUS_SESSION_BUS_ADDRESS", &self.bus)
+            .env("HOME", home)
+            .env("XDG_RUNTIME_DIR", home.join("run"))
+            .env("XDG_DATA_HOME", home.join("data"))
+            .env("XDG_CONFIG_HOME", home.join("config"))
+            .env("XDG_CACHE_HOME", home.join("cache"))
+            .env("GDK_BACKEND", "x11")
+            .env("LANG", "C.UTF-8")
+            // What somebody's own start-up files take is not what is tested here.
+            .env("SHELL", "/bin/sh")
+            .env_remove("WAYLAND_DISPLAY")
+            .env_remove("GATEHOUSE_DATA_DIR")
+            .current_dir(home);
+        command
+    }
+
+    /// The data folder of the application on this desktop.
+    #[must_use]
+    pub fn data_dir(&self) -> PathBuf {
+        self.home.path().join("data/gatehouse")
+    }
+
+    /// A folder for files of the test.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn folder(&self, name: &str) -> Result<PathBuf> {
+        let folder = self.home.path().join(name);
+        fs::create_dir_all(&folder)?;
+        Ok(folder.canonicalize()?)
+    }
+
+    /// Takes a picture of the whole screen.
+    ///
+    /// # Errors
+    /// When that fails.
+    pub fn picture(&self, file: &Path) -> Result<()> {
+        let status = self.command("scrot").arg("--overwrite").arg(file).status().context("scrot")?;
+        ensure!(status.success(), "no picture of the screen");
+        Ok(())
+    }
+
+    /// The name of the window that has the keyboard; empty when none has.
+    ///
+    /// # Errors
+    /// When nobody can be asked.
+    pub fn focused(&self) -> Result<String> {
+        self.tool(&["getactivewindow", "getwindowname"])
+    }
+
+    /// Whether a window of this name can be seen.
+    ///
+    /// # Errors
+    /// When nobody can be asked.
+    pub fn is_visible(&self, name: &str) -> Result<bool> {
+        Ok(!self.tool(&["search", "--onlyvisible", "--name", &format!("^{name}$")])?.is_empty())
+    }
+
+    /// Waits until a window of this name can be seen, or cannot.
+    ///
+    /// # Errors
+    /// When that does not come in time.
+    pub fn until_visible(&self, name: &str, wanted: bool) -> Result<()> {
+        let deadline = Instant::now() + PATIENCE;
+        while self.is_visible(name)? != wanted {
+            ensure!(Instant::now() < deadline, "the window {name} is not as wanted: visible {wanted}");
+            std::thread::sleep(PAUSE);
+        }
+        Ok(())
+    }
+
+    /// Asks or does something by `xdotool`, and gives what it says.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn tool(&self, words: &[&str]) -> Result<String> {
+        let output = self.command("xdotool").args(words).stderr(Stdio::null()).output().context("xdotool")?;
+        Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    }
+
+    fn keychain(&mut self) -> Result<()> {
+        let mut command = self.command("gnome-keyring-daemon");
+        command.args(["--foreground", "--unlock", "--components=secrets"]);
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .context("gnome-keyring-daemon")?;
+        child.stdin.take().context("no input")?.write_all(b"secret of nobody")?;
+        self.others.push(Helper(child));
+        let deadline = Instant::now() + PATIENCE;
+        while !self.has_owner("org.freedesktop.secrets")? {
+            ensure!(Instant::now() < deadline, "the keychain does not come up");
+            std::thread::sleep(PAUSE);
+        }
+        Ok(())
+    }
+
+    fn window_manager(&mut self) -> Result<()> {
+        let child = self.command("openbox").stderr(Stdio::null()).spawn().context("openbox")?;
+        self.others.push(Helper(child));
+        let deadline = Instant::now() + PATIENCE;
+        while !self.says("xprop", &["-root", "_NET_SUPPORTING_WM_CHECK"])?.contains("window id") {
+            ensure!(Instant::now() < deadline, "the window manager does not come up");
+            std::thread::sleep(PAUSE);
+        }
+        Ok(())
+    }
+
+    fn has_owner(&self, name: &str) -> Result<bool> {
+        let ask = ["--session", "--print-reply=literal", "--dest=org.freedesktop.DBus", "/"];
+        let what = ["org.freedesktop.DBus.NameHasOwner", &format!("string:{name}")].map(str::to_owned);
+        let words: Vec<&str> = ask.into_iter().chain(what.iter().map(String::as_str)).collect();
+        Ok(self.says("dbus-send", &words)?.contains("true"))
+    }
+
+    fn says(&self, program: &str, words: &[&str]) -> Result<String> {
+        let output = self.command(program).args(words).output().with_context(|| program.to_owned())?;
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+}

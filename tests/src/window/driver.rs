@@ -1,0 +1,109 @@
+//! One session of the platform's WebDriver (W3C WebDriver), which starts the application itself.
+
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
+
+use super::desktop::Desktop;
+use crate::http;
+use crate::lines::{Lines, PATIENCE};
+
+/// How long to wait before a page is asked again.
+pub(super) const PAUSE: Duration = Duration::from_millis(30);
+
+/// A session. Its end ends the application.
+#[derive(Debug)]
+pub(super) struct Driver {
+    address: String,
+    session: String,
+    /// Last: the driver outlives the session.
+    _program: Lines,
+}
+
+impl Driver {
+    /// Starts the driver, and through it the application.
+    pub(super) fn start(desktop: &Desktop, application: &Path) -> Result<Self> {
+        // Asked of the system; nobody else on this machine is after it.
+        let port = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
+        let mut command = desktop.command("WebKitWebDriver");
+        command.args(["--host=127.0.0.1", &format!("--port={port}")]);
+        command.env("TAURI_AUTOMATION", "true").env("TAURI_WEBVIEW_AUTOMATION", "true");
+        let program = Lines::start("WebKitWebDriver", &mut command)?;
+        let mut driver =
+            Self { address: format!("http://127.0.0.1:{port}"), session: String::new(), _program: program };
+        let deadline = Instant::now() + PATIENCE;
+        while driver.send("GET", "/status", None).is_err() {
+            anyhow::ensure!(Instant::now() < deadline, "the driver does not answer");
+            std::thread::sleep(PAUSE);
+        }
+        let wanted = json!({ "capabilities": { "alwaysMatch": {
+            "webkitgtk:browserOptions": { "binary": application, "args": [] }
+        } } });
+        let session = driver.send("POST", "/session", Some(&wanted))?;
+        driver.session = session["sessionId"].as_str().context("no session")?.to_owned();
+        Ok(driver)
+    }
+
+    pub(super) fn handles(&self) -> Result<Vec<String>> {
+        Ok(serde_json::from_value(self.get("window/handles")?)?)
+    }
+
+    pub(super) fn get(&self, what: &str) -> Result<Value> {
+        self.send("GET", &format!("/session/{}/{what}", self.session), None)
+    }
+
+    pub(super) fn post(&self, what: &str, body: &Value) -> Result<Value> {
+        self.send("POST", &format!("/session/{}/{what}", self.session), Some(body))
+    }
+
+    /// Waits until the application has ended by itself.
+    pub(super) fn gone(&self) -> Result<()> {
+        let deadline = Instant::now() + PATIENCE;
+        while self.handles().is_ok_and(|handles| !handles.is_empty()) {
+            anyhow::ensure!(Instant::now() < deadline, "the application does not end");
+            std::thread::sleep(PAUSE);
+        }
+        Ok(())
+    }
+
+    fn send(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value> {
+        let body = body.map(Value::to_string).unwrap_or_default();
+        let headers = [("Content-Type", "application/json")];
+        let answer = http::send(method, &format!("{}{path}", self.address), &headers, body.as_bytes())?;
+        let mut answer: Value = serde_json::from_str(&answer.body).context("the driver answers no JSON")?;
+        let value = answer["value"].take();
+        match value.get("error").and_then(Value::as_str) {
+            Some(error) if value.get("stacktrace").is_some() => {
+                bail!("{error}: {}", value["message"].as_str().unwrap_or_default())
+            }
+            _ => Ok(value),
+        }
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        if !self.session.is_empty()
+            && self.send("DELETE", &format!("/session/{}", self.session), None).is_err()
+        {
+            // The application has ended already.
+        }
+    }
+}
+
+/// Writes a picture that came as base64.
+pub(super) fn write_picture(file: &Path, encoded: &str) -> Result<()> {
+    if let Some(folder) = file.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    let mut decode = Command::new("base64");
+    decode.arg("--decode").stdout(std::fs::File::create(file)?).stdin(std::process::Stdio::piped());
+    let mut child = decode.spawn()?;
+    std::io::Write::write_all(&mut child.stdin.take().context("no input")?, encoded.as_bytes())?;
+    anyhow::ensure!(child.wait()?.success(), "the picture could not be decoded");
+    Ok(())
+}

@@ -1,0 +1,149 @@
+//! The real windows: what each of them may do, and that the one with the questions minds its manners.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, reason = "tests")]
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use gatehouse_tests::client::{Client, Sdk};
+use gatehouse_tests::lines::PATIENCE;
+use gatehouse_tests::window::{Desktop, Page, RealWindow};
+use serde_json::{Value, json};
+
+/// Every command of the main window, with arguments that it would take.
+fn of_main() -> Vec<(&'static str, Value)> {
+    vec![
+        ("command", json!({"name": "status", "args": {}})),
+        ("command", json!({"name": "approvals.answer", "args": {"answers": []}})),
+        ("events", json!({"channel": "__CHANNEL__:1"})),
+        ("main_signals", json!({"channel": "__CHANNEL__:1"})),
+        ("start_again", json!({})),
+        ("preferences", json!({})),
+        (
+            "set_preferences",
+            json!({"preferences": {"theme": "dark", "language": "en", "saidKeepsRunning": true}}),
+        ),
+        ("open_link", json!({"address": "https://example.org/"})),
+        ("painted", json!({})),
+        ("show_prompt", json!({})),
+        ("hide_main", json!({})),
+        ("quit", json!({})),
+    ]
+}
+
+/// Every command of the window with the questions.
+fn of_prompt() -> Vec<(&'static str, Value)> {
+    vec![
+        ("prompt_pending", json!({})),
+        ("prompt_answer", json!({"answers": []})),
+        ("prompt_signals", json!({"channel": "__CHANNEL__:1"})),
+        ("prompt_preferences", json!({})),
+        ("prompt_put_away", json!({})),
+        ("prompt_fit", json!({"height": 300})),
+        ("prompt_open_main", json!({})),
+    ]
+}
+
+/// What belongs to the framework and to no page.
+const OF_NOBODY: [&str; 8] = [
+    "plugin:webview|create_webview_window",
+    "plugin:window|create",
+    "plugin:window|close",
+    "plugin:event|emit",
+    "plugin:event|listen",
+    "plugin:store|load",
+    "plugin:path|resolve_directory",
+    "plugin:app|version",
+];
+
+fn refused(page: Page<'_>, command: &str, args: &Value) {
+    let answer = page.invoke(command, args);
+    let refusal = answer.expect_err(&format!("{command} was not refused")).to_string();
+    assert!(refusal.contains("not allowed") || refusal.contains("not found"), "{command}: {refusal}");
+}
+
+#[test]
+fn each_window_may_do_its_own_and_nothing_else() -> Result<()> {
+    let desktop = Desktop::start()?;
+    let window = RealWindow::start(&desktop)?;
+    let (main, prompt) = (window.main(), window.prompt());
+    for (command, args) in of_prompt() {
+        refused(main, command, &args);
+    }
+    for (command, args) in of_main() {
+        refused(prompt, command, &args);
+    }
+    for command in OF_NOBODY {
+        refused(main, command, &json!({}));
+        refused(prompt, command, &json!({}));
+    }
+    assert_eq!(main.invoke("command", &json!({"name": "status", "args": {}}))?["secrets"], "keychain");
+    assert_eq!(prompt.invoke("prompt_pending", &json!({}))?, json!([]));
+    let called = main
+        .invoke("command", &json!({"name": "call", "args": {"token": "t", "tool": "x", "arguments": "{}"}}));
+    assert!(called.is_err(), "a window is no client");
+
+    for page in [main, prompt] {
+        let before = page.address()?;
+        for attempt in [
+            "eval('1')",
+            "new Function('return 1')()",
+            "await fetch('http://127.0.0.1:9/')",
+            "await fetch('https://example.org/')",
+            "await new Promise((yes, no) => { const s = document.createElement('script'); \
+             s.textContent = 'window.stolen = 1'; document.head.append(s); window.stolen ? yes() : no('blocked'); })",
+            "await new Promise((yes, no) => { const i = new Image(); i.onload = yes; \
+             i.onerror = () => no('blocked'); i.src = 'http://127.0.0.1:9/x.png'; })",
+        ] {
+            assert!(page.wait_for(attempt).is_err(), "{attempt} went through");
+        }
+        page.run("window.location = 'https://example.org/'; return null")?;
+        page.run("window.open('https://example.org/'); return null")?;
+        assert_eq!(page.address()?, before);
+    }
+    window.quit()
+}
+
+#[test]
+fn a_question_comes_up_without_the_keyboard_and_wakes_slowly() -> Result<()> {
+    let desktop = Desktop::start()?;
+    let window = RealWindow::start(&desktop)?;
+    let (main, prompt) = (window.main(), window.prompt());
+    let mut client = connected(main)?;
+    desktop.until_visible("Gatehouse", true)?;
+    desktop.tool(&["search", "--onlyvisible", "--name", "^Gatehouse$", "windowactivate", "--sync"])?;
+    assert_eq!(desktop.focused()?, "Gatehouse");
+    assert!(!desktop.is_visible("Gatehouse asks")?);
+
+    let call = client.begin("current_time", &json!({}))?;
+    desktop.until_visible("Gatehouse asks", true)?;
+    let at_once = prompt.wait_for(
+        "const [ask] = await window.__TAURI_INTERNALS__.invoke('prompt_pending'); \
+         return { id: ask.id, hash: ask.ask.hash }",
+    )?;
+    assert_eq!(desktop.focused()?, "Gatehouse", "the keyboard stays where it was");
+    let answer = json!({"answers": [{
+        "id": at_once["id"], "hash": at_once["hash"],
+        "answer": {"answer": "deny", "choice": {"lifetime": "once", "width": "call", "everyClient": false, "conditions": []}, "reason": "not now"},
+    }]});
+    // Raised by the user: from this moment on its buttons are dead for half a second, in the shell too.
+    main.invoke("show_prompt", &json!({}))?;
+    let raised = Instant::now();
+    let early = prompt.invoke("prompt_answer", &answer).unwrap_err().to_string();
+    assert!(early.contains("refused") || early.contains("not_permitted"), "{early}");
+    while prompt.invoke("prompt_answer", &answer).is_err() {
+        assert!(raised.elapsed() < PATIENCE, "the answer is never taken");
+    }
+    assert!(raised.elapsed() > Duration::from_millis(400), "the guard slept for less than it should");
+    let end = client.finish(&call)?;
+    assert!(!end.is_ok() && end.text().contains("not now"), "{end:?}");
+    desktop.until_visible("Gatehouse asks", false)?;
+    window.quit()
+}
+
+/// A client of its own, connected to the gateway of this window.
+fn connected(main: Page<'_>) -> Result<Client> {
+    let minted = main.invoke("command", &json!({"name": "clients.add", "args": {"name": "Claude Code"}}))?;
+    let (endpoint, token) = (minted["endpoint"].as_str().unwrap(), minted["token"].as_str().unwrap());
+    Client::connect(Sdk::TypeScript, "2026-07-28", endpoint, Some(token))
+}
