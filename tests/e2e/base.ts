@@ -1,0 +1,208 @@
+// What every test of the interface starts from: a fresh Gatehouse behind the test door, the two windows
+// as two pages, AI clients of the real SDK.
+
+import { spawn, type ChildProcess } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { createInterface } from "node:readline";
+
+import AxeBuilder from "@axe-core/playwright";
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { expect, test as plain, type Page } from "@playwright/test";
+
+import type { Commands } from "../../ui/src/gen/commands.ts";
+import type { ServerDraft, Transport } from "../../ui/src/gen/types.ts";
+
+const root = resolve(import.meta.dirname, "../..");
+const programs = process.env["GATEHOUSE_PROGRAMS"] ?? join(process.env["CARGO_TARGET_DIR"] ?? join(root, "target"), "debug");
+
+export type Theme = "light" | "dark";
+export type Language = "en" | "zh-CN";
+type Answer = { isError?: boolean; content: { type: string; text?: string }[] };
+
+/** An AI client that is connected. */
+export type AiClient = {
+  call: (tool: string, args: Record<string, unknown>, signal?: AbortSignal) => Promise<Answer>;
+  close: () => Promise<void>;
+};
+
+/** A running Gatehouse and what a test does around its pages. */
+export class Gatehouse {
+  readonly clients: AiClient[] = [];
+
+  constructor(
+    readonly address: string,
+    readonly endpoint: string,
+    /** A folder for files of the test. */
+    readonly folder: string,
+  ) {}
+
+  /** A program of the workspace. */
+  program(name: string): string {
+    return join(programs, name);
+  }
+
+  /** A server from npm, as Node.js runs it. */
+  npmServer(name: string): string {
+    return join(root, "tests/js/node_modules/@modelcontextprotocol", name, "dist/index.js");
+  }
+
+  /** Runs a command as the main window would. */
+  async command<Name extends keyof Commands>(name: Name, args: Commands[Name]["args"]): Promise<Commands[Name]["reply"]> {
+    return (await this.door("command", { name, args })) as Commands[Name]["reply"];
+  }
+
+  /** Sends something through the door. */
+  async door(command: string, args: unknown): Promise<unknown> {
+    const response = await fetch(`${this.address}/door/${command}`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(args),
+    });
+    const reply: unknown = await response.json();
+    if (!response.ok) throw new Error(JSON.stringify(reply));
+    return reply;
+  }
+
+  /** What the pages asked of their windows so far. */
+  async noted(): Promise<string[]> {
+    return (await (await fetch(`${this.address}/door/noted`)).json()) as string[];
+  }
+
+  async look(theme: Theme, language: Language): Promise<void> {
+    await this.door("set_preferences", { preferences: { theme, language, saidKeepsRunning: true } });
+  }
+
+  /** Adds a server and waits until it runs. */
+  async addServer(name: string, transport: Transport, trustLabels = false): Promise<string> {
+    const draft = { name, transport, enabled: true, autostart: true } as ServerDraft;
+    const { config } = await this.command("servers.add", { draft, trustLabels, secrets: [] });
+    await expect
+      .poll(async () => (await this.command("servers.list", {})).find((it) => it.config.id === config.id)?.status.state)
+      .toBe("connected");
+    return config.id;
+  }
+
+  /** Adds the fixture server, which misbehaves on demand. */
+  async addFixture(name: string, ...switches: string[]): Promise<string> {
+    return this.addServer(name, { type: "stdio", command: this.program("fixture-server"), args: switches, env: {}, cwd: null });
+  }
+
+  /** Adds the filesystem server from npm on a folder of the test. */
+  async addFiles(name: string, trustLabels = false): Promise<string> {
+    const args = [this.npmServer("server-filesystem"), this.folder];
+    return this.addServer(name, { type: "stdio", command: "node", args, env: {}, cwd: null }, trustLabels);
+  }
+
+  /** Adds a client and connects it. */
+  async connect(name: string, revision: "2026-07-28" | "2025-11-25" = "2026-07-28"): Promise<AiClient> {
+    const { token } = await this.command("clients.add", { name });
+    return this.connectWith(token, revision);
+  }
+
+  /** Connects a client that has a token. */
+  async connectWith(token: string, revision: "2026-07-28" | "2025-11-25" = "2026-07-28"): Promise<AiClient> {
+    const versionNegotiation = { mode: revision === "2026-07-28" ? { pin: revision } : "legacy" } as const;
+    const sdk = new Client({ name: "sdk-js", version: "1.0.0" }, { versionNegotiation });
+    const requestInit = { headers: { Authorization: `Bearer ${token}` } };
+    await sdk.connect(new StreamableHTTPClientTransport(new URL(this.endpoint), { requestInit }));
+    const client: AiClient = {
+      call: async (name, args, signal) =>
+        (await sdk.callTool({ name, arguments: args }, { timeout: 60_000, ...(signal ? { signal } : {}) })) as Answer,
+      close: () => sdk.close(),
+    };
+    this.clients.push(client);
+    return client;
+  }
+}
+
+/** Starts the door on a fresh data folder; ends with its standard input. */
+async function open(folder: string): Promise<{ child: ChildProcess; address: string; endpoint: string }> {
+  const pages = join(root, "ui/dist-door");
+  const child = spawn(join(programs, "test-door"), ["--data-dir", join(folder, "data"), "--pages", pages], {
+    stdio: ["pipe", "pipe", "ignore"],
+    // Gatehouse asks the login shell for its PATH; somebody's own start-up files are not what is tested.
+    env: { ...process.env, SHELL: "/bin/sh" },
+  });
+  const line = await new Promise<string>((yes, no) => {
+    child.once("error", no);
+    child.once("exit", (code) => {
+      no(new Error(`the door ended with ${String(code)}`));
+    });
+    createInterface({ input: child.stdout }).once("line", yes);
+  });
+  return { child, ...(JSON.parse(line) as { address: string; endpoint: string }) };
+}
+
+export type Fixtures = { gatehouse: Gatehouse; main: Page; prompt: Page };
+
+export const test = plain.extend<Fixtures>({
+  gatehouse: async ({}, use) => {
+    const folder = mkdtempSync(join(tmpdir(), "gatehouse-e2e-"));
+    const { child, address, endpoint } = await open(folder);
+    const gatehouse = new Gatehouse(address, endpoint, folder);
+    await use(gatehouse);
+    await Promise.allSettled(gatehouse.clients.map((client) => client.close()));
+    const ended = new Promise((done) => child.once("exit", done));
+    child.stdin?.end();
+    await ended;
+    rmSync(folder, { recursive: true, force: true });
+  },
+  main: async ({ gatehouse, page }, use) => {
+    const broken = watch(page);
+    await page.goto(gatehouse.address);
+    await use(page);
+    expect(broken).toEqual([]);
+  },
+  prompt: async ({ gatehouse, context }, use) => {
+    const page = await context.newPage();
+    const broken = watch(page);
+    await page.setViewportSize({ width: 440, height: 640 });
+    await page.goto(`${gatehouse.address}/prompt.html`);
+    await use(page);
+    expect(broken).toEqual([]);
+    await page.close();
+  },
+});
+
+/** Gathers what a page complains about: errors of its scripts, and what the policy refused. */
+function watch(page: Page): string[] {
+  const broken: string[] = [];
+  page.on("pageerror", (error) => broken.push(String(error)));
+  page.on("console", (message) => {
+    if (message.type() === "error" && !message.text().includes("400 (Bad Request)")) broken.push(message.text());
+  });
+  return broken;
+}
+
+/** Nothing that keeps people out (WCAG 2.2, A and AA). */
+export async function noViolations(page: Page): Promise<void> {
+  const found = await new AxeBuilder({ page }).withTags(["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa"]).analyze();
+  const told = found.violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(" | ")}`);
+  expect(told).toEqual([]);
+}
+
+/** Takes pictures in both themes and languages at both widths, where `GATEHOUSE_SHOTS` names a folder. */
+export async function pictures(gatehouse: Gatehouse, page: Page, name: string, sizes: readonly { width: number; height: number }[] = [{ width: 1120, height: 720 }, { width: 760, height: 520 }]): Promise<void> {
+  const folder = process.env["GATEHOUSE_SHOTS"];
+  if (!folder) return;
+  const before = page.viewportSize();
+  for (const theme of ["light", "dark"] as const) {
+    for (const language of ["en", "zh-CN"] as const) {
+      await gatehouse.look(theme, language);
+      await page.reload();
+      for (const size of sizes) {
+        await page.setViewportSize(size);
+        // A picture, not a check: readings and transitions have come to rest after this.
+        await page.waitForTimeout(500);
+        await page.screenshot({ path: join(folder, `${name}-${theme}-${language}-${String(size.width)}.png`) });
+      }
+    }
+  }
+  if (before) await page.setViewportSize(before);
+  await gatehouse.look("light", "en");
+  await page.reload();
+}
+
+export { expect };
