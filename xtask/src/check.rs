@@ -16,13 +16,14 @@ use crate::{codegen, setup};
 type Check = (&'static str, fn(&Places) -> Result<()>);
 
 /// What is checked, in which order: the quick ones first.
-const CHECKS: [Check; 8] = [
+const CHECKS: [Check; 9] = [
     ("format", format),
     ("files and words", files_and_words),
     ("who knows whom", |places| layers::check(&places.root)),
     ("generated types", codegen::check),
     ("lints of the interface", |places| interface(places, "lint")),
     ("types of the interface", |places| interface(places, "types")),
+    ("types of its tests in a browser", |places| run(npm(&places.tests_e2e()).args(["run", "types"]))),
     ("licences and sources of dependencies", licences::check),
     ("lints of Rust", lints),
 ];

@@ -28,6 +28,11 @@ impl Places {
         self.root.join("tests/js")
     }
 
+    /// The tests of the interface in a browser.
+    pub(crate) fn tests_e2e(&self) -> PathBuf {
+        self.root.join("tests/e2e")
+    }
+
     /// The Python environment that tests use.
     pub(crate) fn venv(&self) -> PathBuf {
         self.cache.join("venv")

@@ -22,12 +22,14 @@ pub(crate) fn setup(places: &Places) -> Result<()> {
     node(&places.root)?;
     npm_packages(&places.ui())?;
     npm_packages(&places.tests_js())?;
+    npm_packages(&places.tests_e2e())?;
     python::environment(places)
 }
 
-/// The npm packages of the interface alone, for tasks that need no more.
+/// The npm packages of the interface and of its tests alone, for tasks that need no more.
 pub(crate) fn interface(places: &Places) -> Result<()> {
-    npm_packages(&places.ui())
+    npm_packages(&places.ui())?;
+    npm_packages(&places.tests_e2e())
 }
 
 fn rust_components(root: &Path) -> Result<()> {

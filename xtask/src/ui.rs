@@ -9,22 +9,29 @@ use anyhow::{Context, Result};
 use crate::places::Places;
 use crate::process::{npm, run, say};
 
-/// Builds `ui/dist` unless it is newer than everything that it is made of: a build that changes
-/// nothing would make cargo compile the window again.
+/// The interface as Gatehouse embeds it.
 pub(crate) fn build(places: &Places) -> Result<()> {
-    say("Building the interface");
-    let built = newest(&places.ui().join("dist"), |_| true)?;
-    let source = newest(&places.ui(), |name| !matches!(name, "dist" | "node_modules"))?;
-    if is_built(places) && source < built {
-        println!("ui/dist: up to date");
-        return Ok(());
-    }
-    run(npm(&places.ui()).args(["run", "build"]))
+    build_unless_done(places, "build", "dist")
 }
 
-/// Whether `ui/dist` holds a built page; the stand-in of the window's build script has no scripts.
-fn is_built(places: &Places) -> bool {
-    places.ui().join("dist/assets").is_dir()
+/// The interface as tests open it in a browser.
+pub(crate) fn build_for_browser(places: &Places) -> Result<()> {
+    build_unless_done(places, "build:door", "dist-door")
+}
+
+/// Builds unless what is there is newer than everything that it is made of: a build that changes
+/// nothing would make cargo compile the window again.
+fn build_unless_done(places: &Places, script: &str, into: &str) -> Result<()> {
+    say("Building the interface");
+    let folder = places.ui().join(into);
+    let built = newest(&folder, |_| true)?;
+    let source = newest(&places.ui(), |name| !matches!(name, "dist" | "dist-door" | "node_modules"))?;
+    // The stand-in of the window's build script has no scripts.
+    if folder.join("assets").is_dir() && source < built {
+        println!("ui/{into}: up to date");
+        return Ok(());
+    }
+    run(npm(&places.ui()).args(["run", script]))
 }
 
 /// When the newest file of a folder was written; nothing where there is no folder.
