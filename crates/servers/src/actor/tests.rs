@@ -518,8 +518,10 @@ async fn the_log_keeps_the_last_lines() {
         house.server("one").says(Inbound::Stderr(House::line(&format!("line {number}"))));
         house.settle().await;
     }
-    let log = &house.manager.list()[0].log_tail;
+    let log = house.manager.get(&"one".into()).unwrap().log();
     assert_eq!((log.len(), log[0].text.as_str(), log[199].text.as_str()), (200, "line 50", "line 249"));
+    let tail = &house.manager.list()[0].log_tail;
+    assert_eq!((tail.len(), tail[0].text.as_str(), tail[19].text.as_str()), (20, "line 230", "line 249"));
     house.end().await;
 }
 
