@@ -386,12 +386,6 @@ impl Inner {
         let millis = |span: Duration| u32::try_from(span.as_millis()).unwrap_or(u32::MAX);
         let size = |bytes: usize| u32::try_from(bytes).unwrap_or(u32::MAX);
         let duration_ms = millis(course.started.elapsed());
-        self.events.emit(Event::CallFinished {
-            call: id.clone(),
-            verdict: course.verdict.clone(),
-            outcome: ended.outcome.clone(),
-            duration_ms,
-        });
         let record = CallRecord {
             id,
             at,

@@ -127,7 +127,7 @@ impl ToolManager {
             .unwrap_or_else(|_| Names::open(None));
         let inner = Arc::new(Inner {
             catalogue: rights.inner.catalogue.clone(),
-            recorder: Recorder::new(store.clone(), tracker.clone()),
+            recorder: Recorder::new(store.clone(), events.clone(), tracker.clone()),
             servers,
             store,
             events,

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use gatehouse_model::CallRecord;
 use gatehouse_model::record::CallOutcome;
+use gatehouse_model::{CallRecord, Event, EventSink};
 use gatehouse_policy::json::{Json, read};
 use gatehouse_policy::show::masked_json;
 use gatehouse_store::Store;
@@ -23,22 +23,31 @@ const SMALL: usize = 8 * 1024;
 #[derive(Clone)]
 pub(crate) struct Recorder {
     store: Arc<Store>,
+    events: Arc<dyn EventSink>,
     tracker: TaskTracker,
 }
 
 impl Recorder {
-    pub(crate) fn new(store: Arc<Store>, tracker: TaskTracker) -> Self {
-        Self { store, tracker }
+    pub(crate) fn new(store: Arc<Store>, events: Arc<dyn EventSink>, tracker: TaskTracker) -> Self {
+        Self { store, events, tracker }
     }
 
-    /// Keeps a record with its bodies.
+    /// Keeps a record with its bodies, and then says that the call ended: whoever reads the calls
+    /// upon that finds it.
     pub(crate) fn keep(&self, mut record: CallRecord, arguments: Arc<Json>, result: &RawValue) {
         let bytes = u64::from(record.bytes_in) + u64::from(record.bytes_out);
-        let store = self.store.clone();
+        let finished = Event::CallFinished {
+            call: record.id.clone(),
+            verdict: record.verdict.clone(),
+            outcome: record.outcome.clone(),
+            duration_ms: record.duration_ms,
+        };
+        let (store, events) = (self.store.clone(), self.events.clone());
         if bytes <= SMALL as u64 {
             record.arguments = Some(cut(masked_json(&arguments)));
             record.result = Some(kept_result(result));
             store.activity().record(record);
+            events.emit(finished);
             return;
         }
         // What is too large to be kept is not copied either.
@@ -47,6 +56,7 @@ impl Recorder {
             record.arguments = Some(cut(masked_json(&arguments)));
             record.result = Some(result.map_or_else(|words| words, |result| kept_result(&result)));
             store.activity().record(record);
+            events.emit(finished);
         });
     }
 }

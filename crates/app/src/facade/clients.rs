@@ -13,6 +13,7 @@ pub(super) async fn list(parts: &Arc<Parts>) -> Result<Vec<ClientView>, Problem>
 
 pub(super) async fn add(parts: &Arc<Parts>, name: &str) -> Result<MintedClient, Problem> {
     let (entry, token) = parts.clients.add(name).await?;
+    parts.tools.rights().client_added(&entry);
     minted(parts, &entry, &token)
 }
 

@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 
 use crate::common::{Home, add, draft, run, server, until, until_state};
-use gatehouse_app::Authority;
+use gatehouse_app::{Authority, Heard};
 use gatehouse_model::ask::{AutoApprove, ChoiceLifetime, ChoiceWidth};
 use gatehouse_model::command::*;
+use gatehouse_model::record::CallFilter;
 use gatehouse_model::server::{Builtin, ServerDraft};
 use gatehouse_model::{ErrorCode, Event, GrantChoice, Transport};
 
@@ -138,7 +139,7 @@ async fn each_rule_of_a_server_is_shown_with_its_sentence_and_taken_back_by_itse
     let others: Vec<_> =
         all.iter().filter(|(said, _)| said.as_str() != tool && said.as_str() != reads).collect();
     let [(said, one)] = others[..] else { panic!("{all:?}") };
-    assert!(said.starts_with("Always allow Notes: everything for ") && all.len() == 3, "{all:?}");
+    assert!(said.starts_with("Always allow Notes: everything for Claude") && all.len() == 3, "{all:?}");
 
     run(&core, PolicyRevoke { rule: one.clone() }).await.unwrap();
     assert_eq!(chips().await.keys().collect::<Vec<_>>(), [tool, reads]);
@@ -151,5 +152,37 @@ async fn each_rule_of_a_server_is_shown_with_its_sentence_and_taken_back_by_itse
     assert!(server(&core, "Notes").await.unwrap().auto_approve.is_empty());
     let left = run(&core, PolicyShow {}).await.unwrap().rules;
     assert_eq!(left.len(), 1, "another server's rule went too: {left:?}");
+    core.shutdown().await;
+}
+
+#[tokio::test]
+async fn whoever_hears_that_a_call_ended_finds_it_in_the_list() {
+    let home = Home::new();
+    let core = home.start().await;
+    until_state(&core, "Notes", "connected").await;
+    run(&core, PolicyAutoApprove { server: "Notes".into(), to: AutoApprove::All }).await.unwrap();
+    let minted = run(&core, ClientsAdd { name: "Claude".into() }).await.unwrap();
+    for words in [3, 10_000] {
+        let mut events = core.events();
+        let call = Call {
+            token: minted.token.clone(),
+            tool: "add_note".into(),
+            arguments: format!(r#"{{"text":"{}"}}"#, "word ".repeat(words)),
+        };
+        let reading = async {
+            let id = loop {
+                if let Some(Heard::Event(envelope)) = events.next().await
+                    && let Event::CallFinished { call, .. } = &envelope.event
+                {
+                    break call.clone();
+                }
+            };
+            let calls = run(&core, CallsList { filter: CallFilter::default() }).await.unwrap();
+            calls.iter().any(|record| record.id == id)
+        };
+        let (reply, found) = tokio::join!(core.run(&call, Authority::Anyone), reading);
+        assert!(!reply.unwrap().is_tool_error);
+        assert!(found, "with {words} words");
+    }
     core.shutdown().await;
 }

@@ -194,6 +194,11 @@ impl RightsKeeper {
             .await
     }
 
+    /// Remembers what the user calls a new client, for the sentences of rules.
+    pub fn client_added(&self, client: &ClientEntry) {
+        self.inner.saw_client(client);
+    }
+
     /// Drops every rule that was for a client whose access ended.
     ///
     /// # Errors
