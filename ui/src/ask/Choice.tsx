@@ -1,0 +1,31 @@
+import { useId } from "react";
+
+type Props<Value extends string> = {
+  label: string;
+  options: readonly (readonly [Value, string])[];
+  value: Value;
+  onChange: (value: Value) => void;
+};
+
+/** One of several, all of them in sight. */
+export function Choice<Value extends string>({ label, options, value, onChange }: Props<Value>) {
+  const name = useId();
+  return (
+    <fieldset className="ask-choice">
+      <legend>{label}</legend>
+      {options.map(([option, text]) => (
+        <label key={option} className="ask-option">
+          <input
+            type="radio"
+            name={name}
+            checked={option === value}
+            onChange={() => {
+              onChange(option);
+            }}
+          />
+          {text}
+        </label>
+      ))}
+    </fieldset>
+  );
+}

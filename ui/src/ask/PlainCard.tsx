@@ -1,0 +1,44 @@
+import { useId, type ReactNode } from "react";
+
+import type { Answer, Ask } from "../gen/types";
+import { useMessages } from "../messages";
+import { AskButton } from "./AskButton";
+import { Changes } from "./Changes";
+
+type Plain = Exclude<Ask, { ask: "call" }>;
+type Props = { ask: Plain; awake: boolean; place?: ReactNode; onAnswer: (answer: Answer) => void };
+
+/** A question that is not about a call. What can only be declined here is never accepted by mistake. */
+export function PlainCard({ ask, awake, place, onAnswer }: Props) {
+  const t = useMessages();
+  const title = useId();
+  const isConfig = ask.ask === "config_change";
+  return (
+    <article className="ask" aria-labelledby={title}>
+      <header className="ask-head">
+        <h2 id={title}>{isConfig ? t("ask.config", { file: ask.file }) : t("ask.other", { name: asker(ask) })}</h2>
+        {place}
+      </header>
+      {isConfig && (
+        <>
+          <p>{t(`ask.config.${ask.kind}`, { server: ask.server })}</p>
+          {ask.changes.length > 0 && <Changes changes={ask.changes} />}
+        </>
+      )}
+      <div className="ask-buttons">
+        <AskButton awake={awake} onPress={() => { onAnswer({ answer: "decline" }); }}>
+          {isConfig ? t("ask.config.decline") : t("ask.decline")}
+        </AskButton>
+        {isConfig && (
+          <AskButton awake={awake} strong onPress={() => { onAnswer({ answer: "accept", content: null }); }}>
+            {t("ask.config.accept")}
+          </AskButton>
+        )}
+      </div>
+    </article>
+  );
+}
+
+function asker(ask: Exclude<Plain, { ask: "config_change" }>): string {
+  return ask.ask === "client" ? ask.says : ask.server.name;
+}

@@ -1,0 +1,116 @@
+// The questions as they are shown. Pure: what happened goes in, what is to be seen comes out. A question
+// that ends leaves a tombstone in its place, and nothing slides under the pointer: only the user moves on.
+
+import type { AskId, PendingAsk } from "../gen/types";
+
+/** How a question ended. */
+export type End = "allowed" | "denied" | "ended";
+
+/** One place of the queue: a question, or what is left of one. */
+export type Slot = { pending: PendingAsk; end: End | null };
+
+export type Queue = {
+  slots: readonly Slot[];
+  /** Which one is shown. */
+  at: number;
+  /** Rises whenever what is shown is another thing: buttons sleep for a moment from then on. */
+  change: number;
+  /** The same for where all of them are shown. */
+  anyChange: number;
+};
+
+export type Happening =
+  /** These and no others wait. */
+  | { is: "read"; pending: readonly PendingAsk[] }
+  /** The user answered these. */
+  | { is: "answered"; ids: readonly AskId[]; end: "allowed" | "denied" }
+  /** The user moves on, or back. */
+  | { is: "moved"; by: 1 | -1 }
+  /** The window came up or to the front. */
+  | { is: "shown" };
+
+export const emptyQueue: Queue = { slots: [], at: 0, change: 0, anyChange: 0 };
+
+/** Questions of the queue that still wait. */
+export function waiting({ slots }: Queue): readonly PendingAsk[] {
+  return slots.filter(({ end }) => end === null).map(({ pending }) => pending);
+}
+
+export function next(queue: Queue, happening: Happening): Queue {
+  const after = happened(queue, happening);
+  const all = (one: Queue) => one.slots.map(looks).join();
+  return all(queue) === all(after) ? after : { ...after, anyChange: queue.anyChange + 1 };
+}
+
+function happened(queue: Queue, happening: Happening): Queue {
+  switch (happening.is) {
+    case "read":
+      return read(queue, happening.pending);
+    case "answered": {
+      const slots = queue.slots.map((slot) =>
+        slot.end === null && happening.ids.includes(slot.pending.id) ? { ...slot, end: happening.end } : slot,
+      );
+      return { ...queue, slots, change: queue.change + 1 };
+    }
+    case "moved":
+      return moved(queue, happening.by);
+    case "shown":
+      return settled({ ...queue, change: queue.change + 1 });
+  }
+}
+
+function read(queue: Queue, pending: readonly PendingAsk[]): Queue {
+  const now = new Map(pending.map((one) => [one.id, one]));
+  const kept = queue.slots.map((slot): Slot => {
+    const still = now.get(slot.pending.id);
+    now.delete(slot.pending.id);
+    if (still) return { pending: still, end: null };
+    return slot.end === null ? { ...slot, end: "ended" } : slot;
+  });
+  const slots = [...kept, ...[...now.values()].map((one): Slot => ({ pending: one, end: null }))];
+  const before = queue.slots[queue.at];
+  const after = slots[queue.at];
+  const same = before !== undefined && after !== undefined && looks(before) === looks(after);
+  return { ...queue, slots, change: same ? queue.change : queue.change + 1 };
+}
+
+/** What a slot shows, apart from the passing of time. */
+function looks({ pending, end }: Slot): string {
+  return JSON.stringify([pending.ask, pending.waiting, end]);
+}
+
+/** Moves to the next question that waits, and takes the tombstones away that are left behind. */
+function moved(queue: Queue, by: 1 | -1): Queue {
+  const { slots, at } = queue;
+  for (let step = at + by; step >= 0 && step < slots.length; step += by) {
+    const slot = slots[step];
+    if (slot?.end === null) return clean({ ...queue, at: step, change: queue.change + 1 });
+  }
+  // Nothing further that way: around, where the shown one is over.
+  return slots[at]?.end === null ? queue : settled({ ...queue, change: queue.change + 1 });
+}
+
+/** Without tombstones but for the one that is shown. */
+function clean(queue: Queue): Queue {
+  const shown = queue.slots[queue.at];
+  const slots = queue.slots.filter((slot) => slot.end === null || slot === shown);
+  return { ...queue, slots, at: shown ? slots.indexOf(shown) : 0 };
+}
+
+/** Without any tombstone; at the question that was shown if it waits, else at the first one. */
+function settled(queue: Queue): Queue {
+  const shown = queue.slots[queue.at];
+  const slots = queue.slots.filter(({ end }) => end === null);
+  return { ...queue, slots, at: Math.max(0, shown ? slots.indexOf(shown) : 0) };
+}
+
+/** The questions that can be answered together with this one: of one client, tool and class. */
+export function groupOf(all: readonly PendingAsk[], one: PendingAsk): readonly PendingAsk[] {
+  const mark = groupMark(one);
+  return mark === null ? [one] : all.filter((other) => groupMark(other) === mark);
+}
+
+function groupMark({ ask }: PendingAsk): string | null {
+  if (ask.ask !== "call") return null;
+  return JSON.stringify([ask.client.id, ask.server.id, ask.server.generation, ask.subject, ask.class.class]);
+}

@@ -1,0 +1,47 @@
+import { useCallback, useReducer, useState } from "react";
+
+import type { AskAnswer, PendingAsk, Problem } from "../gen/types";
+import { asProblem } from "../platform";
+import { emptyQueue, next, type Queue } from "./queue";
+
+export type QueueActs = {
+  queue: Queue;
+  problem: Problem | null;
+  read: (pending: readonly PendingAsk[]) => void;
+  move: (by: 1 | -1) => void;
+  shown: () => void;
+  answer: (answers: AskAnswer[]) => void;
+};
+
+/** The queue with what can be done to it. A refused answer leaves its question as it is and says why. */
+export function useQueue(send: (answers: AskAnswer[]) => Promise<unknown>): QueueActs {
+  const [queue, happen] = useReducer(next, emptyQueue);
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const answer = (answers: AskAnswer[]) => {
+    setProblem(null);
+    send(answers).then(
+      () => {
+        const allowed = answers.every(({ answer: one }) => one.answer === "allow" || one.answer === "accept");
+        happen({ is: "answered", ids: answers.map(({ id }) => id), end: allowed ? "allowed" : "denied" });
+      },
+      (thrown: unknown) => {
+        setProblem(asProblem(thrown));
+      },
+    );
+  };
+  return {
+    queue,
+    problem,
+    answer,
+    read: useCallback((pending) => {
+      happen({ is: "read", pending });
+    }, []),
+    move: useCallback((by) => {
+      setProblem(null);
+      happen({ is: "moved", by });
+    }, []),
+    shown: useCallback(() => {
+      happen({ is: "shown" });
+    }, []),
+  };
+}
