@@ -142,6 +142,8 @@ export const test = plain.extend<Fixtures>({
     const folder = mkdtempSync(join(tmpdir(), "gatehouse-e2e-"));
     const { child, address, endpoint } = await open(folder);
     const gatehouse = new Gatehouse(address, endpoint, folder);
+    const states = async () => (await gatehouse.command("servers.list", {})).map((it) => it.status.state);
+    await expect.poll(states).toEqual(["connected", "connected"]);
     await use(gatehouse);
     await Promise.allSettled(gatehouse.clients.map((client) => client.close()));
     const ended = new Promise((done) => child.once("exit", done));

@@ -10,7 +10,7 @@ export function Tombstone({ pending, end, place }: { pending: PendingAsk; end: E
   const t = useMessages();
   const { ask } = pending;
   return (
-    <article className="ask ask-over" role="status">
+    <article className="ask ask-over">
       <header className="ask-head">
         <div className="ask-who">
           <strong>{ask.ask === "call" ? ask.client.name : t("app.name")}</strong>
@@ -22,7 +22,7 @@ export function Tombstone({ pending, end, place }: { pending: PendingAsk; end: E
           <h2>{ask.title}</h2>
         </div>
       )}
-      <p className={`ask-end ask-end-${end}`}>
+      <p className={`ask-end ask-end-${end}`} role="status">
         {end === "allowed" && <IconCheck size={18} aria-hidden />}
         {end === "denied" && <IconX size={18} aria-hidden />}
         {end === "ended" && <IconClock size={18} aria-hidden />}
