@@ -3,6 +3,7 @@ import { useEffect, useId, useRef, useState, type ReactNode } from "react";
 
 import type { Answer, CallAsk, GrantChoice, PendingAsk } from "../gen/types";
 import { useMessages } from "../messages";
+import { useNow } from "../parts/useNow";
 import { AllowPanel } from "./AllowPanel";
 import { Arguments } from "./Arguments";
 import { AskButton } from "./AskButton";
@@ -148,19 +149,6 @@ function Patience({ pending, call }: { pending: PendingAsk; call: CallAsk }) {
       {t("ask.waits", { client, time: clock(call.clientWaitsUntil - now) })}
     </p>
   );
-}
-
-function useNow(every: number): number {
-  const [now, setNow] = useState(() => Date.now());
-  useEffect(() => {
-    const timer = setInterval(() => {
-      setNow(Date.now());
-    }, every);
-    return () => {
-      clearInterval(timer);
-    };
-  }, [every]);
-  return now;
 }
 
 /** Ctrl or Cmd with Enter allows once, with Backspace it denies; Enter alone does nothing. */

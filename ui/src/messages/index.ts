@@ -36,3 +36,39 @@ export function useMessages(): Translate {
   const catalogue = catalogues[useContext(LanguageContext)];
   return (key, values = {}) => fill(catalogue[key], values);
 }
+
+/** Times as people in the window's language write them. */
+export function useTimes() {
+  const language = useContext(LanguageContext);
+  return timesIn(language);
+}
+
+const known = new Map<Language, ReturnType<typeof makeTimes>>();
+
+function timesIn(language: Language) {
+  const there = known.get(language);
+  if (there) return there;
+  const made = makeTimes(language);
+  known.set(language, made);
+  return made;
+}
+
+function makeTimes(language: Language) {
+  const time = new Intl.DateTimeFormat(language, { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
+  const full = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "medium", hour12: false });
+  const ago = new Intl.RelativeTimeFormat(language, { numeric: "auto" });
+  return {
+    /** The time of the day. */
+    time: (at: number) => time.format(at),
+    /** Day and time. */
+    full: (at: number) => full.format(at),
+    /** How long ago it was, in the largest unit that says something. */
+    ago: (at: number, now: number) => {
+      const seconds = Math.round((at - now) / 1000);
+      if (Math.abs(seconds) < 60) return ago.format(seconds, "second");
+      if (Math.abs(seconds) < 3600) return ago.format(Math.round(seconds / 60), "minute");
+      if (Math.abs(seconds) < 86_400) return ago.format(Math.round(seconds / 3600), "hour");
+      return ago.format(Math.round(seconds / 86_400), "day");
+    },
+  };
+}

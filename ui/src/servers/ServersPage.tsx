@@ -1,8 +1,143 @@
-import { useMessages } from "../messages";
-import { Page } from "../parts/Page";
+import "./servers.css";
 
-/** All servers. */
+import { ActionIcon, Button, Menu, TextInput } from "@mantine/core";
+import { IconDots, IconPlus, IconSearch, IconServer2 } from "@tabler/icons-react";
+import { useState } from "react";
+
+import { useAction } from "../core/useAction";
+import { useReading } from "../core/useReading";
+import type { ServerView } from "../gen/types";
+import { useMessages } from "../messages";
+import { Empty } from "../parts/Empty";
+import { Page } from "../parts/Page";
+import { ProblemAlert } from "../parts/ProblemAlert";
+import { useConfirm } from "../parts/useConfirm";
+import { Waiting } from "../parts/Waiting";
+import { AddServer } from "./AddServer";
+import { ServerCard } from "./ServerCard";
+
+/** All servers, by group. */
 export function ServersPage() {
   const t = useMessages();
-  return <Page title={t("servers.title")}>{null}</Page>;
+  const { data, problem, loading } = useReading("servers.list", {});
+  const [adding, setAdding] = useState(false);
+  const [filter, setFilter] = useState("");
+  const all = data ?? [];
+  const taken = all.map(({ config }) => config.name);
+  const shown = all.filter((view) => matches(view, filter));
+  const add = (
+    <Button
+      leftSection={<IconPlus size={16} aria-hidden />}
+      onClick={() => {
+        setAdding(true);
+      }}
+    >
+      {t("servers.add")}
+    </Button>
+  );
+  return (
+    <Page
+      title={t("servers.title")}
+      actions={
+        <>
+          {all.length > 0 && (
+            <TextInput
+              size="sm"
+              aria-label={t("servers.filter")}
+              placeholder={t("servers.filter")}
+              leftSection={<IconSearch size={15} aria-hidden />}
+              value={filter}
+              onChange={(event) => {
+                setFilter(event.currentTarget.value);
+              }}
+            />
+          )}
+          {add}
+          <PageMenu />
+        </>
+      }
+    >
+      {problem && <ProblemAlert problem={problem} />}
+      {loading && <Waiting />}
+      {data?.length === 0 && (
+        <Empty icon={<IconServer2 size={26} />} title={t("servers.none")} text={t("servers.noneText")}>
+          {add}
+        </Empty>
+      )}
+      {all.length > 0 && shown.length === 0 && <p className="dim">{t("servers.noMatch", { text: filter })}</p>}
+      {groups(shown).map(([group, views], _, list) => (
+        <section key={group} aria-label={group === "" ? t("servers.title") : group}>
+          {list.length > 1 && <h2 className="group-name">{group === "" ? t("servers.ungrouped") : group}</h2>}
+          <div className="server-list">
+            {views.map((view) => (
+              <ServerCard key={view.config.id} view={view} taken={taken} />
+            ))}
+          </div>
+        </section>
+      ))}
+      <AddServer
+        opened={adding}
+        taken={taken}
+        onClose={() => {
+          setAdding(false);
+        }}
+      />
+    </Page>
+  );
+}
+
+/** What is done with all servers at once. */
+function PageMenu() {
+  const t = useMessages();
+  const on = useReading("status", {}).data?.switchedOn ?? true;
+  const switchOn = useAction("servers.switchOn");
+  const switchOff = useAction("servers.switchOff");
+  const reset = useAction("servers.reset");
+  const [confirm, dialog] = useConfirm();
+  return (
+    <>
+      <Menu position="bottom-end">
+        <Menu.Target>
+          <ActionIcon size="lg" variant="default" aria-label={t("servers.menu")}>
+            <IconDots size={18} aria-hidden />
+          </ActionIcon>
+        </Menu.Target>
+        <Menu.Dropdown>
+          <Menu.Item onClick={() => void (on ? switchOff : switchOn).run({})}>
+            {t(on ? "servers.switchOff" : "servers.switchOn")}
+          </Menu.Item>
+          <Menu.Divider />
+          <Menu.Item
+            color="red"
+            onClick={() => {
+              confirm({
+                title: t("servers.reset"),
+                text: t("servers.resetText"),
+                ok: t("servers.resetOk"),
+                onOk: () => void reset.run({}),
+              });
+            }}
+          >
+            {t("servers.reset")}
+          </Menu.Item>
+        </Menu.Dropdown>
+      </Menu>
+      {dialog}
+    </>
+  );
+}
+
+function matches({ config }: ServerView, filter: string): boolean {
+  const words = [config.name, config.look.description, config.look.group].join(" ").toLowerCase();
+  return words.includes(filter.trim().toLowerCase());
+}
+
+/** By group, those without one last. */
+function groups(views: readonly ServerView[]): [string, ServerView[]][] {
+  const found = new Map<string, ServerView[]>();
+  for (const view of views) {
+    const group = view.config.look.group ?? "";
+    found.set(group, [...(found.get(group) ?? []), view]);
+  }
+  return [...found].sort(([one], [other]) => Number(one === "") - Number(other === "") || one.localeCompare(other));
 }

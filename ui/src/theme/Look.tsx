@@ -1,10 +1,10 @@
 import { MantineProvider } from "@mantine/core";
 import { useMediaQuery } from "@mantine/hooks";
-import { useEffect, type ReactNode } from "react";
+import { useEffect, useMemo, type ReactNode } from "react";
 
-import { bestLanguage, LanguageContext } from "../messages";
+import { bestLanguage, catalogues, LanguageContext } from "../messages";
 import type { Preferences } from "../platform";
-import { theme } from "./theme";
+import { themeWith } from "./theme";
 
 /** Appearance and language around the page of a window. */
 export function Look({ preferences, children }: { preferences: Preferences; children: ReactNode }) {
@@ -13,6 +13,7 @@ export function Look({ preferences, children }: { preferences: Preferences; chil
   const language =
     preferences.language === "system" ? bestLanguage(navigator.languages) : preferences.language;
 
+  const theme = useMemo(() => themeWith(catalogues[language]["frame.close"]), [language]);
   useEffect(() => {
     document.documentElement.lang = language;
   }, [language]);

@@ -1,0 +1,28 @@
+import { useCallback, useEffect, useRef, useState } from "react";
+
+/** How near to the end counts as at the end, in pixels. */
+const NEAR = 24;
+
+/** Keeps an area at its end while it grows; lets go when somebody scrolls up. */
+export function useFollow(size: number) {
+  const area = useRef<HTMLDivElement>(null);
+  const follow = useRef(true);
+  const [following, setFollowing] = useState(true);
+  const toEnd = useCallback(() => {
+    const element = area.current;
+    if (element) element.scrollTop = element.scrollHeight;
+    follow.current = true;
+    setFollowing(true);
+  }, []);
+  useEffect(() => {
+    const element = area.current;
+    if (follow.current && element) element.scrollTop = element.scrollHeight;
+  }, [size]);
+  const onScroll = useCallback(() => {
+    const element = area.current;
+    if (!element) return;
+    follow.current = element.scrollHeight - element.scrollTop - element.clientHeight < NEAR;
+    setFollowing(follow.current);
+  }, []);
+  return { area, following, toEnd, onScroll };
+}

@@ -1,0 +1,95 @@
+import { ActionIcon, Button, Menu, Switch } from "@mantine/core";
+import { IconClock, IconDots, IconFolder, IconNotes, IconTerminal2, IconWorld } from "@tabler/icons-react";
+
+import { format, go } from "../frame/route";
+import type { ServerConfig, ServerView } from "../gen/types";
+import { useMessages } from "../messages";
+import { Failure } from "./Failure";
+import { StatusMark } from "./StatusMark";
+import { useServerActs } from "./useServerActs";
+
+/** One server: what it is, how it is, and the one thing to do next. */
+export function ServerCard({ view, taken }: { view: ServerView; taken: readonly string[] }) {
+  const t = useMessages();
+  const acts = useServerActs(view, taken);
+  const { config, status } = view;
+  const open = () => {
+    go({ page: "server", id: config.id, tab: "tools" });
+  };
+  return (
+    <article className="card server-card" aria-label={config.name}>
+      <span className="server-icon">
+        <ServerIcon config={config} />
+      </span>
+      <div className="server-words">
+        <div className="server-name">
+          <a href={format({ page: "server", id: config.id, tab: "tools" })}>{config.name}</a>
+          <span className="dim">{t(`servers.kind.${config.transport.type}`)}</span>
+        </div>
+        {config.look.description !== null && <p className="dim server-line">{config.look.description}</p>}
+        <StatusMark view={view} />
+        {status.state === "failed" && <Failure view={view} status={status} />}
+      </div>
+      <div className="server-acts">
+        {(status.state === "disabled" || status.state === "stopped") && (
+          <Button size="xs" variant="default" onClick={acts.start}>
+            {t("servers.start")}
+          </Button>
+        )}
+        {status.state === "connecting" && (
+          <Button size="xs" variant="default" onClick={acts.stop}>
+            {t("servers.cancel")}
+          </Button>
+        )}
+        {status.state === "connected" && (
+          <Button size="xs" variant="default" onClick={open}>
+            {t("servers.open")}
+          </Button>
+        )}
+        <Switch
+          aria-label={t("servers.on", { name: config.name })}
+          checked={config.enabled}
+          onChange={(event) => {
+            acts.toggle(event.currentTarget.checked);
+          }}
+        />
+        <Menu position="bottom-end" withinPortal>
+          <Menu.Target>
+            <ActionIcon variant="subtle" color="gray" aria-label={t("servers.more", { name: config.name })}>
+              <IconDots size={18} aria-hidden />
+            </ActionIcon>
+          </Menu.Target>
+          <Menu.Dropdown>
+            <Menu.Item onClick={open}>{t("servers.open")}</Menu.Item>
+            {config.enabled && <Menu.Item onClick={acts.reconnect}>{t("servers.reconnect")}</Menu.Item>}
+            <Menu.Item onClick={acts.duplicate}>{t("servers.duplicate")}</Menu.Item>
+            <Menu.Divider />
+            <Menu.Item
+              color="red"
+              onClick={() => {
+                acts.remove();
+              }}
+            >
+              {t("servers.remove")}
+            </Menu.Item>
+          </Menu.Dropdown>
+        </Menu>
+      </div>
+      {acts.dialog}
+    </article>
+  );
+}
+
+function ServerIcon({ config: { transport } }: { config: ServerConfig }) {
+  const look = { size: 20, stroke: 1.75, "aria-hidden": true };
+  if (transport.type === "stdio") return <IconTerminal2 {...look} />;
+  if (transport.type !== "builtin") return <IconWorld {...look} />;
+  switch (transport.builtin.kind) {
+    case "time":
+      return <IconClock {...look} />;
+    case "notes":
+      return <IconNotes {...look} />;
+    case "files":
+      return <IconFolder {...look} />;
+  }
+}

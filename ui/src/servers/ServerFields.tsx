@@ -1,0 +1,239 @@
+import { ActionIcon, Button, Checkbox, Collapse, PasswordInput, SegmentedControl, Select, Stack, Text, TextInput } from "@mantine/core";
+import { IconPlus, IconX } from "@tabler/icons-react";
+import { useState } from "react";
+
+import { useMessages } from "../messages";
+import { emptyLine, type Faults, type Form, type Line } from "./form";
+import { splitCommand } from "./words";
+
+type Props = { form: Form; faults: Faults; onChange: (change: Partial<Form>) => void };
+
+/** The fields of a server. */
+export function ServerFields({ form, faults, onChange }: Props) {
+  const t = useMessages();
+  const [more, setMore] = useState(false);
+  const said = (key: keyof Faults) => {
+    const fault = faults[key];
+    return fault === undefined ? null : t(fault);
+  };
+  return (
+    <Stack gap="sm">
+      <SegmentedControl
+        fullWidth
+        aria-label={t("servers.form.kind")}
+        data={[
+          { value: "stdio", label: t("servers.form.stdio") },
+          { value: "http", label: t("servers.form.http") },
+          { value: "builtin", label: t("servers.form.builtin") },
+        ]}
+        value={form.kind}
+        onChange={(kind) => {
+          onChange({ kind });
+        }}
+      />
+      <TextInput
+        label={t("servers.form.name")}
+        description={t("servers.form.nameHint")}
+        value={form.name}
+        error={said("name")}
+        onChange={(event) => {
+          onChange({ name: event.currentTarget.value });
+        }}
+      />
+      {form.kind === "stdio" && <CommandField form={form} error={said("command")} onChange={onChange} />}
+      {form.kind === "http" && (
+        <TextInput
+          label={t("servers.form.url")}
+          placeholder="https://"
+          value={form.url}
+          error={said("url")}
+          onChange={(event) => {
+            onChange({ url: event.currentTarget.value });
+          }}
+        />
+      )}
+      {form.kind === "builtin" && (
+        <>
+          <Select
+            label={t("servers.form.builtinWhich")}
+            allowDeselect={false}
+            data={[
+              { value: "files", label: t("servers.form.files") },
+              { value: "time", label: t("servers.form.time") },
+              { value: "notes", label: t("servers.form.notes") },
+            ]}
+            value={form.builtin}
+            onChange={(builtin) => {
+              if (builtin !== null) onChange({ builtin });
+            }}
+          />
+          {form.builtin === "files" && (
+            <TextInput
+              label={t("servers.form.folder")}
+              value={form.folder}
+              error={said("folder")}
+              onChange={(event) => {
+                onChange({ folder: event.currentTarget.value });
+              }}
+            />
+          )}
+        </>
+      )}
+      {form.kind !== "builtin" && <Lines form={form} error={said("lines")} onChange={onChange} />}
+      <Button
+        variant="subtle"
+        size="xs"
+        className="start"
+        aria-expanded={more}
+        onClick={() => {
+          setMore(!more);
+        }}
+      >
+        {t("servers.form.more")}
+      </Button>
+      <Collapse expanded={more} transitionDuration={100}>
+        <Stack gap="sm">
+          {form.kind === "stdio" && (
+            <TextInput
+              label={t("servers.form.cwd")}
+              description={t("servers.form.cwdHint")}
+              value={form.cwd}
+              onChange={(event) => {
+                onChange({ cwd: event.currentTarget.value });
+              }}
+            />
+          )}
+          <TextInput
+            label={t("servers.form.description")}
+            value={form.description}
+            onChange={(event) => {
+              onChange({ description: event.currentTarget.value });
+            }}
+          />
+          <TextInput
+            label={t("servers.form.group")}
+            value={form.group}
+            onChange={(event) => {
+              onChange({ group: event.currentTarget.value });
+            }}
+          />
+          <Checkbox
+            label={t("servers.form.autostart")}
+            checked={form.autostart}
+            onChange={(event) => {
+              onChange({ autostart: event.currentTarget.checked });
+            }}
+          />
+        </Stack>
+      </Collapse>
+    </Stack>
+  );
+}
+
+/** The command, and how its words were told apart. */
+function CommandField({ form, error, onChange }: { form: Form; error: string | null; onChange: Props["onChange"] }) {
+  const t = useMessages();
+  const words = splitCommand(form.command) ?? [];
+  return (
+    <div>
+      <TextInput
+        label={t("servers.form.command")}
+        description={t("servers.form.commandHint")}
+        classNames={{ input: "mono" }}
+        spellCheck={false}
+        value={form.command}
+        error={error}
+        onChange={(event) => {
+          onChange({ command: event.currentTarget.value });
+        }}
+      />
+      {words.length > 1 && (
+        <Text size="xs" c="dimmed" mt={4} component="div" className="words">
+          {t("servers.form.words")}
+          {words.map((word, at) => (
+            <code key={at}>{word}</code>
+          ))}
+        </Text>
+      )}
+    </div>
+  );
+}
+
+/** Environment or headers, a line each. */
+function Lines({ form, error, onChange }: { form: Form; error: string | null; onChange: Props["onChange"] }) {
+  const t = useMessages();
+  const change = (at: number, part: Partial<Line>) => {
+    onChange({ lines: form.lines.map((line, place) => (place === at ? { ...line, ...part } : line)) });
+  };
+  return (
+    <fieldset className="lines">
+      <legend>{t(form.kind === "stdio" ? "servers.form.env" : "servers.form.headers")}</legend>
+      {form.lines.map((line, at) => (
+        <div key={at} className="line">
+          <TextInput
+            aria-label={t("servers.form.varName")}
+            placeholder={t("servers.form.varName")}
+            classNames={{ input: "mono" }}
+            value={line.name}
+            onChange={(event) => {
+              change(at, { name: event.currentTarget.value, kept: false });
+            }}
+          />
+          {line.secret ? (
+            <PasswordInput
+              aria-label={t("servers.form.varValue")}
+              placeholder={t(line.kept ? "servers.form.secretKept" : "servers.form.varValue")}
+              value={line.value}
+              onChange={(event) => {
+                change(at, { value: event.currentTarget.value });
+              }}
+            />
+          ) : (
+            <TextInput
+              aria-label={t("servers.form.varValue")}
+              placeholder={t("servers.form.varValue")}
+              classNames={{ input: "mono" }}
+              value={line.value}
+              onChange={(event) => {
+                change(at, { value: event.currentTarget.value });
+              }}
+            />
+          )}
+          <Checkbox
+            label={t("servers.form.secret")}
+            title={t("servers.form.secretHint")}
+            checked={line.secret}
+            onChange={(event) => {
+              change(at, { secret: event.currentTarget.checked, kept: false });
+            }}
+          />
+          <ActionIcon
+            variant="subtle"
+            color="gray"
+            aria-label={t("servers.form.removeVar", { name: line.name })}
+            onClick={() => {
+              onChange({ lines: form.lines.filter((_, place) => place !== at) });
+            }}
+          >
+            <IconX size={16} aria-hidden />
+          </ActionIcon>
+        </div>
+      ))}
+      {error !== null && (
+        <Text size="xs" c="red" role="alert">
+          {error}
+        </Text>
+      )}
+      <Button
+        variant="subtle"
+        size="xs"
+        leftSection={<IconPlus size={14} aria-hidden />}
+        onClick={() => {
+          onChange({ lines: [...form.lines, emptyLine] });
+        }}
+      >
+        {t("servers.form.addVar")}
+      </Button>
+    </fieldset>
+  );
+}
