@@ -23,7 +23,7 @@ test("a server is tried out in the form, added, and runs", async ({ gatehouse, m
   await main.getByRole("article", { name: "files" }).getByRole("button", { name: "Open" }).click();
   await expect(main.getByRole("heading", { name: "files" })).toBeVisible();
   await expect(main.getByRole("radio", { name: "Reads" }).first()).toBeChecked();
-  await expect(main.getByText("Always allow files: all reads for every client", { exact: true })).toBeVisible();
+  await expect(main.getByText("Always allow all reads of files, for every client", { exact: true })).toBeVisible();
   await pictures(gatehouse, main, "server");
   await noViolations(main);
 });
@@ -34,7 +34,7 @@ test("what may run unasked is set on the server's page, and each rule is taken b
   const rules = async () => (await gatehouse.command("policy.show", {})).rules.map(({ sentence }) => sentence);
   await main.getByText("All", { exact: true }).click();
   await expect.poll(rules).toEqual(["Always allow files: everything for every client"]);
-  await main.getByRole("button", { name: "Take back: Always allow files: everything" }).click();
+  await main.getByRole("button", { name: "Take back: Always allow everything of files" }).click();
   await expect.poll(rules).toEqual([]);
 
   const tool = main.getByRole("listitem").filter({ hasText: "write_file" });

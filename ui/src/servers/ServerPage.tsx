@@ -3,7 +3,9 @@ import "./servers.css";
 import { ActionIcon, Anchor, Button, Menu, Pill, SegmentedControl, Switch, Tabs } from "@mantine/core";
 import { IconArrowLeft, IconDots, IconServerOff } from "@tabler/icons-react";
 
+import { ruleSentence } from "../ask/rules";
 import { useAction } from "../core/useAction";
+import { useNames } from "../core/useNames";
 import { useReading } from "../core/useReading";
 import { format, go, serverTabs, type ServerTab } from "../frame/route";
 import type { ServerView } from "../gen/types";
@@ -129,6 +131,7 @@ function Freedom({ view: { config, trustedLabels } }: { view: ServerView }) {
   const revoke = useAction("policy.revoke");
   const unblock = useAction("policy.unblock");
   const rules = rulesOf(policy, config.id);
+  const names = useNames();
   return (
     <div className="freedom">
       <div className="freedom-row">
@@ -154,15 +157,15 @@ function Freedom({ view: { config, trustedLabels } }: { view: ServerView }) {
       </div>
       {rules.length > 0 && (
         <Pill.Group aria-label={t("servers.rules")} gap={6}>
-          {rules.map(({ rule, sentence }) => (
+          {rules.map(({ rule }) => (
             <Pill
               key={rule.id}
               withRemoveButton
               className={rule.effect === "deny" ? "chip chip-deny" : "chip"}
-              removeButtonProps={{ "aria-label": t("servers.revoke", { rule: sentence }), tabIndex: 0, "aria-hidden": false }}
+              removeButtonProps={{ "aria-label": t("servers.revoke", { rule: ruleSentence(t, rule, names) }), tabIndex: 0, "aria-hidden": false }}
               onRemove={() => void (rule.effect === "deny" ? unblock : revoke).run({ rule: rule.id })}
             >
-              {sentence}
+              {ruleSentence(t, rule, names)}
             </Pill>
           ))}
         </Pill.Group>

@@ -1,0 +1,36 @@
+// Rules that stand, in words and with the real names.
+
+import type { Grant } from "../gen/types";
+import type { Translate } from "../messages";
+import { conditionWords } from "./words";
+
+/** Names of servers and clients by their ids. */
+export type Names = { server: (id: string) => string; client: (id: string) => string; time: (at: number) => string };
+
+/** One sentence: "Always allow files: all reads, for every client". */
+export function ruleSentence(t: Translate, rule: Grant, names: Names): string {
+  const when = rule.conditions.map((one) => conditionWords(t, one)).join(", ");
+  const plain = whatOf(t, rule, names);
+  const what = when === "" ? plain : t("ask.whatWhen", { what: plain, when });
+  const who = rule.clients.clients === "every" ? t("ask.every") : names.client(rule.clients.client);
+  const { lifetime } = rule;
+  const at = lifetime.lifetime === "until" ? names.time(lifetime.at) : "";
+  return t(`rule.${rule.effect}.${lifetime.lifetime}`, { what, who, at });
+}
+
+function whatOf(t: Translate, { server, width }: Grant, names: Names): string {
+  if (server === null) return t("rule.everything");
+  const name = names.server(server.server);
+  switch (width.width) {
+    case "call":
+      return t("rule.call", { server: name });
+    case "tool":
+      return t("ask.width.tool", { server: name, title: width.tool });
+    case "reads":
+      return t("ask.width.reads", { server: name });
+    case "writes":
+      return t("rule.writes", { server: name });
+    case "everything":
+      return t("ask.width.server", { server: name });
+  }
+}

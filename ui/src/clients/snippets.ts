@@ -1,0 +1,18 @@
+// Lines that people paste into their AI applications.
+
+export type Snippet = { app: string | null; text: string };
+
+/** Ready-made lines for the usual applications; `app` is null for all others. */
+export function snippets(endpoint: string, token: string): readonly Snippet[] {
+  const headers = { Authorization: `Bearer ${token}` };
+  const json = (value: unknown) => JSON.stringify(value, null, 2);
+  return [
+    {
+      app: "Claude Code",
+      text: `claude mcp add --transport http gatehouse ${endpoint} --header "Authorization: Bearer ${token}"`,
+    },
+    { app: "Cursor", text: json({ mcpServers: { gatehouse: { url: endpoint, headers } } }) },
+    { app: "VS Code", text: json({ servers: { gatehouse: { type: "http", url: endpoint, headers } } }) },
+    { app: null, text: json({ mcpServers: { gatehouse: { type: "http", url: endpoint, headers } } }) },
+  ];
+}
