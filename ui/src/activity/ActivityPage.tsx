@@ -1,8 +1,31 @@
+import "./activity.css";
+
+import { SegmentedControl } from "@mantine/core";
+
+import { go } from "../frame/route";
 import { useMessages } from "../messages";
 import { Page } from "../parts/Page";
+import { CallsView } from "./CallsView";
+import { EventsView } from "./EventsView";
 
-/** What happened. */
+/** What happened: the calls, or everything. */
 export function ActivityPage({ view }: { view: "calls" | "events" }) {
   const t = useMessages();
-  return <Page title={t("activity.title")}>{view}</Page>;
+  return (
+    <Page
+      title={t("activity.title")}
+      actions={
+        <SegmentedControl
+          aria-label={t("activity.view")}
+          data={(["calls", "events"] as const).map((value) => ({ value, label: t(`activity.${value}`) }))}
+          value={view}
+          onChange={(wanted) => {
+            go({ page: "activity", view: wanted });
+          }}
+        />
+      }
+    >
+      {view === "calls" ? <CallsView /> : <EventsView />}
+    </Page>
+  );
 }

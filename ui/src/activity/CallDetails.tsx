@@ -1,0 +1,69 @@
+import type { ReactNode } from "react";
+
+import type { CallRecord } from "../gen/types";
+import { useMessages, useTimes } from "../messages";
+import { Copy } from "../parts/Copy";
+import { outcomeWords, ruleWords, tookWords } from "./words";
+
+/** All that is kept of one call. */
+export function CallDetails({ record }: { record: CallRecord }) {
+  const t = useMessages();
+  const { full } = useTimes();
+  const { verdict, outcome } = record;
+  const failed = outcome.outcome === "failed" || outcome.outcome === "rpc_error" ? outcome.message : null;
+  const facts: [string, ReactNode][] = [
+    [t("activity.time"), full(record.at)],
+    [t("activity.client"), record.clientName],
+    [t("activity.server"), record.serverName],
+    [t("activity.exposed"), <code key="name">{record.exposedName}</code>],
+    [t("activity.verdict"), t(`activity.verdict.${verdict.decision}`)],
+    [t("activity.decided"), ruleWords(t, verdict.rule)],
+    [t("activity.result"), failed === null ? outcomeWords(t, outcome) : `${outcomeWords(t, outcome)}: ${failed}`],
+    [t("activity.waited"), tookWords(t, record.waitedMs)],
+    [t("activity.took"), tookWords(t, record.durationMs)],
+    [t("activity.size"), t("activity.bytes", { in: record.bytesIn, out: record.bytesOut })],
+  ];
+  return (
+    <div className="selectable">
+      <dl className="facts">
+        {facts.map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+      <Body title={t("activity.arguments")} text={record.arguments} copy={t("activity.copyArguments")} />
+      <Body title={t("activity.body")} text={record.result} copy={t("activity.copyResult")} />
+    </div>
+  );
+}
+
+function Body({ title, text, copy }: { title: string; text: string | null; copy: string }) {
+  const t = useMessages();
+  return (
+    <section className="body">
+      <header>
+        <h3>{title}</h3>
+        {text !== null && <Copy text={text} label={copy} />}
+      </header>
+      {text === null ? (
+        <p className="activity-dim">{t("activity.notKept")}</p>
+      ) : (
+        <pre className="mono" tabIndex={0}>
+          {pretty(text)}
+        </pre>
+      )}
+    </section>
+  );
+}
+
+/** Indented, where it is whole; numbers keep their digits, since texts that hold long ones stay as they are. */
+function pretty(text: string): string {
+  if (/\d{16}/.test(text)) return text;
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,48 @@
+import { describe, expect, it } from "vitest";
+
+import type { CallRecord, Envelope, Event } from "../gen/types";
+import { catalogues, fill, type Translate } from "../messages";
+import { merged, runningAfter, type Running } from "./calls";
+import { eventWords } from "./words";
+
+const t: Translate = (key, values = {}) => fill(catalogues.en[key], values);
+const names = { server: () => "files", client: () => "Claude Code", time: () => "noon" };
+
+describe("an event in words", () => {
+  it.each<[Event, string]>([
+    [{ event: "server_added", server: "s", name: "git" }, "git was added"],
+    [{ event: "status_changed", server: "s", status: { state: "stopped" }, cause: { cause: "unexpected_close", reason: "exit code 1" } }, "files is now: Stopped (it closed: exit code 1)"],
+    [{ event: "call_started", call: "c", client: "x", server: "s", tool: "read", input: "path=a" }, "Claude Code calls read of files: path=a"],
+    [{ event: "call_finished", call: "c", verdict: { decision: "deny", rule: { rule: "paused" } }, outcome: { outcome: "refused" }, durationMs: 1500 }, "A call ended: Refused after 1.5 s"],
+    [{ event: "approval_resolved", ask: "a", allowed: false }, "A question was answered: denied"],
+    [{ event: "config_changed", unconfirmed: true, problem: null }, "The configuration was changed by hand and waits for your word"],
+    [{ event: "pause_changed", paused: true }, "Everything was paused"],
+    [{ event: "rights_changed", verified: false }, "The stored rights could not be verified: everything asks"],
+  ])("%#: %s", (event, words) => {
+    expect(eventWords(t, event, names)).toBe(words);
+  });
+});
+
+describe("calls", () => {
+  const record = (id: string) => ({ id }) as CallRecord;
+  const ids = (records: readonly CallRecord[]) => records.map(({ id }) => id).join("");
+
+  it.each([
+    ["", "ba", "ba"],
+    ["ba", "", "ba"],
+    ["ba", "cba", "cba"],
+    ["ba", "ba", "ba"],
+    ["cba", "edc", "edcba"],
+  ])("%j and the newest page %j are %j", (before, newest, all) => {
+    expect(ids(merged(Array.from(newest, record), Array.from(before, record)))).toBe(all);
+  });
+
+  it("run from their start to their end", () => {
+    const at = (event: Event): Envelope => ({ version: 1, seq: 1, at: 7, event });
+    const started = at({ event: "call_started", call: "c", client: "x", server: "s", tool: "read", input: "" });
+    const running: readonly Running[] = runningAfter([], started);
+    expect(running).toEqual([{ id: "c", at: 7, client: "x", server: "s", tool: "read" }]);
+    const ended = at({ event: "call_finished", call: "c", verdict: { decision: "allow", rule: { rule: "default_ask" } }, outcome: { outcome: "ok" }, durationMs: 1 });
+    expect(runningAfter(running, ended)).toEqual([]);
+  });
+});

@@ -1,0 +1,13 @@
+import { useId, type ReactNode } from "react";
+
+/** One part of the settings. */
+export function Section({ title, text, children }: { title: string; text?: string; children: ReactNode }) {
+  const id = useId();
+  return (
+    <section className="card settings-section" aria-labelledby={id}>
+      <h2 id={id}>{title}</h2>
+      {text !== undefined && <p className="settings-dim">{text}</p>}
+      {children}
+    </section>
+  );
+}
