@@ -19,6 +19,7 @@ export default defineConfig({
   use: {
     browserName: "chromium",
     viewport: { width: 1120, height: 720 },
+    contextOptions: { reducedMotion: "reduce" },
     launchOptions: { executablePath, args: ["--no-sandbox"] },
     trace: "retain-on-failure",
   },

@@ -6,7 +6,7 @@ test("appearance and language change at once and are kept", async ({ gatehouse, 
   await expect(main.locator("html")).toHaveAttribute("data-mantine-color-scheme", "dark");
   await expect(prompt.locator("html")).toHaveAttribute("data-mantine-color-scheme", "dark");
   await noViolations(main);
-  await main.getByLabel("Language").click();
+  await main.getByRole("combobox", { name: "Language" }).click();
   await main.getByRole("option", { name: "简体中文" }).click();
   await expect(main.getByRole("heading", { level: 1, name: "设置" })).toBeVisible();
   await expect(main.locator("html")).toHaveAttribute("lang", "zh-CN");

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 
 import type { CallRecord, Envelope, Event } from "../gen/types";
-import { catalogues, fill, type Translate } from "../messages";
+import { fill, type Translate } from "../messages";
+import { catalogues } from "../messages/catalogues";
 import { merged, runningAfter, type Running } from "./calls";
 import { eventWords } from "./words";
 

@@ -23,16 +23,16 @@ export function TokenShown({ minted, onDone }: { minted: MintedClient; onDone: (
         <Text fw={600} size="sm" mb={4}>
           {t("clients.snippets")}
         </Text>
-        <Tabs defaultValue={nameOf(all[0]?.app ?? null)} keepMounted={false}>
+        <Tabs defaultValue="0" keepMounted={false}>
           <Tabs.List>
-            {all.map(({ app }) => (
-              <Tabs.Tab key={nameOf(app)} value={nameOf(app)}>
+            {all.map(({ app }, at) => (
+              <Tabs.Tab key={nameOf(app)} value={String(at)}>
                 {nameOf(app)}
               </Tabs.Tab>
             ))}
           </Tabs.List>
-          {all.map(({ app, text }) => (
-            <Tabs.Panel key={nameOf(app)} value={nameOf(app)}>
+          {all.map(({ app, text }, at) => (
+            <Tabs.Panel key={nameOf(app)} value={String(at)}>
               <div className="snippet">
                 <pre className="mono selectable" tabIndex={0}>
                   {text}

@@ -1,4 +1,5 @@
 import { Tooltip } from "@mantine/core";
+import { useMediaQuery } from "@mantine/hooks";
 
 import { useMessages } from "../messages";
 import { Logo } from "../parts/Logo";
@@ -8,6 +9,7 @@ import { format, type Route } from "./route";
 /** The way to every page, with the number of questions that wait. */
 export function Rail({ route, waiting }: { route: Route; waiting: number }) {
   const t = useMessages();
+  const narrow = useMediaQuery("(max-width: 900px)");
   return (
     <nav className="rail" aria-label={t("frame.pages")}>
       <div className="rail-brand">
@@ -17,7 +19,7 @@ export function Rail({ route, waiting }: { route: Route; waiting: number }) {
       {pages.map(({ name, icon: Icon, route: to, covers }) => {
         const badge = to.page === "approvals" && waiting > 0 ? waiting : null;
         return (
-          <Tooltip key={name} label={t(name)} position="right">
+          <Tooltip key={name} label={t(name)} position="right" disabled={!narrow}>
             <a
               className={to.page === "settings" ? "rail-link rail-foot" : "rail-link"}
               href={format(to)}

@@ -1,7 +1,6 @@
 import { createContext, useContext } from "react";
 
-import { en } from "./en";
-import { zhCN } from "./zh-CN";
+import type { en } from "./en";
 
 export type MessageKey = keyof typeof en;
 export type Messages = Record<MessageKey, string>;
@@ -9,8 +8,6 @@ export type Language = "en" | "zh-CN";
 
 /** Names of the languages, each in itself. */
 export const languageNames: Record<Language, string> = { en: "English", "zh-CN": "简体中文" };
-
-export const catalogues: Record<Language, Messages> = { en, "zh-CN": zhCN };
 
 /** The language that suits a list of preferences best; English where none is known. */
 export function bestLanguage(wanted: readonly string[]): Language {
@@ -27,20 +24,28 @@ export function fill(text: string, values: Readonly<Record<string, string | numb
   return text.replace(/\{(\w+)\}/g, (place, name: string) => String(values[name] ?? place));
 }
 
-export const LanguageContext = createContext<Language>("en");
+/** The language of the window, and its messages. */
+export type Speech = { language: Language; messages: Messages };
+
+export const SpeechContext = createContext<Speech | null>(null);
+
+function useSpeech(): Speech {
+  const speech = useContext(SpeechContext);
+  if (!speech) throw new Error("no Look above");
+  return speech;
+}
 
 export type Translate = (key: MessageKey, values?: Readonly<Record<string, string | number>>) => string;
 
 /** The messages in the language of the window. */
 export function useMessages(): Translate {
-  const catalogue = catalogues[useContext(LanguageContext)];
-  return (key, values = {}) => fill(catalogue[key], values);
+  const { messages } = useSpeech();
+  return (key, values = {}) => fill(messages[key], values);
 }
 
 /** Times as people in the window's language write them. */
 export function useTimes() {
-  const language = useContext(LanguageContext);
-  return timesIn(language);
+  return timesIn(useSpeech().language);
 }
 
 const known = new Map<Language, ReturnType<typeof makeTimes>>();

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 
-import { bestLanguage, catalogues, fill } from "./index";
+import { catalogues } from "./catalogues";
+import { bestLanguage, fill } from "./index";
 
 const places = (text: string) => (text.match(/\{\w+\}/g) ?? []).sort();
 

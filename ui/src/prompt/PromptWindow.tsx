@@ -1,13 +1,14 @@
-import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 
 import { Place } from "../ask/Place";
 import { waiting } from "../ask/queue";
 import { Question } from "../ask/Question";
 import { useAwake } from "../ask/useAwake";
 import { useQueue } from "../ask/useQueue";
-import { useMessages } from "../messages";
+import { SpeechContext, useMessages } from "../messages";
 import { defaultPreferences, type PromptPlatform } from "../platform";
-import { Look } from "../theme/Look";
+import { useAppearance } from "../theme/useAppearance";
+import { catalogues } from "./catalogues";
 
 /** The window with the questions. */
 export function PromptWindow({ platform }: { platform: PromptPlatform }) {
@@ -17,10 +18,12 @@ export function PromptWindow({ platform }: { platform: PromptPlatform }) {
     platform.preferences().then(setPreferences, () => undefined);
   }, [platform]);
   useEffect(readLook, [readLook]);
+  const { language } = useAppearance(preferences);
+  const speech = useMemo(() => ({ language, messages: catalogues[language] }), [language]);
   return (
-    <Look preferences={preferences}>
+    <SpeechContext value={speech}>
       <Questions platform={platform} onLook={readLook} />
-    </Look>
+    </SpeechContext>
   );
 }
 

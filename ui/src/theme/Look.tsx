@@ -1,26 +1,20 @@
 import { MantineProvider } from "@mantine/core";
-import { useMediaQuery } from "@mantine/hooks";
-import { useEffect, useMemo, type ReactNode } from "react";
+import { useMemo, type ReactNode } from "react";
 
-import { bestLanguage, catalogues, LanguageContext } from "../messages";
+import { SpeechContext } from "../messages";
+import { catalogues } from "../messages/catalogues";
 import type { Preferences } from "../platform";
 import { themeWith } from "./theme";
+import { useAppearance } from "./useAppearance";
 
-/** Appearance and language around the page of a window. */
+/** Appearance and language around the main window's page. */
 export function Look({ preferences, children }: { preferences: Preferences; children: ReactNode }) {
-  const darkSystem = useMediaQuery("(prefers-color-scheme: dark)", false, { getInitialValueInEffect: false });
-  const scheme = preferences.theme === "system" ? (darkSystem ? "dark" : "light") : preferences.theme;
-  const language =
-    preferences.language === "system" ? bestLanguage(navigator.languages) : preferences.language;
-
+  const { scheme, language } = useAppearance(preferences);
+  const speech = useMemo(() => ({ language, messages: catalogues[language] }), [language]);
   const theme = useMemo(() => themeWith(catalogues[language]["frame.close"]), [language]);
-  useEffect(() => {
-    document.documentElement.lang = language;
-  }, [language]);
-
   return (
     <MantineProvider theme={theme} forceColorScheme={scheme} withCssVariables={false} withGlobalClasses={false}>
-      <LanguageContext value={language}>{children}</LanguageContext>
+      <SpeechContext value={speech}>{children}</SpeechContext>
     </MantineProvider>
   );
 }

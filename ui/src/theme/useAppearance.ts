@@ -1,0 +1,29 @@
+import { useEffect, useState } from "react";
+
+import { bestLanguage, type Language } from "../messages";
+import type { Preferences } from "../platform";
+
+const dark = "(prefers-color-scheme: dark)";
+
+/** What the preferences come to on this desktop; the document says so to styles and readers. */
+export function useAppearance(preferences: Preferences): { scheme: "light" | "dark"; language: Language } {
+  const [darkSystem, setDarkSystem] = useState(() => matchMedia(dark).matches);
+  useEffect(() => {
+    const query = matchMedia(dark);
+    const changed = () => {
+      setDarkSystem(query.matches);
+    };
+    query.addEventListener("change", changed);
+    return () => {
+      query.removeEventListener("change", changed);
+    };
+  }, []);
+  const scheme = preferences.theme === "system" ? (darkSystem ? "dark" : "light") : preferences.theme;
+  const language =
+    preferences.language === "system" ? bestLanguage(navigator.languages) : preferences.language;
+  useEffect(() => {
+    document.documentElement.lang = language;
+    document.documentElement.setAttribute("data-mantine-color-scheme", scheme);
+  }, [language, scheme]);
+  return { scheme, language };
+}
