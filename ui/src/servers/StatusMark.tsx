@@ -12,9 +12,9 @@ export function StatusMark({ view }: { view: ServerView }) {
   const tone = toneOf(view.status);
   const Icon = icons[tone];
   return (
-    <span className={`status status-${tone}`} role="status">
+    <span className={`status status-${tone}`}>
       <Icon size={16} aria-hidden />
-      <span className="selectable">{statusWords(t, view)}</span>
+      <span>{statusWords(t, view)}</span>
     </span>
   );
 }
