@@ -83,9 +83,11 @@ impl Prompt {
         self.send(Message::Fit(height));
     }
 
-    /// Takes the page's channel; that of a page of before hears nothing more.
+    /// Takes the page's channel; that of a page of before hears nothing more. The page reads anew: what
+    /// it read before it listened may be old already.
     pub(crate) fn listen(&self, page: Channel<Signal>) {
         *self.page.lock() = Some(page);
+        self.tell(Signal::Changed);
         self.input(Input::PageReady);
     }
 

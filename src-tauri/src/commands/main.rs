@@ -44,7 +44,8 @@ fn for_window(name: &str, args: &Value) -> Result<Command, Problem> {
     }
 }
 
-/// Sends what happens from now on; `null` says that something was missed.
+/// Sends what happens from now on; `null` says that something was missed. It comes first of all: what
+/// the page read before it listened may be old already.
 #[tauri::command]
 pub(crate) async fn events(
     window: WebviewWindow,
@@ -55,6 +56,7 @@ pub(crate) async fn events(
     only(&window, MAIN)?;
     host.ready().await?;
     page.listen_to_events(channel);
+    page.event(None);
     Ok(())
 }
 

@@ -20,10 +20,12 @@ type Messages = Sse<KeepAliveStream<BoxStream<'static, Result<Sent, Infallible>>
 
 pub(super) async fn events(State(door): State<Arc<Door>>) -> Messages {
     let heard = listen(&door).await;
-    sent(heard.map(|heard| match heard {
+    // As in the shell: what a page read before it listened may be old already.
+    let begin = stream::iter([Value::Null]);
+    sent(begin.chain(heard.map(|heard| match heard {
         Heard::Event(envelope) => serde_json::to_value(&*envelope).unwrap_or(Value::Null),
         Heard::Missed => Value::Null,
-    }))
+    })))
 }
 
 /// Nobody closes a window here: it stays open and says nothing.
@@ -41,7 +43,7 @@ pub(super) async fn prompt_signals(State(door): State<Arc<Door>>) -> Messages {
         let door = Arc::clone(&door);
         async move { signal(&door, heard).await }
     });
-    sent(stream::select(looks, questions))
+    sent(stream::iter([json!("changed")]).chain(stream::select(looks, questions)))
 }
 
 /// What an event means for the prompt: a question that comes to an empty queue brings the window up.
