@@ -13,7 +13,7 @@ const LONGEST_LINE = 400;
 export function Arguments({ shown }: { shown: readonly ShownArgument[] }) {
   const t = useMessages();
   const size = shown.reduce((sum, { text }) => sum + text.length, 0);
-  if (shown.length === 0) return <p className="ask-none">{t("ask.noArguments")}</p>;
+  if (shown.length === 0) return <p className="ask-no-arguments">{t("ask.noArguments")}</p>;
   return size > LARGE ? <LargeArguments shown={shown} /> : <SmallArguments shown={shown} />;
 }
 
