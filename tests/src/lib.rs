@@ -8,4 +8,6 @@ pub mod http;
 pub mod lines;
 pub mod places;
 #[cfg(target_os = "linux")]
+pub mod story;
+#[cfg(target_os = "linux")]
 pub mod window;

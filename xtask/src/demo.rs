@@ -1,21 +1,24 @@
-//! Shows a first call from end to end in the terminal. The story itself is the program `demo` of the
-//! `tests` member; here is only what it needs to run.
+//! Plays the first click from end to end in the real windows and leaves pictures. The story itself is in
+//! the `tests` member; here is only what it needs to run.
 
 use anyhow::Result;
 
 use crate::places::Places;
 use crate::process::{cargo, program, run, say};
-use crate::setup;
+use crate::{setup, ui};
 
-pub(crate) fn demo(places: &Places, arguments: &[String]) -> Result<()> {
+pub(crate) fn demo(places: &Places) -> Result<()> {
     setup::setup(places)?;
-    say("Building gatehousectl and the demo");
+    ui::build(places)?;
+    say("Building Gatehouse and the demo");
     run(cargo(&places.root).args([
         "build",
         "--package=gatehouse-tests",
-        "--package=gatehouse-ctl",
+        "--package=gatehouse",
         "--bins",
+        "--features=gatehouse/test-door",
     ]))?;
-    say("A first call");
-    run(program(places.program("debug", "demo")?, &places.root).args(arguments))
+    say("A first click");
+    let pictures = places.root.join("demo-output");
+    run(program(places.program("debug", "demo")?, &places.root).arg(pictures))
 }

@@ -26,7 +26,7 @@ cargo xtask <task>
 
   setup      installs what building and testing need: system packages, npm and Python packages
   run        sets up, builds and opens Gatehouse
-  demo       shows a first call from end to end in the terminal
+  demo       plays a first click in the real windows, and leaves pictures
   test       sets up, checks and tests everything
   check      format, lints, layers, generated types, file rules, interface, licences
   codegen    writes ui/src/gen from the commands and events of the core
@@ -54,7 +54,7 @@ fn dispatch() -> Result<()> {
     match task {
         "setup" => setup::setup(&places),
         "run" => run::run(&places, rest),
-        "demo" => demo::demo(&places, rest),
+        "demo" => demo::demo(&places),
         "test" => test::test(&places, rest),
         "check" => check::check(&places),
         "codegen" => codegen::write(&places),

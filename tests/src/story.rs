@@ -1,0 +1,130 @@
+//! The first click, as a person does it in the real windows: the test of it and the demo play the same.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+
+use crate::client::{Client, Sdk, npm_server};
+use crate::window::{Desktop, Page, RealWindow};
+
+const CLIENT: &str = "Claude Code";
+
+/// Plays it from a first start on, leaves pictures in a folder, and tells each step.
+///
+/// # Errors
+/// When something is not as it has to be.
+pub fn play(desktop: &Desktop, pictures: &Path, tell: impl Fn(&str)) -> Result<()> {
+    let folder = desktop.folder("notes")?;
+    fs::write(folder.join("todo.md"), "- buy milk\n- call Bo\n")?;
+    let window = RealWindow::start(desktop)?;
+    tell("Gatehouse is open, with Time and Notes to begin with.");
+    add_server(window.main(), &folder, pictures, &tell)?;
+    let (endpoint, token) = add_client(window.main(), &tell)?;
+
+    let mut client = Client::connect(Sdk::TypeScript, "2026-07-28", &endpoint, Some(&token))?;
+    tell("An AI client connects to the gateway and wants to write a file.");
+    let path = folder.join("new.md");
+    let call = client.begin("write_file", &json!({ "path": path, "content": "# New\n\nhello" }))?;
+    desktop.until_visible("Gatehouse asks", true)?;
+    let prompt = window.prompt();
+    prompt.shows("hello")?;
+    prompt.shows(&path.to_string_lossy())?;
+    prompt.picture(&pictures.join("prompt.png"))?;
+    desktop.picture(&pictures.join("screen.png"))?;
+    prompt.press("Allow once")?;
+    let answer = client.finish(&call)?;
+    ensure!(answer.is_ok(), "allowed, and yet: {}", answer.text());
+    ensure!(fs::read_to_string(&path)?.contains("hello"), "the file is not there");
+    tell("Allow once: the file is written.");
+
+    let call = client.begin("write_file", &json!({ "path": folder.join("todo.md"), "content": "" }))?;
+    prompt.until("return document.body.innerText.includes('todo.md') || (document.querySelector('nav button:last-of-type')?.click(), null)")?;
+    prompt.press("More ways to deny")?;
+    prompt.fill("Reason, for the model to read", "Do not empty my list")?;
+    prompt.press("Deny")?;
+    let answer = client.finish(&call)?;
+    ensure!(answer.is_tool_error() && answer.text().contains("Do not empty my list"), "{}", answer.text());
+    ensure!(fs::read_to_string(folder.join("todo.md"))?.contains("milk"), "it was emptied");
+    tell("Deny with a reason: the model reads it, the list is as it was.");
+
+    let main = window.main();
+    main.press("Activity")?;
+    main.until("return document.querySelectorAll('button.activity-row').length === 2")?;
+    main.shows("Allowed your answer")?;
+    main.shows("Denied your answer")?;
+    main.picture(&pictures.join("activity.png"))?;
+    tell("Both are in Activity.");
+
+    reads_pass(main, &mut client, &folder, pictures)?;
+    tell("“Reads” on the server's page: a read passes unasked.");
+    window.quit()?;
+
+    let window = RealWindow::start(desktop)?;
+    kept(window.main(), &token, &folder)?;
+    tell("After a restart server, client and rule are still there.");
+    window.quit()
+}
+
+fn add_server(main: Page<'_>, folder: &Path, pictures: &Path, tell: &impl Fn(&str)) -> Result<()> {
+    main.press("Add server")?;
+    let command = format!("node {} \"{}\"", npm_server("server-filesystem").display(), folder.display());
+    main.fill("Paste a command, a URL, or JSON from any client's settings", &command)?;
+    main.fill("Name", "files")?;
+    main.press("Test connection")?;
+    main.shows("It works:")?;
+    main.shows("read_text_file")?;
+    main.picture(&pictures.join("add-server.png"))?;
+    tell("Test connection shows the tools of the filesystem server.");
+    main.click("form button[type=submit]")?;
+    main.until(
+        "return document.querySelector('article[aria-label=files]')?.innerText.includes('Running') ?? null",
+    )?;
+    main.picture(&pictures.join("servers.png"))?;
+    tell("Added: its card says Running.");
+    Ok(())
+}
+
+/// Adds a client by the dialog, and reads its address and its token from it as a person does.
+fn add_client(main: Page<'_>, tell: &impl Fn(&str)) -> Result<(String, String)> {
+    main.press("Clients")?;
+    main.press("Add client")?;
+    main.fill("Name", CLIENT)?;
+    main.press("Create token")?;
+    main.shows("The token is shown this once.")?;
+    let shown = main.run("return [...document.querySelectorAll('.value code')].map((it) => it.innerText)")?;
+    let text = |at: usize| shown[at].as_str().map(str::to_owned).context("nothing is shown");
+    let found = (text(0)?, text(1)?);
+    main.press("Done")?;
+    main.until("return document.querySelector('.value') === null")?;
+    tell("A client is added: an address, and a token that is shown this once.");
+    Ok(found)
+}
+
+fn reads_pass(main: Page<'_>, client: &mut Client, folder: &Path, pictures: &Path) -> Result<()> {
+    main.press("Servers")?;
+    main.click("article[aria-label=files] .server-name a")?;
+    main.press("Trust its read-only labels")?;
+    main.press("Reads")?;
+    main.shows("Always allow all reads of files, for every client")?;
+    main.picture(&pictures.join("server.png"))?;
+    let answer = client.call("read_text_file", &json!({ "path": folder.join("todo.md") }))?;
+    ensure!(answer.is_ok() && answer.text().contains("milk"), "{}", answer.text());
+    Ok(())
+}
+
+fn kept(main: Page<'_>, token: &str, folder: &Path) -> Result<()> {
+    main.until(
+        "return document.querySelector('article[aria-label=files]')?.innerText.includes('Running') ?? null",
+    )?;
+    let run = |name: &str| main.invoke("command", &json!({ "name": name, "args": {} }));
+    let endpoint = run("status")?["endpoint"].as_str().context("no endpoint")?.to_owned();
+    let clients = run("clients.list")?;
+    ensure!(clients[0]["name"] == CLIENT && clients[1] == Value::Null, "{clients}");
+    ensure!(run("audit.verify")?["result"] == "whole", "the audit is broken");
+    let mut client = Client::connect(Sdk::TypeScript, "2025-11-25", &endpoint, Some(token))?;
+    let answer = client.call("read_text_file", &json!({ "path": folder.join("todo.md") }))?;
+    ensure!(answer.is_ok(), "the rule did not survive: {}", answer.text());
+    Ok(())
+}

@@ -1,0 +1,19 @@
+//! The whole story in the real windows: from adding a server to Allow, with a real server and a real
+//! client, and everything still there after a restart.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, reason = "tests")]
+
+use anyhow::Result;
+use gatehouse_tests::story;
+use gatehouse_tests::window::Desktop;
+
+#[test]
+fn from_adding_a_server_to_allow_and_past_a_restart() -> Result<()> {
+    let desktop = Desktop::start()?;
+    let pictures = desktop.folder("pictures")?;
+    story::play(&desktop, &pictures, |_| {})?;
+    for name in ["servers.png", "prompt.png", "activity.png"] {
+        assert!(pictures.join(name).metadata()?.len() > 5_000, "{name}");
+    }
+    Ok(())
+}
