@@ -4,8 +4,9 @@ use anyhow::{Result, bail};
 
 use crate::places::Places;
 use crate::process::{cargo, program, run, say};
+use crate::ui;
 
-const BENCHES: [&str; 2] = ["gateway", "policy"];
+const BENCHES: [&str; 3] = ["gateway", "policy", "window"];
 
 pub(crate) fn bench(places: &Places, arguments: &[String]) -> Result<()> {
     let Some((name, rest)) = arguments.split_first() else { bail!("which one? {}", BENCHES.join(", ")) };
@@ -20,6 +21,17 @@ pub(crate) fn bench(places: &Places, arguments: &[String]) -> Result<()> {
         "--package=gatehouse-ctl",
         "--bins",
     ]))?;
+    if name == "window" {
+        ui::build(places)?;
+        run(cargo(&places.root).args([
+            "build",
+            "--release",
+            "--package=gatehouse",
+            "--features=gatehouse/bench",
+            "--bin=gatehouse",
+            "--example=empty-window",
+        ]))?;
+    }
     say("Measuring");
     run(program(places.program("release", &format!("bench-{name}"))?, &places.root).args(rest))
 }

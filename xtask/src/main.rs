@@ -30,7 +30,7 @@ cargo xtask <task>
   test       sets up, checks and tests everything
   check      format, lints, layers, generated types, file rules, interface, licences
   codegen    writes ui/src/gen from the commands and events of the core
-  bench      measures; `bench gateway` is what a call costs, `bench policy` its policy alone
+  bench      measures: `gateway` what a call costs, `policy` its policy alone, `window` the windows
   bundle     builds the installable package
 ";
 

@@ -11,7 +11,7 @@ import { useMessages } from "../messages";
 import { Empty } from "../parts/Empty";
 import { ProblemAlert } from "../parts/ProblemAlert";
 import { Waiting } from "../parts/Waiting";
-import { rulesOf } from "./status";
+import { freeOf, passesUnasked, rulesOf, type Free } from "./status";
 
 /** The tools of a server, each with its access class and what happens with it. */
 export function ToolsTab({ server }: { server: string }) {
@@ -28,6 +28,7 @@ export function ToolsTab({ server }: { server: string }) {
     const plain = rule.clients.clients === "every" && rule.lifetime.lifetime === "always" && rule.conditions.length === 0;
     if (plain && rule.width.width === "tool") rules.set(rule.width.tool, rule);
   }
+  const free = freeOf(policy, server);
   const own = new Map(
     (policy?.overrides ?? []).filter((one) => one.server.server === server).map((one) => [one.tool, one.class]),
   );
@@ -70,7 +71,7 @@ export function ToolsTab({ server }: { server: string }) {
                 className="tool"
                 style={{ transform: `translateY(${String(row.start)}px)` }}
               >
-                <Tool tool={tool} rule={rules.get(tool.name)} own={own.get(tool.name)} />
+                <Tool tool={tool} rule={rules.get(tool.name)} own={own.get(tool.name)} free={free} />
               </div>
             );
           })}
@@ -80,9 +81,9 @@ export function ToolsTab({ server }: { server: string }) {
   );
 }
 
-type Props = { tool: ToolView; rule: Grant | undefined; own: AccessClass | undefined };
+type Props = { tool: ToolView; rule: Grant | undefined; own: AccessClass | undefined; free: Free };
 
-const Tool = memo(function Tool({ tool, rule, own }: Props) {
+const Tool = memo(function Tool({ tool, rule, own, free }: Props) {
   const t = useMessages();
   const classify = useAction("tools.classify");
   const { server, name } = tool;
@@ -102,6 +103,9 @@ const Tool = memo(function Tool({ tool, rule, own }: Props) {
           {access === "read" ? <IconEye size={14} aria-hidden /> : <IconPencil size={14} aria-hidden />}
           <span>{t(`ask.class.${access}`)}</span>
           <span className="dim">({t("ask.because", { reason: reasonWords(t, tool.class.reason) })})</span>
+          {rule === undefined && passesUnasked(free, tool) && (
+            <span className="tool-free">{t("servers.tool.free", { free: t(`servers.free.${free}`) })}</span>
+          )}
         </p>
         {tool.flags.length > 0 && (
           <p className="tool-flag">

@@ -1,6 +1,6 @@
 // The state of a server in words.
 
-import type { PolicyView, ServerStatus, ServerView } from "../gen/types";
+import type { PolicyView, ServerStatus, ServerView, ToolView } from "../gen/types";
 import type { Translate } from "../messages";
 
 export type Tone = "ok" | "wait" | "bad" | "off";
@@ -52,6 +52,12 @@ export function rulesOf(policy: PolicyView | undefined, server: string) {
 }
 
 export type Free = "ask" | "reads" | "writes" | "all";
+
+/** Whether a tool runs without asking by what is set for its server as a whole. */
+export function passesUnasked(free: Free, { class: { class: access, reachesOutside } }: ToolView): boolean {
+  if (free === "all") return true;
+  return access === "read" ? free === "reads" && !reachesOutside : free === "writes";
+}
 
 /** What runs on a server without asking, for every client and until revoked. */
 export function freeOf(policy: PolicyView | undefined, server: string): Free {

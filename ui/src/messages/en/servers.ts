@@ -120,6 +120,7 @@ export const servers = {
   "servers.class.read": "Reads",
   "servers.class.write": "Changes things",
   "servers.tool.rule": "What happens with {tool}",
+  "servers.tool.free": "runs unasked, by “{free}”",
   "servers.tool.ask": "Ask",
   "servers.tool.allow": "Allow",
   "servers.tool.block": "Block",

@@ -121,6 +121,7 @@ export const servers: Record<keyof typeof en, string> = {
   "servers.class.read": "只读",
   "servers.class.write": "会更改内容",
   "servers.tool.rule": "如何处理 {tool}",
+  "servers.tool.free": "因“{free}”而无需询问",
   "servers.tool.ask": "询问",
   "servers.tool.allow": "允许",
   "servers.tool.block": "屏蔽",

@@ -1,0 +1,227 @@
+//! What the windows cost, in an optimised build and without remote control: the start beside that of an
+//! empty window of the same toolkit, a question until it is seen, an answer until the call goes out,
+//! and memory. `cargo xtask bench window` builds everything and runs it.
+
+use anyhow::{Result, bail};
+
+#[cfg(not(target_os = "linux"))]
+fn main() -> Result<()> {
+    bail!("the windows are driven on Linux alone")
+}
+
+#[cfg(target_os = "linux")]
+fn main() -> Result<()> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        [] => linux::measure(),
+        ["prepare", data_dir, log] => linux::prepare(data_dir.as_ref(), log.as_ref()),
+        _ => bail!("there is no such bench"),
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::fs;
+    use std::path::Path;
+    use std::time::{Duration, Instant};
+
+    use anyhow::{Context, Result, ensure};
+    use gatehouse_app::{Authority, Core, CoreOptions, Owner, open_keychain};
+    use gatehouse_model::command::{ClientsAdd, ServersAdd};
+    use gatehouse_model::server::{Limits, Look, ServerDraft, Transport};
+    use gatehouse_tests::lines::{Lines, PATIENCE};
+    use gatehouse_tests::window::Desktop;
+    use gatehouse_tests::{http, places};
+    use serde_json::Value;
+
+    const ROUNDS: usize = 7;
+    const PROMPT: &str = "Gatehouse asks";
+
+    pub(super) fn measure() -> Result<()> {
+        starts()?;
+        windows()
+    }
+
+    /// Exec to first useful paint, in turns with the empty window.
+    fn starts() -> Result<()> {
+        let desktop = Desktop::start()?;
+        let empty = places::program("examples/empty-window")?;
+        let gatehouse = places::program("gatehouse")?;
+        let (mut bare, mut own) = (Vec::new(), Vec::new());
+        for round in 0..=ROUNDS {
+            let one = until_line(&desktop, &empty, "painted")?;
+            let other = until_line(&desktop, &gatehouse, "first useful paint")?;
+            // The first round fills caches.
+            if round > 0 {
+                bare.push(one);
+                own.push(other);
+            }
+        }
+        let (bare, own) = (median(bare), median(own));
+        println!("start: empty window {bare:.0} ms, Gatehouse {own:.0} ms, ratio {:.2}", own / bare);
+        Ok(())
+    }
+
+    fn until_line(desktop: &Desktop, program: &Path, wanted: &str) -> Result<f64> {
+        let mut command = desktop.command("sh");
+        command.args(["-c", "exec \"$0\" 2>&1"]).arg(program);
+        let begun = Instant::now();
+        let mut running = Lines::start("the program", &mut command)?;
+        running.until(|line| line.contains(wanted))?;
+        Ok(begun.elapsed().as_secs_f64() * 1000.0)
+    }
+
+    /// A data folder with a client and a server that writes down what it gets, as a window would have it.
+    pub(super) fn prepare(data_dir: &Path, log: &Path) -> Result<()> {
+        let runtime = tokio::runtime::Runtime::new()?;
+        let token = runtime.block_on(async {
+            let secrets = open_keychain()?;
+            let options = CoreOptions {
+                owner: Owner::Window,
+                ..CoreOptions::new(data_dir.to_owned(), ([127, 0, 0, 1], 0).into(), secrets)
+            };
+            let core = Core::start(options).await?;
+            let minted = core.run(&ClientsAdd { name: "Bench".into() }, Authority::Operator).await?;
+            let transport = Transport::Stdio {
+                command: places::program("fixture-server")?.to_string_lossy().into_owned(),
+                args: vec!["--log".into(), log.to_string_lossy().into_owned()],
+                env: Default::default(),
+                cwd: None,
+            };
+            let draft = ServerDraft {
+                name: "fixture".into(),
+                transport,
+                enabled: true,
+                autostart: true,
+                look: Look::default(),
+                limits: Limits::default(),
+            };
+            core.run(&ServersAdd { draft, trust_labels: false, secrets: Vec::new() }, Authority::Operator)
+                .await?;
+            core.shutdown().await;
+            anyhow::Ok(minted.token.reveal().to_owned())
+        })?;
+        println!("{token}");
+        Ok(())
+    }
+
+    fn windows() -> Result<()> {
+        let desktop = Desktop::start()?;
+        let log = desktop.folder("bench")?.join("log");
+        let data_dir = desktop.data_dir();
+        let mut prepare = desktop.command(std::env::current_exe()?);
+        let token = String::from_utf8(prepare.arg("prepare").arg(&data_dir).arg(&log).output()?.stdout)?;
+        let token = token.trim().to_owned();
+        ensure!(!token.is_empty(), "nothing was prepared");
+        let mut command = desktop.command("sh");
+        command.args(["-c", "exec \"$0\" 2>&1"]).arg(places::program("gatehouse")?);
+        let mut running = Lines::start("gatehouse", &mut command)?;
+        let ready = running.until(|line| line.contains("Gatehouse is ready"))?;
+        let endpoint = ready.split('"').nth(1).context("no endpoint")?.to_owned();
+        running.until(|line| line.contains("first useful paint"))?;
+        wait_for(|| Ok(desktop.is_visible("Gatehouse")?.then_some(())))?;
+        calm();
+        println!("memory: main window and warm prompt {:.0} MiB PSS", pss(running.pid())?);
+
+        let (mut shown, mut sent) = (Vec::new(), Vec::new());
+        for round in 0..ROUNDS {
+            let arguments = format!(r#"{{"text":"round {round}"}}"#);
+            let params = format!(r#""name":"echo","arguments":{arguments}"#);
+            let (endpoint, token) = (endpoint.clone(), token.clone());
+            let begun = Instant::now();
+            let call = std::thread::spawn(move || http::modern(&endpoint, &token, "tools/call", &params));
+            wait_for(|| Ok(desktop.is_visible(PROMPT)?.then_some(())))?;
+            shown.push(begun.elapsed().as_secs_f64() * 1000.0);
+            desktop.tool(&["search", "--onlyvisible", "--name", PROMPT, "windowfocus", "--sync"])?;
+            // The buttons sleep for half a second after the window came up.
+            calm();
+            let before = size(&log);
+            let pressed = Instant::now();
+            desktop.tool(&["key", "ctrl+Return"])?;
+            let key = pressed.elapsed().as_secs_f64() * 1000.0;
+            wait_for(|| Ok((size(&log) > before).then_some(())))?;
+            let out = pressed.elapsed().as_secs_f64() * 1000.0;
+            sent.push((out, key));
+            let answer = call.join().map_err(|_| anyhow::anyhow!("the call broke off"))??;
+            let body: Value = serde_json::from_str(&answer.body).unwrap_or(Value::Null);
+            ensure!(answer.status == 200 && body["error"].is_null(), "{}", answer.body);
+            wait_for(|| Ok((!desktop.is_visible(PROMPT)?).then_some(())))?;
+        }
+        println!("ask to visible prompt: {:.0} ms (polled by xdotool)", median(shown));
+        let (out, key): (Vec<f64>, Vec<f64>) = sent.into_iter().unzip();
+        println!(
+            "key to upstream dispatch: {:.0} ms, of which xdotool takes {:.0} ms",
+            median(out),
+            median(key)
+        );
+        println!("memory: after prompts {:.0} MiB PSS", pss(running.pid())?);
+        to_tray(&desktop)?;
+        calm();
+        println!("memory: in the tray {:.0} MiB PSS", pss(running.pid())?);
+        Ok(())
+    }
+
+    /// Closes the main window twice: the first time it says that Gatehouse keeps running.
+    fn to_tray(desktop: &Desktop) -> Result<()> {
+        for _ in 0..2 {
+            desktop.tool(&[
+                "search",
+                "--onlyvisible",
+                "--name",
+                "^Gatehouse$",
+                "windowactivate",
+                "--sync",
+            ])?;
+            desktop.tool(&["key", "alt+F4"])?;
+            calm();
+            desktop.tool(&["key", "Return"])?;
+            calm();
+        }
+        desktop.until_visible("Gatehouse", false)
+    }
+
+    fn size(file: &Path) -> u64 {
+        fs::metadata(file).map_or(0, |found| found.len())
+    }
+
+    fn calm() {
+        std::thread::sleep(Duration::from_millis(1_500));
+    }
+
+    fn wait_for<T>(ask: impl Fn() -> Result<Option<T>>) -> Result<T> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(found) = ask()? {
+                return Ok(found);
+            }
+            ensure!(Instant::now() < deadline, "it does not come");
+            std::thread::sleep(Duration::from_micros(200));
+        }
+    }
+
+    fn median(mut values: Vec<f64>) -> f64 {
+        values.sort_by(f64::total_cmp);
+        values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+    }
+
+    /// Proportional set size of a process and all its descendants, in MiB.
+    fn pss(root: u32) -> Result<f64> {
+        let mut family = vec![root];
+        let mut at = 0;
+        while let Some(parent) = family.get(at).copied() {
+            for task in fs::read_dir(format!("/proc/{parent}/task")).into_iter().flatten().flatten() {
+                let children = fs::read_to_string(task.path().join("children")).unwrap_or_default();
+                family.extend(children.split_whitespace().filter_map(|pid| pid.parse::<u32>().ok()));
+            }
+            at += 1;
+        }
+        let mut sum = 0.0;
+        for pid in family {
+            let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
+            let line = rollup.lines().find(|line| line.starts_with("Pss:")).unwrap_or_default();
+            sum += line.split_whitespace().nth(1).and_then(|kib| kib.parse::<f64>().ok()).unwrap_or(0.0);
+        }
+        ensure!(sum > 0.0, "the memory cannot be read");
+        Ok(sum / 1024.0)
+    }
+}
