@@ -23,7 +23,7 @@ export function Choice<Value extends string>({ label, options, value, onChange }
               onChange(option);
             }}
           />
-          {text}
+          <span className="ask-option-text">{text}</span>
         </label>
       ))}
     </fieldset>

@@ -18,6 +18,17 @@ export function useFollow(size: number) {
     const element = area.current;
     if (follow.current && element) element.scrollTop = element.scrollHeight;
   }, [size]);
+  useEffect(() => {
+    const element = area.current;
+    if (!element) return;
+    const observer = new ResizeObserver(() => {
+      if (follow.current) element.scrollTop = element.scrollHeight;
+    });
+    observer.observe(element);
+    return () => {
+      observer.disconnect();
+    };
+  });
   const onScroll = useCallback(() => {
     const element = area.current;
     if (!element) return;
