@@ -117,22 +117,43 @@ export class Gatehouse {
   }
 }
 
-/** Starts the door on a fresh data folder; ends with its standard input. */
-async function open(folder: string): Promise<{ child: ChildProcess; address: string; endpoint: string }> {
-  const pages = join(root, "ui/dist-door");
-  const child = spawn(join(programs, "test-door"), ["--data-dir", join(folder, "data"), "--pages", pages], {
-    stdio: ["pipe", "pipe", "ignore"],
-    // Gatehouse asks the login shell for its PATH; somebody's own start-up files are not what is tested.
-    env: { ...process.env, SHELL: "/bin/sh" },
-  });
-  const line = await new Promise<string>((yes, no) => {
-    child.once("error", no);
-    child.once("exit", (code) => {
-      no(new Error(`the door ended with ${String(code)}`));
+/** The running door, which ends with its standard input. */
+class Door {
+  readonly #child: ChildProcess;
+  readonly #ended: Promise<number | null>;
+  #said = "";
+
+  constructor(folder: string) {
+    const pages = join(root, "ui/dist-door");
+    this.#child = spawn(join(programs, "test-door"), ["--data-dir", join(folder, "data"), "--pages", pages], {
+      // Gatehouse asks the login shell for its PATH; somebody's own start-up files are not what is tested.
+      env: { ...process.env, SHELL: "/bin/sh" },
     });
-    createInterface({ input: child.stdout }).once("line", yes);
-  });
-  return { child, ...(JSON.parse(line) as { address: string; endpoint: string }) };
+    this.#child.stderr?.on("data", (part) => (this.#said += String(part)));
+    this.#ended = new Promise((done) => {
+      this.#child.once("exit", done);
+      this.#child.once("error", (error) => {
+        this.#said += String(error);
+        done(null);
+      });
+    });
+  }
+
+  /** Where it serves, from its one line. */
+  async ready(): Promise<{ address: string; endpoint: string }> {
+    const { stdout } = this.#child;
+    if (!stdout) throw new Error("no standard output");
+    const line = new Promise<string>((yes) => createInterface({ input: stdout }).once("line", yes));
+    const first = await Promise.race([line, this.#ended]);
+    if (typeof first !== "string") throw new Error(`the door ended with ${String(first)}: ${this.#said}`);
+    return JSON.parse(first) as { address: string; endpoint: string };
+  }
+
+  /** Ends it, if it still runs, and tells with what it ended. */
+  async end(): Promise<number | null> {
+    this.#child.stdin?.end();
+    return this.#ended;
+  }
 }
 
 export type Fixtures = { gatehouse: Gatehouse; main: Page; prompt: Page };
@@ -140,16 +161,19 @@ export type Fixtures = { gatehouse: Gatehouse; main: Page; prompt: Page };
 export const test = plain.extend<Fixtures>({
   gatehouse: async ({}, use) => {
     const folder = mkdtempSync(join(tmpdir(), "gatehouse-e2e-"));
-    const { child, address, endpoint } = await open(folder);
-    const gatehouse = new Gatehouse(address, endpoint, folder);
-    const states = async () => (await gatehouse.command("servers.list", {})).map((it) => it.status.state);
-    await expect.poll(states).toEqual(["connected", "connected"]);
-    await use(gatehouse);
-    await Promise.allSettled(gatehouse.clients.map((client) => client.close()));
-    const ended = new Promise((done) => child.once("exit", done));
-    child.stdin?.end();
-    await ended;
-    rmSync(folder, { recursive: true, force: true });
+    const door = new Door(folder);
+    try {
+      const { address, endpoint } = await door.ready();
+      const gatehouse = new Gatehouse(address, endpoint, folder);
+      const states = async () => (await gatehouse.command("servers.list", {})).map((it) => it.status.state);
+      await expect.poll(states).toEqual(["connected", "connected"]);
+      await use(gatehouse);
+      await Promise.allSettled(gatehouse.clients.map((client) => client.close()));
+      expect(await door.end(), "the door ends well").toBe(0);
+    } finally {
+      await door.end();
+      rmSync(folder, { recursive: true, force: true });
+    }
   },
   main: async ({ gatehouse, page }, use) => {
     const broken = watch(page);
@@ -185,26 +209,43 @@ export async function noViolations(page: Page): Promise<void> {
   expect(told).toEqual([]);
 }
 
-/** Takes pictures in both themes and languages at both widths, where `GATEHOUSE_SHOTS` names a folder. */
-export async function pictures(gatehouse: Gatehouse, page: Page, name: string, sizes: readonly { width: number; height: number }[] = [{ width: 1120, height: 720 }, { width: 760, height: 520 }]): Promise<void> {
+const sizesOfMain = [
+  { width: 1120, height: 720 },
+  { width: 760, height: 520 },
+];
+
+/**
+ * Takes pictures in both themes and languages at each size, where `GATEHOUSE_SHOTS` names a folder. The
+ * page goes on as it was, so that a test is the same with pictures and without.
+ */
+export async function pictures(gatehouse: Gatehouse, page: Page, name: string, sizes = sizesOfMain): Promise<void> {
   const folder = process.env["GATEHOUSE_SHOTS"];
   if (!folder) return;
   const before = page.viewportSize();
+  // The prompt hears of a new look; the main window's own page is where it is changed, so another one
+  // of the same address is pictured.
+  const hears = new URL(page.url()).pathname === "/prompt.html";
+  const pictured = hears ? page : await page.context().newPage();
   for (const theme of ["light", "dark"] as const) {
     for (const language of ["en", "zh-CN"] as const) {
       await gatehouse.look(theme, language);
-      await page.reload();
+      if (!hears) {
+        await pictured.goto("about:blank");
+        await pictured.goto(page.url());
+      }
+      await expect(pictured.locator(`html[lang="${language}"][data-mantine-color-scheme="${theme}"]`)).toBeAttached();
       for (const size of sizes) {
-        await page.setViewportSize(size);
+        await pictured.setViewportSize(size);
         // A picture, not a check: readings and transitions have come to rest after this.
-        await page.waitForTimeout(500);
-        await page.screenshot({ path: join(folder, `${name}-${theme}-${language}-${String(size.width)}.png`) });
+        await pictured.waitForTimeout(500);
+        await pictured.screenshot({ path: join(folder, `${name}-${theme}-${language}-${String(size.width)}.png`) });
       }
     }
   }
-  if (before) await page.setViewportSize(before);
   await gatehouse.look("light", "en");
-  await page.reload();
+  if (!hears) await pictured.close();
+  else await expect(page.locator('html[lang="en"][data-mantine-color-scheme="light"]')).toBeAttached();
+  if (before) await page.setViewportSize(before);
 }
 
 export { expect };

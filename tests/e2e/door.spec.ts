@@ -1,18 +1,53 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+import type { GrantChoice, PendingAsk } from "../../ui/src/gen/types.ts";
 import { expect, test } from "./base.ts";
 
 test("the pages have the content security policy of the windows, and only they get in", async ({ gatehouse, main }) => {
-  const response = await main.request.get(gatehouse.address);
-  const policy = response.headers()["content-security-policy"] ?? "";
-  expect(policy).toContain("script-src 'self'");
-  expect(policy).toContain("style-src 'self'");
-  expect(policy).toContain("frame-ancestors 'none'");
-  const foreign = await main.request.post(`${gatehouse.address}/door/command`, {
-    headers: { origin: "http://evil.example" },
-    data: { name: "status", args: {} },
-  });
-  expect(foreign.status()).toBe(403);
+  const config = JSON.parse(readFileSync(join(import.meta.dirname, "../../src-tauri/tauri.conf.json"), "utf8")) as {
+    app: { security: { csp: Record<string, string> } };
+  };
+  const ofWindows = { ...config.app.security.csp, "connect-src": "'self'" };
+  for (const page of ["/", "/prompt.html"]) {
+    const served = (await main.request.get(gatehouse.address + page)).headers()["content-security-policy"] ?? "";
+    const rules = served.split("; ").map((rule) => [rule.slice(0, rule.indexOf(" ")), rule.slice(rule.indexOf(" ") + 1)]);
+    expect(Object.fromEntries(rules)).toEqual(ofWindows);
+  }
+  const status = { data: { name: "status", args: {} } };
+  const door = `${gatehouse.address}/door/command`;
+  expect((await main.request.post(door, status)).status()).toBe(200);
+  for (const origin of ["http://evil.example", "null", "http://127.0.0.1:1"]) {
+    expect((await main.request.post(door, { ...status, headers: { origin } })).status(), origin).toBe(403);
+  }
+  for (const host of ["evil.example", `localhost:${new URL(gatehouse.address).port}`]) {
+    expect((await main.request.post(door, { ...status, headers: { host } })).status(), host).toBe(403);
+    expect((await main.request.get(gatehouse.address, { headers: { host } })).status(), host).toBe(403);
+  }
   await expect(gatehouse.command("call", { token: "t", tool: "x", arguments: "{}" })).rejects.toThrow("calls no tool");
+  await expect(gatehouse.door("prompt_everything", {})).rejects.toThrow("There is no command prompt_everything");
 });
+
+for (const revision of ["2026-07-28", "2025-11-25"] as const) {
+  test(`a client of revision ${revision} asks, is allowed, and gets the fixture server's answer`, async ({ gatehouse }) => {
+    await gatehouse.addFixture("Fixture");
+    const client = await gatehouse.connect("Claude Code", revision);
+    const call = client.call("echo", { said: revision });
+    let pending: PendingAsk[] = [];
+    const waiting = async () => (pending = (await gatehouse.door("prompt_pending", {})) as PendingAsk[]).length;
+    await expect.poll(waiting).toBe(1);
+    const choice: GrantChoice = { lifetime: "once", width: "call", everyClient: false, conditions: [] };
+    const answers = pending.map(({ id, ask }) => {
+      if (ask.ask !== "call") throw new Error(ask.ask);
+      return { id, hash: ask.hash, answer: { answer: "allow" as const, choice } };
+    });
+    await gatehouse.door("prompt_answer", { answers });
+    const answer = await call;
+    expect(answer.isError).toBeFalsy();
+    expect(JSON.stringify(answer)).toContain(revision);
+    expect(await waiting()).toBe(0);
+  });
+}
 
 test("the frame shows where the gateway is, pauses and resumes, and is there by keyboard", async ({ gatehouse, main }) => {
   await expect(main.getByText(gatehouse.endpoint)).toBeVisible();

@@ -129,8 +129,7 @@ test("what lasts is said in one sentence with the real names, and holds", async 
   await prompt.getByLabel("For every client, not only Claude Code").check();
   await expect(prompt.getByText("Always allow Time: Current time, for every client")).toBeVisible();
   await noViolations(prompt);
-  const shots = process.env["GATEHOUSE_SHOTS"];
-  if (shots) await prompt.screenshot({ path: `${shots}/prompt-lasting.png` });
+  await pictures(gatehouse, prompt, "prompt-lasting", [{ width: 440, height: 420 }]);
   await prompt.getByRole("button", { name: "Always allow Time: Current time, for every client" }).click();
   expect((await call).isError).toBeFalsy();
   expect((await client.call("current_time", { timezone: "Asia/Tokyo" })).isError).toBeFalsy();
@@ -176,6 +175,32 @@ test("five megabytes of arguments are all there and scroll", async ({ gatehouse,
     element.scrollTop = element.scrollHeight;
   });
   await expect(area).toContainText("the very end");
+  await prompt.getByRole("button", { name: "Deny", exact: true }).click();
+  expect((await call).isError).toBe(true);
+});
+
+test("a tool that is not what was allowed asks again, and shows field by field what changed", async ({ gatehouse, prompt }) => {
+  await gatehouse.addFixture("fixture", "--fault", "changes-tools");
+  const always = { lifetime: "always", width: "tool", everyClient: true, conditions: [] } as const;
+  for (const tool of ["echo", "mutate"]) {
+    await gatehouse.command("policy.grant", { server: "fixture", tool, client: null, choice: { ...always, conditions: [] } });
+  }
+  const client = await gatehouse.connect("Claude Code");
+  expect((await client.call("echo", {})).isError).toBeFalsy();
+  const before = (await gatehouse.command("tools.list", { server: "fixture" })).find((tool) => tool.name === "echo")?.description;
+  await client.call("mutate", {});
+  // The server says that its list changed; Gatehouse reads it again after a moment.
+  const description = async () => (await gatehouse.command("tools.list", { server: "fixture" })).find((tool) => tool.name === "echo")?.description;
+  await expect.poll(description).not.toBe(before);
+  const call = client.call("echo", {});
+  await expect(prompt.getByRole("heading", { name: "What changed" })).toBeVisible();
+  await expect(prompt.getByText("Its definition is not the one that you allowed")).toBeVisible();
+  await noViolations(prompt);
+  const shots = process.env["GATEHOUSE_SHOTS"];
+  if (shots) await prompt.screenshot({ path: `${shots}/prompt-changed.png` });
+  await prompt.getByRole("button", { name: "More ways to allow" }).click();
+  await expect(prompt.getByLabel("Always")).toHaveCount(0);
+  await prompt.getByRole("button", { name: "Back" }).click();
   await prompt.getByRole("button", { name: "Deny", exact: true }).click();
   expect((await call).isError).toBe(true);
 });
