@@ -77,7 +77,12 @@ function Questions({ platform, onLook }: { platform: PromptPlatform; onLook: () 
           onAnswer={answer}
         />
       ) : (
-        <p className="ask-none">{t("ask.none")}</p>
+        <div className="ask-none">
+          <p>{t("ask.none")}</p>
+          <button type="button" className="ask-button" onClick={() => void platform.openMain().catch(() => undefined)}>
+            {t("ask.openMain")}
+          </button>
+        </div>
       )}
     </main>
   );
