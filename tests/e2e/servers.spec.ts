@@ -23,7 +23,7 @@ test("a server is tried out in the form, added, and runs", async ({ gatehouse, m
   await main.getByRole("article", { name: "files" }).getByRole("button", { name: "Open" }).click();
   await expect(main.getByRole("heading", { name: "files" })).toBeVisible();
   await expect(main.getByRole("radio", { name: "Reads" }).first()).toBeChecked();
-  await expect(main.getByText("Always allow all reads of files, for every client", { exact: true })).toBeVisible();
+  await expect(main.getByRole("list", { name: "Rules for this server" }).getByText("Always allow all reads of files, for every client", { exact: true })).toBeVisible();
   await pictures(gatehouse, main, "server");
   await noViolations(main);
 });
@@ -35,6 +35,23 @@ test("what may run unasked is set on the server's page, and each rule is taken b
   await main.getByText("All", { exact: true }).click();
   await expect.poll(rules).toEqual(["Always allow files: everything for every client"]);
   await main.getByRole("button", { name: "Take back: Always allow everything of files" }).click();
+  await expect.poll(rules).toEqual([]);
+
+  const read = main.getByRole("listitem").filter({ hasText: "Read Text File" });
+  const readRule = read.getByRole("radiogroup");
+  const free = main.getByLabel("What may run without asking");
+  await free.getByText("Reads", { exact: true }).click();
+  await expect.poll(rules).toHaveLength(1);
+  await expect(readRule.getByRole("radio", { name: "Allow" })).toBeChecked();
+  await expect(readRule.getByRole("radio", { name: "Ask" })).toBeDisabled();
+  await expect(main.getByText("10 of 14 tools run without asking.")).toBeVisible();
+  await readRule.getByText("Block", { exact: true }).click();
+  await expect.poll(rules).toHaveLength(2);
+  await expect(main.getByText("9 of 14 tools run without asking.")).toBeVisible();
+  await noViolations(main);
+  await readRule.getByText("Allow", { exact: true }).click();
+  await expect.poll(rules).toHaveLength(1);
+  await free.getByText("Ask", { exact: true }).click();
   await expect.poll(rules).toEqual([]);
 
   const tool = main.getByRole("listitem").filter({ hasText: "write_file" });
@@ -61,7 +78,9 @@ test("a server that cannot start says so in words, and is put right in its setti
   const card = main.getByRole("article", { name: "broken" });
   await expect(card).toContainText("no-such-program-anywhere");
   await card.getByRole("button", { name: "Details" }).click();
-  await expect(card).toContainText("1 attempts");
+  await expect(card).toContainText("1 attempt");
+  await expect(card).toContainText("Tried: no-such-program-anywhere");
+  await expect(card.getByText(/^Stopped: .*no-such-program-anywhere/)).toBeVisible();
   await noViolations(main);
   if (process.env["GATEHOUSE_SHOTS"]) await main.screenshot({ path: `${process.env["GATEHOUSE_SHOTS"]}/failed.png` });
 
@@ -109,4 +128,71 @@ test("a secret goes to the keychain and into no file that people read", async ({
   const listed = JSON.stringify(await gatehouse.command("servers.list", {}));
   expect(listed).toContain("${secret:API_KEY}");
   expect(listed).not.toContain("s3cret-value");
+  expect(await main.content()).not.toContain("s3cret-value");
+
+  await main.getByRole("link", { name: "keyed" }).click();
+  await main.getByRole("tab", { name: "Settings" }).click();
+  await main.getByRole("button", { name: "More settings" }).click();
+  await main.getByRole("textbox", { name: "Description" }).fill("has a key");
+  await main.getByRole("button", { name: "Save" }).click();
+  await expect(main.locator("header").getByText("has a key")).toBeVisible();
+  await main.getByLabel("Command", { exact: true }).fill(`${gatehouse.program("fixture-server")} --other`);
+  await expect(main.getByText("Secrets do not follow to another program or address.")).toBeVisible();
+  await noViolations(main);
+  await main.getByRole("button", { name: "Remove this server…" }).click();
+  await main.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
+  await expect(main.getByRole("article", { name: "keyed" })).toBeHidden();
+  await expect(main.getByRole("heading", { name: "Servers" })).toBeVisible();
+});
+
+test("reads that count as such only later are let in by a button", async ({ gatehouse, main }) => {
+  const id = await gatehouse.addFiles("files");
+  await main.goto(`${gatehouse.address}/#/servers/${id}/tools`);
+  await main.getByLabel("What may run without asking").getByText("Reads", { exact: true }).click();
+  await expect(main.getByText("0 of 14 tools run without asking.")).toBeVisible();
+  await expect(main.getByText("None counts as a read")).toBeVisible();
+  await main.getByRole("switch", { name: "Trust its read-only labels" }).click({ force: true });
+  await expect(main.getByText("10 came later or changed, and ask:")).toBeVisible();
+  await noViolations(main);
+  await main.getByRole("button", { name: "Let them run too" }).click();
+  await expect(main.getByText("10 of 14 tools run without asking.")).toBeVisible();
+  const client = await gatehouse.connect("Claude Code");
+  expect((await client.call("list_allowed_directories", {})).isError ?? false).toBe(false);
+});
+
+test("a server that is out of reach counts down to its next try, and is tried at once on demand", async ({ gatehouse, main }) => {
+  await main.getByRole("button", { name: "Add server" }).click();
+  const dialog = main.getByRole("dialog");
+  await dialog.getByLabel("Paste a command").fill("http://127.0.0.1:9/mcp");
+  await dialog.getByRole("textbox", { name: "Name", exact: true }).fill("far");
+  await dialog.getByRole("button", { name: "Add server" }).click();
+  const card = main.getByRole("article", { name: "far" });
+  await expect(card.getByText(/^Stopped: /)).toBeVisible();
+  await expect(card.getByText(/Next try in [1-9]\d* s/)).toBeVisible();
+  const { config } = (await gatehouse.command("servers.list", {})).find((it) => it.config.name === "far") ?? {};
+  const tries = async () =>
+    (await gatehouse.command("events.list", {})).filter(
+      ({ event }) => event.event === "status_changed" && event.server === config?.id && event.cause.cause === "user",
+    ).length;
+  const before = await tries();
+  await card.getByRole("button", { name: "Try again" }).click();
+  await expect.poll(tries).toBeGreaterThan(before);
+});
+
+test("what is wrong in the form is said at its place, and the keyboard goes there", async ({ gatehouse, main }) => {
+  await main.getByRole("button", { name: "Add server" }).click();
+  const dialog = main.getByRole("dialog");
+  await dialog.getByLabel("Paste a command").fill("{nothing");
+  await expect(dialog.getByText("This is no command")).toBeVisible();
+  await dialog.getByRole("button", { name: "Test connection" }).press("Enter");
+  const name = dialog.getByRole("textbox", { name: "Name", exact: true });
+  await expect(name).toBeFocused();
+  await expect(dialog.getByText("Give it a name.")).toBeVisible();
+  await expect(dialog.getByText("Say which program to run.")).toBeVisible();
+  await name.fill("notes");
+  await expect(dialog.getByText("Another server has this name.")).toBeVisible();
+  await noViolations(main);
+  await main.keyboard.press("Escape");
+  await expect(dialog).toBeHidden();
+  expect((await gatehouse.command("servers.list", {})).length).toBe(2);
 });

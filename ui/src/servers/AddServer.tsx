@@ -1,14 +1,17 @@
-import { Button, Group, Loader, Modal, Stack, Textarea } from "@mantine/core";
-import { useState } from "react";
+import { Button, Group, Loader, Modal, Stack } from "@mantine/core";
+import { useEffect, useRef, useState } from "react";
 
 import { useAction } from "../core/useAction";
 import type { Problem } from "../gen/types";
 import { useMessages } from "../messages";
 import { ProblemAlert } from "../parts/ProblemAlert";
 import { asProblem } from "../platform";
-import { emptyForm, faults, recognise, toDraft, type Form } from "./form";
+import { emptyForm, faults, looks, toDraft, type Form } from "./form";
+import { PasteBox } from "./PasteBox";
+import { fillForm } from "./recognise";
 import { ServerFields } from "./ServerFields";
 import { TestResult } from "./TestResult";
+import { toFirstFault } from "./toFirstFault";
 import { useTest } from "./useTest";
 
 type Props = { opened: boolean; taken: readonly string[]; onClose: () => void };
@@ -22,6 +25,7 @@ export function AddServer({ opened, taken, onClose }: Props) {
       onClose={onClose}
       title={t("servers.form.add")}
       size="lg"
+      closeOnClickOutside={false}
     >
       {opened && <AddForm taken={taken} onClose={onClose} />}
     </Modal>
@@ -30,31 +34,36 @@ export function AddServer({ opened, taken, onClose }: Props) {
 
 function AddForm({ taken, onClose }: Omit<Props, "opened">) {
   const t = useMessages();
-  const [pasted, setPasted] = useState("");
   const [form, setForm] = useState<Form>(emptyForm);
-  const [tried, setTried] = useState(false);
+  /** How often something was wanted of a form with faults. */
+  const [tried, setTried] = useState(0);
   const [trust, setTrust] = useState(false);
   const [problem, setProblem] = useState<Problem | null>(null);
   const { test, run, forget } = useTest();
   const add = useAction("servers.add");
+  const fields = useRef<HTMLFormElement>(null);
+  const outcome = useRef<HTMLDivElement>(null);
   const wrong = faults(form, taken);
-  const isRight = Object.keys(wrong).length === 0;
+  const failed = problem ?? test.problem;
+
+  useEffect(() => {
+    if (tried > 0) toFirstFault(fields.current);
+  }, [tried]);
+  useEffect(() => {
+    if (test.report !== null || failed !== null) outcome.current?.scrollIntoView({ block: "end" });
+  }, [test.report, failed]);
 
   const change = (part: Partial<Form>) => {
     setForm((before) => ({ ...before, ...part }));
     setProblem(null);
+    if (Object.keys(part).every((key) => looks.some((look) => look === key))) return;
     setTrust(false);
     forget();
   };
-  const paste = (text: string) => {
-    setPasted(text);
-    const found = recognise(text);
-    if (found) change(found);
-  };
   const begin = (act: () => void) => {
-    setTried(true);
     setProblem(null);
-    if (isRight) act();
+    if (Object.keys(wrong).length === 0) act();
+    else setTried(tried + 1);
   };
   const { draft, secrets } = toDraft(form);
   const save = () => {
@@ -62,31 +71,27 @@ function AddForm({ taken, onClose }: Omit<Props, "opened">) {
       setProblem(asProblem(thrown));
     });
   };
-  const failed = problem ?? test.problem;
   return (
     <form
+      ref={fields}
+      noValidate
       onSubmit={(event) => {
         event.preventDefault();
         begin(save);
       }}
     >
       <Stack gap="md">
-        <Textarea
-          label={t("servers.form.paste")}
-          placeholder={t("servers.form.pasteHint")}
-          autosize={false}
-          rows={2}
-          spellCheck={false}
-          data-autofocus
-          value={pasted}
-          onChange={(event) => {
-            paste(event.currentTarget.value);
+        <PasteBox
+          onFound={({ found }, namedBefore) => {
+            change(fillForm(form, found, namedBefore));
           }}
         />
-        <ServerFields form={form} faults={tried ? wrong : {}} onChange={change} />
-        {test.report && <TestResult report={test.report} trust={trust} onTrust={setTrust} />}
-        {failed && <ProblemAlert problem={failed} />}
-        <Group justify="space-between">
+        <ServerFields form={form} faults={tried > 0 ? wrong : {}} onChange={change} />
+        <div ref={outcome} className="outcome">
+          {test.report && <TestResult report={test.report} trust={trust} onTrust={setTrust} />}
+          {failed && <ProblemAlert problem={failed} />}
+        </div>
+        <Group justify="space-between" className="form-foot">
           {test.running ? (
             <Group gap="xs" role="status">
               <Loader size="xs" />
@@ -99,7 +104,10 @@ function AddForm({ taken, onClose }: Omit<Props, "opened">) {
             <Button
               variant="default"
               onClick={() => {
-                begin(() => void run(draft, secrets));
+                begin(() => {
+                  setTrust(false);
+                  void run(draft, secrets);
+                });
               }}
             >
               {t("servers.form.test")}

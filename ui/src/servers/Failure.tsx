@@ -1,49 +1,68 @@
 import { Button, Collapse, Group } from "@mantine/core";
-import { useState } from "react";
+import { useId, useState } from "react";
 
-import { useAction } from "../core/useAction";
 import type { ServerStatus, ServerView } from "../gen/types";
 import { useMessages } from "../messages";
+import { Copy } from "../parts/Copy";
 import { useNow } from "../parts/useNow";
+import { counted, targetOf } from "./status";
 
 type Failed = Extract<ServerStatus, { state: "failed" }>;
 
 /** What was tried, when the next try comes, and the last words of the server. */
 export function Failure({ view, status }: { view: ServerView; status: Failed }) {
   const t = useMessages();
-  const now = useNow(1000);
-  const start = useAction("servers.start");
   const [opened, setOpened] = useState(false);
-  const left = status.nextRetry === null ? null : Math.max(0, Math.ceil((status.nextRetry - now) / 1000));
+  const id = useId();
+  const target = targetOf(view.config.transport);
+  const tail = view.logTail.map(({ text }) => text).join("\n");
   return (
     <div className="failure">
       <Group gap="xs">
-        <Button size="xs" loading={start.busy} onClick={() => void start.run({ server: view.config.id })}>
-          {t("servers.again")}
-        </Button>
         <Button
-          size="xs"
+          size="compact-sm"
           variant="default"
           aria-expanded={opened}
+          aria-controls={id}
           onClick={() => {
             setOpened(!opened);
           }}
         >
           {t("servers.details")}
         </Button>
-        {left !== null && <span className="dim">{t("servers.retryIn", { seconds: left })}</span>}
+        <span className="dim">
+          {status.nextRetry === null ? t("servers.noRetry") : <Countdown to={status.nextRetry} />}
+        </span>
       </Group>
-      <Collapse expanded={opened} transitionDuration={100}>
-        <p className="dim">{t("servers.attempts", { count: status.attempts })}</p>
-        {view.logTail.length > 0 && (
-          <>
-            <p className="dim">{t("servers.lastLines")}</p>
-            <pre className="mono selectable log-tail" tabIndex={0}>
-              {view.logTail.map(({ text }) => text).join("\n")}
-            </pre>
-          </>
-        )}
+      <Collapse expanded={opened} transitionDuration={100} id={id}>
+        <div className="failure-more">
+          <div className="failure-facts">
+            <p className="dim">
+              {t(`servers.kindOfFailure.${status.error}`)} · {counted(t, "attempts", status.attempts)}
+            </p>
+            <Copy text={[status.message, target, tail].filter((part) => part !== "").join("\n")} label={t("servers.copyDetails")} />
+          </div>
+          {target !== "" && (
+            <p className="dim">
+              {t("servers.tried")} <code className="mono selectable">{target}</code>
+            </p>
+          )}
+          {tail !== "" && (
+            <>
+              <p className="dim">{t("servers.lastLines")}</p>
+              <pre className="mono selectable log-tail" tabIndex={0}>
+                {tail}
+              </pre>
+            </>
+          )}
+        </div>
       </Collapse>
     </div>
   );
+}
+
+function Countdown({ to }: { to: number }) {
+  const t = useMessages();
+  const left = Math.ceil((to - useNow(1000)) / 1000);
+  return t("servers.retryIn", { seconds: Math.max(0, left) });
 }

@@ -1,10 +1,11 @@
-import { ActionIcon, Button, Menu, Switch } from "@mantine/core";
+import { ActionIcon, Menu, Switch } from "@mantine/core";
 import { IconClock, IconDots, IconFolder, IconNotes, IconTerminal2, IconWorld } from "@tabler/icons-react";
 
 import { format, go } from "../frame/route";
 import type { ServerConfig, ServerView } from "../gen/types";
 import { useMessages } from "../messages";
 import { Failure } from "./Failure";
+import { NextStep } from "./NextStep";
 import { StatusMark } from "./StatusMark";
 import { useServerActs } from "./useServerActs";
 
@@ -31,21 +32,7 @@ export function ServerCard({ view, taken }: { view: ServerView; taken: readonly 
         {status.state === "failed" && <Failure view={view} status={status} />}
       </div>
       <div className="server-acts">
-        {(status.state === "disabled" || status.state === "stopped") && (
-          <Button size="xs" variant="default" onClick={acts.start}>
-            {t("servers.start")}
-          </Button>
-        )}
-        {status.state === "connecting" && (
-          <Button size="xs" variant="default" onClick={acts.stop}>
-            {t("servers.cancel")}
-          </Button>
-        )}
-        {status.state === "connected" && (
-          <Button size="xs" variant="default" onClick={open}>
-            {t("servers.open")}
-          </Button>
-        )}
+        <NextStep view={view} acts={acts} />
         <Switch
           aria-label={t("servers.on", { name: config.name })}
           checked={config.enabled}
@@ -62,6 +49,7 @@ export function ServerCard({ view, taken }: { view: ServerView; taken: readonly 
           <Menu.Dropdown>
             <Menu.Item onClick={open}>{t("servers.open")}</Menu.Item>
             {config.enabled && <Menu.Item onClick={acts.reconnect}>{t("servers.reconnect")}</Menu.Item>}
+            {status.state === "connected" && <Menu.Item onClick={acts.stop}>{t("servers.stop")}</Menu.Item>}
             <Menu.Item onClick={acts.duplicate}>{t("servers.duplicate")}</Menu.Item>
             <Menu.Divider />
             <Menu.Item

@@ -44,7 +44,8 @@ export function ServerFields({ form, faults, onChange }: Props) {
       {form.kind === "http" && (
         <TextInput
           label={t("servers.form.url")}
-          placeholder="https://"
+          placeholder={form.remote === "ws" ? "wss://" : "https://"}
+          spellCheck={false}
           value={form.url}
           error={said("url")}
           onChange={(event) => {
@@ -166,7 +167,7 @@ function Lines({ form, error, onChange }: { form: Form; error: string | null; on
     onChange({ lines: form.lines.map((line, place) => (place === at ? { ...line, ...part } : line)) });
   };
   return (
-    <fieldset className="lines">
+    <fieldset className="lines" data-fault={error === null ? undefined : true}>
       <legend>{t(form.kind === "stdio" ? "servers.form.env" : "servers.form.headers")}</legend>
       {form.lines.map((line, at) => (
         <div key={at} className="line">

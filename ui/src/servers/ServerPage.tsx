@@ -1,11 +1,8 @@
 import "./servers.css";
 
-import { ActionIcon, Anchor, Button, Menu, Pill, SegmentedControl, Switch, Tabs } from "@mantine/core";
+import { ActionIcon, Anchor, Button, Menu, Switch, Tabs } from "@mantine/core";
 import { IconArrowLeft, IconDots, IconServerOff } from "@tabler/icons-react";
 
-import { ruleSentence } from "../ask/rules";
-import { useAction } from "../core/useAction";
-import { useNames } from "../core/useNames";
 import { useReading } from "../core/useReading";
 import { format, go, serverTabs, type ServerTab } from "../frame/route";
 import type { ServerView } from "../gen/types";
@@ -14,9 +11,10 @@ import { Empty } from "../parts/Empty";
 import { ProblemAlert } from "../parts/ProblemAlert";
 import { Waiting } from "../parts/Waiting";
 import { Failure } from "./Failure";
+import { Freedom } from "./Freedom";
 import { LogsTab } from "./LogsTab";
+import { NextStep } from "./NextStep";
 import { SettingsTab } from "./SettingsTab";
-import { freeOf, rulesOf } from "./status";
 import { StatusMark } from "./StatusMark";
 import { ToolsTab } from "./ToolsTab";
 import { useServerActs } from "./useServerActs";
@@ -46,6 +44,11 @@ function Known({ view, tab, taken }: { view: ServerView; tab: ServerTab; taken: 
   const t = useMessages();
   const acts = useServerActs(view, taken);
   const { config, status } = view;
+  const remove = () => {
+    acts.remove(() => {
+      go({ page: "servers" });
+    });
+  };
   return (
     <div className="page">
       <header className="server-head">
@@ -54,8 +57,11 @@ function Known({ view, tab, taken }: { view: ServerView; tab: ServerTab; taken: 
         </Anchor>
         <div className="server-title">
           <h1>{config.name}</h1>
-          <StatusMark view={view} />
+          <span role="status">
+            <StatusMark view={view} />
+          </span>
           <span className="server-acts">
+            <NextStep view={view} acts={acts} own />
             <Switch
               aria-label={t("servers.on", { name: config.name })}
               checked={config.enabled}
@@ -71,16 +77,10 @@ function Known({ view, tab, taken }: { view: ServerView; tab: ServerTab; taken: 
               </Menu.Target>
               <Menu.Dropdown>
                 {config.enabled && <Menu.Item onClick={acts.reconnect}>{t("servers.reconnect")}</Menu.Item>}
+                {status.state === "connected" && <Menu.Item onClick={acts.stop}>{t("servers.stop")}</Menu.Item>}
                 <Menu.Item onClick={acts.duplicate}>{t("servers.duplicate")}</Menu.Item>
                 <Menu.Divider />
-                <Menu.Item
-                  color="red"
-                  onClick={() => {
-                    acts.remove(() => {
-                      go({ page: "servers" });
-                    });
-                  }}
-                >
+                <Menu.Item color="red" onClick={remove}>
                   {t("servers.remove")}
                 </Menu.Item>
               </Menu.Dropdown>
@@ -114,62 +114,10 @@ function Known({ view, tab, taken }: { view: ServerView; tab: ServerTab; taken: 
           <LogsTab server={config.id} />
         </Tabs.Panel>
         <Tabs.Panel value="settings">
-          <SettingsTab config={config} taken={taken.filter((name) => name !== config.name)} />
+          <SettingsTab config={config} taken={taken.filter((name) => name !== config.name)} onRemove={remove} />
         </Tabs.Panel>
       </Tabs>
       {acts.dialog}
-    </div>
-  );
-}
-
-/** What may run without asking, and every rule of this server in words (PERM-3). */
-function Freedom({ view: { config, trustedLabels } }: { view: ServerView }) {
-  const t = useMessages();
-  const policy = useReading("policy.show", {}).data;
-  const set = useAction("policy.autoApprove");
-  const trust = useAction("servers.trustLabels");
-  const revoke = useAction("policy.revoke");
-  const unblock = useAction("policy.unblock");
-  const rules = rulesOf(policy, config.id);
-  const names = useNames();
-  return (
-    <div className="freedom">
-      <div className="freedom-row">
-        <span id="freedom">{t("servers.free")}</span>
-        <SegmentedControl
-          aria-labelledby="freedom"
-          size="xs"
-          disabled={set.busy || policy === undefined}
-          data={(["ask", "reads", "writes", "all"] as const).map((value) => ({
-            value,
-            label: t(`servers.free.${value}`),
-          }))}
-          value={freeOf(policy, config.id)}
-          onChange={(to) => void set.run({ server: config.id, to })}
-        />
-        <Switch
-          size="sm"
-          label={t("servers.trust")}
-          title={t("servers.trustHint")}
-          checked={trustedLabels}
-          onChange={(event) => void trust.run({ server: config.id, trusted: event.currentTarget.checked })}
-        />
-      </div>
-      {rules.length > 0 && (
-        <Pill.Group aria-label={t("servers.rules")} gap={6}>
-          {rules.map(({ rule }) => (
-            <Pill
-              key={rule.id}
-              withRemoveButton
-              className={rule.effect === "deny" ? "chip chip-deny" : "chip"}
-              removeButtonProps={{ "aria-label": t("servers.revoke", { rule: ruleSentence(t, rule, names) }), tabIndex: 0, "aria-hidden": false }}
-              onRemove={() => void (rule.effect === "deny" ? unblock : revoke).run({ rule: rule.id })}
-            >
-              {ruleSentence(t, rule, names)}
-            </Pill>
-          ))}
-        </Pill.Group>
-      )}
     </div>
   );
 }

@@ -1,30 +1,36 @@
 import { Button, Group, Stack } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
-import { useState } from "react";
+import { useRef, useState } from "react";
 
 import { useAction } from "../core/useAction";
+import { useReading } from "../core/useReading";
 import type { Problem, ServerConfig } from "../gen/types";
 import { useMessages } from "../messages";
 import { ProblemAlert } from "../parts/ProblemAlert";
 import { asProblem } from "../platform";
 import { faults, fromConfig, toDraft, type Form } from "./form";
 import { ServerFields } from "./ServerFields";
+import { toFirstFault } from "./toFirstFault";
+
+type Props = { config: ServerConfig; taken: readonly string[]; onRemove: () => void };
 
 /** The settings of a server. It reconnects only when the connection is another one. */
-export function SettingsTab({ config, taken }: { config: ServerConfig; taken: readonly string[] }) {
+export function SettingsTab({ config, taken, onRemove }: Props) {
   const t = useMessages();
-  const before = fromConfig(config);
   const [edited, setEdited] = useState<Form | null>(null);
   const [problem, setProblem] = useState<Problem | null>(null);
   const edit = useAction("servers.edit");
-  const form = edited ?? before;
-  if (!form) return <pre className="mono selectable">{JSON.stringify(config.transport, null, 2)}</pre>;
-  const wrong = faults(form, taken);
+  // A change of looks alone makes no event.
+  const { readAgain } = useReading("servers.list", {});
+  const fields = useRef<HTMLFormElement>(null);
+  const form = edited ?? fromConfig(config);
+  const wrong = faults(form, taken, config);
   const save = () => {
     setProblem(null);
     edit.ask({ server: config.id, ...toDraft(form, config) }).then(
       () => {
         setEdited(null);
+        readAgain();
         notifications.show({ message: t("servers.form.saved"), color: "teal", autoClose: 2000 });
       },
       (thrown: unknown) => {
@@ -34,10 +40,13 @@ export function SettingsTab({ config, taken }: { config: ServerConfig; taken: re
   };
   return (
     <form
+      ref={fields}
+      noValidate
       className="tab-form"
       onSubmit={(event) => {
         event.preventDefault();
         if (Object.keys(wrong).length === 0) save();
+        else toFirstFault(fields.current);
       }}
     >
       <Stack gap="md">
@@ -49,21 +58,26 @@ export function SettingsTab({ config, taken }: { config: ServerConfig; taken: re
           }}
         />
         {problem && <ProblemAlert problem={problem} />}
-        <Group justify="flex-end" gap="xs">
-          {edited && (
-            <Button
-              variant="default"
-              onClick={() => {
-                setEdited(null);
-                setProblem(null);
-              }}
-            >
-              {t("frame.cancel")}
-            </Button>
-          )}
-          <Button type="submit" disabled={!edited} loading={edit.busy}>
-            {t("servers.form.save")}
+        <Group justify="space-between" gap="xs">
+          <Button variant="subtle" color="red" onClick={onRemove}>
+            {t("servers.removeThis")}
           </Button>
+          <Group gap="xs">
+            {edited && (
+              <Button
+                variant="default"
+                onClick={() => {
+                  setEdited(null);
+                  setProblem(null);
+                }}
+              >
+                {t("frame.cancel")}
+              </Button>
+            )}
+            <Button type="submit" disabled={!edited} loading={edit.busy}>
+              {t("servers.form.save")}
+            </Button>
+          </Group>
         </Group>
       </Stack>
     </form>

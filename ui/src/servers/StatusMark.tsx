@@ -14,7 +14,7 @@ export function StatusMark({ view }: { view: ServerView }) {
   return (
     <span className={`status status-${tone}`}>
       <Icon size={16} aria-hidden />
-      <span>{statusWords(t, view)}</span>
+      <span className="selectable">{statusWords(t, view)}</span>
     </span>
   );
 }

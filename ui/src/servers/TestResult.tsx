@@ -3,11 +3,12 @@ import { IconCircleCheck, IconEye } from "@tabler/icons-react";
 
 import type { TestReport } from "../gen/types";
 import { useMessages } from "../messages";
+import { counted } from "./status";
 
 type Props = { report: TestReport; trust: boolean; onTrust: (trust: boolean) => void };
 
 /** What a test found, and the one question about it (PERM-2). */
-export function TestResult({ report: { server, tools }, trust, onTrust }: Props) {
+export function TestResult({ report: { server, tools, resources, prompts }, trust, onTrust }: Props) {
   const t = useMessages();
   const reads = tools.filter(({ readOnly }) => readOnly).length;
   return (
@@ -16,8 +17,14 @@ export function TestResult({ report: { server, tools }, trust, onTrust }: Props)
         <IconCircleCheck size={16} aria-hidden />
         <span>{t("servers.form.works", { name: server.title ?? server.name, version: server.version })}</span>
       </p>
-      <p className="dim">{t("servers.form.found", { count: tools.length })}</p>
-      <ul className="test-tools" tabIndex={0}>
+      <p className="dim">
+        {[
+          counted(t, "tools", tools.length),
+          ...(resources > 0 ? [counted(t, "resources", resources)] : []),
+          ...(prompts > 0 ? [counted(t, "prompts", prompts)] : []),
+        ].join(" · ")}
+      </p>
+      <ul className="test-tools" tabIndex={0} aria-label={t("servers.tab.tools")}>
         {tools.map(({ name, title, readOnly }) => (
           <li key={name}>
             <code>{name}</code>

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { emptyForm, faults, fromConfig, recognise, toDraft, type Form } from "./form";
+import { emptyForm, faults, fromConfig, toDraft, type Form } from "./form";
 import { joinCommand, splitCommand } from "./words";
 
 describe("a command line", () => {
@@ -20,26 +20,6 @@ describe("a command line", () => {
   });
 });
 
-describe("what was pasted", () => {
-  it.each<[string, Partial<Form> | null]>([
-    ["", null],
-    ["npx -y @modelcontextprotocol/server-filesystem /home/ana", { kind: "stdio", name: "filesystem", command: "npx -y @modelcontextprotocol/server-filesystem /home/ana" }],
-    ["$ uvx mcp-server-time", { kind: "stdio", name: "time", command: "uvx mcp-server-time" }],
-    ["https://mcp.example.org/mcp", { kind: "http", name: "example", url: "https://mcp.example.org/mcp" }],
-    ['{"mcpServers":{"git":{"command":"uvx","args":["mcp-server-git"],"env":{"API_KEY":"x","MODE":"y"}}}}', { kind: "stdio", name: "git", command: "uvx mcp-server-git", lines: [{ name: "API_KEY", value: "x", secret: true, kept: false }, { name: "MODE", value: "y", secret: false, kept: false }] }],
-    ['{"servers":{"a":{"type":"http","url":"https://a.example/mcp","headers":{"Authorization":"Bearer t"}}}}', { kind: "http", name: "a", url: "https://a.example/mcp", lines: [{ name: "Authorization", value: "Bearer t", secret: true, kept: false }] }],
-    ['{"mcp":{"servers":{"b":{"command":["bun","x"],"environment":{"A":"1"}}}}}', { kind: "stdio", name: "b", command: "bun x", lines: [{ name: "A", value: "1", secret: false, kept: false }] }],
-    ['"c": {"baseUrl":"http://127.0.0.1:9/mcp"},', { kind: "http", name: "c", url: "http://127.0.0.1:9/mcp" }],
-    ['{"command":"my server","args":["a b"]}', { kind: "stdio", command: '"my server" "a b"' }],
-    ["{broken", null],
-    ["[1]", { kind: "stdio", command: "[1]" }],
-  ])("%j", (text, expected) => {
-    const found = recognise(text);
-    if (expected === null) expect(found).toBeNull();
-    else expect(found).toMatchObject(expected);
-  });
-});
-
 describe("the form", () => {
   const form: Form = { ...emptyForm, name: "files", command: "node x.js", lines: [{ name: "TOKEN", value: "s3", secret: true, kept: false }, { name: "A", value: "1", secret: false, kept: false }] };
 
@@ -54,23 +34,48 @@ describe("the form", () => {
     const { draft } = toDraft(form);
     const config = { ...draft, id: "srv-1", generation: 1, origin: "user" } as const;
     const again = fromConfig(config);
-    expect(again?.lines).toEqual([{ name: "TOKEN", value: "", secret: true, kept: true }, { name: "A", value: "1", secret: false, kept: false }]);
-    expect(again && toDraft(again, config)).toEqual({ draft, secrets: [] });
+    expect(again.lines).toEqual([{ name: "TOKEN", value: "", secret: true, kept: true }, { name: "A", value: "1", secret: false, kept: false }]);
+    expect(toDraft(again, config)).toEqual({ draft, secrets: [] });
   });
 
   it.each<[Partial<Form>, string[]]>([
     [{}, []],
     [{ name: " " }, ["name"]],
-    [{ name: "taken" }, ["name"]],
+    [{ name: "Taken" }, ["name"]],
+    [{ name: "a/b" }, ["name"]],
     [{ command: "" }, ["command"]],
     [{ command: 'a "b' }, ["command"]],
     [{ kind: "http", url: "ftp://x" }, ["url"]],
+    [{ kind: "http", url: "https://x.example/m cp" }, ["url"]],
     [{ kind: "http", url: "https://x.example/mcp" }, []],
+    [{ kind: "http", remote: "ws", url: "https://x.example/mcp" }, ["url"]],
+    [{ kind: "http", remote: "ws", url: "wss://x.example/mcp" }, []],
     [{ kind: "builtin", builtin: "files" }, ["folder"]],
     [{ kind: "builtin", builtin: "time" }, []],
     [{ lines: [{ name: "", value: "x", secret: false, kept: false }] }, ["lines"]],
+    [{ lines: [{ name: "A", value: "", secret: false, kept: false }] }, []],
+    [{ lines: [{ name: "A", value: "", secret: true, kept: false }] }, ["lines"]],
+    [{ lines: [{ name: "A", value: "", secret: true, kept: true }] }, []],
+    [{ lines: [{ name: "", value: "", secret: false, kept: false }] }, []],
     [{ lines: [form.lines[0], form.lines[0]].filter((line) => line !== undefined) }, ["lines"]],
   ])("%j has faults in %j", (change, places) => {
     expect(Object.keys(faults({ ...form, ...change }, ["taken"]))).toEqual(places);
+  });
+
+  it("asks for the secrets again when they would go to another place", () => {
+    const config = { ...toDraft(form).draft, id: "srv-1", generation: 1, origin: "user" } as const;
+    const again = fromConfig(config);
+    expect(faults(again, [], config)).toEqual({});
+    expect(faults({ ...again, description: "x", group: "y" }, [], config)).toEqual({});
+    const moved = { ...again, command: "node other.js" };
+    expect(faults(moved, [], config)).toEqual({ lines: "servers.form.secretMoved" });
+    const given = moved.lines.map((line) => (line.kept ? { ...line, value: "new" } : line));
+    expect(faults({ ...moved, lines: given }, [], config)).toEqual({});
+  });
+
+  it.each(["http", "sse", "ws"] as const)("keeps what is spoken at a remote address: %s", (type) => {
+    const remote = { type, url: type === "ws" ? "wss://x.example/m" : "https://x.example/m", headers: { A: "1" } };
+    const config = { ...toDraft(form).draft, transport: remote, id: "srv-1", generation: 1, origin: "user" } as const;
+    expect(toDraft(fromConfig(config), config).draft.transport).toEqual(remote);
   });
 });

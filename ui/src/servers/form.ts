@@ -21,6 +21,8 @@ export type Form = {
   command: string;
   cwd: string;
   url: string;
+  /** What is spoken at a remote address. */
+  remote: "http" | "sse" | "ws";
   lines: Line[];
   builtin: "files" | "time" | "notes";
   folder: string;
@@ -35,6 +37,7 @@ export const emptyForm: Form = {
   command: "",
   cwd: "",
   url: "",
+  remote: "http",
   lines: [],
   builtin: "files",
   folder: "",
@@ -45,24 +48,47 @@ export const emptyForm: Form = {
 
 export const emptyLine: Line = { name: "", value: "", secret: false, kept: false };
 
+/** What does not touch the connection, so that a test of it still holds. */
+export const looks: readonly (keyof Form)[] = ["name", "description", "group", "autostart"];
+
 /** What is wrong with a field. */
 export type Faults = Partial<Record<"name" | "command" | "url" | "folder" | "lines", MessageKey>>;
 
-export function faults(form: Form, taken: readonly string[]): Faults {
+/** `before` is the server that is edited. */
+export function faults(form: Form, taken: readonly string[], before?: ServerConfig): Faults {
   const found: Faults = {};
-  if (form.name.trim() === "") found.name = "servers.form.needName";
-  else if (taken.includes(form.name.trim())) found.name = "servers.form.nameTaken";
+  const name = form.name.trim();
+  if (name === "") found.name = "servers.form.needName";
+  else if (/[/\\]/.test(name)) found.name = "servers.form.slash";
+  else if (taken.some((other) => other.toLowerCase() === name.toLowerCase())) found.name = "servers.form.nameTaken";
   if (form.kind === "stdio") {
     const words = splitCommand(form.command);
     if (words === null) found.command = "servers.form.openQuote";
     else if (words.length === 0) found.command = "servers.form.needCommand";
   }
-  if (form.kind === "http" && !/^https?:\/\/[^\s/]+/i.test(form.url.trim())) found.url = "servers.form.badUrl";
+  const address = form.remote === "ws" ? /^wss?:\/\/[^\s/]\S*$/i : /^https?:\/\/[^\s/]\S*$/i;
+  if (form.kind === "http" && !address.test(form.url.trim())) found.url = "servers.form.badUrl";
   if (form.kind === "builtin" && form.builtin === "files" && form.folder.trim() === "") found.folder = "servers.form.needFolder";
-  const names = used(form.lines).map(({ name }) => name.trim());
-  if (names.includes("")) found.lines = "servers.form.needVarName";
-  else if (new Set(names).size < names.length) found.lines = "servers.form.twice";
+  const fault = form.kind === "builtin" ? null : faultOfLines(form, before);
+  if (fault !== null) found.lines = fault;
   return found;
+}
+
+function faultOfLines(form: Form, before: ServerConfig | undefined): MessageKey | null {
+  const lines = used(form.lines);
+  const names = lines.map(({ name }) => name.trim());
+  if (names.includes("")) return "servers.form.needVarName";
+  if (new Set(names).size < names.length) return "servers.form.twice";
+  if (lines.some(({ secret, kept, value }) => secret && !kept && value === "")) return "servers.form.needSecret";
+  const left = lines.some(({ secret, kept, value }) => secret && kept && value === "");
+  const moved = before !== undefined && place(transport(form, {})) !== place(before.transport);
+  return left && moved ? "servers.form.secretMoved" : null;
+}
+
+/** Where secrets would be sent; they do not follow to another place. */
+function place(to: Transport): string {
+  if (to.type === "stdio") return JSON.stringify([to.command, to.args, to.cwd]);
+  return to.type === "builtin" ? "" : JSON.stringify([to.type, to.url]);
 }
 
 const used = (lines: readonly Line[]) => lines.filter(({ name, value, kept }) => name.trim() !== "" || value !== "" || kept);
@@ -77,7 +103,6 @@ export function toDraft(form: Form, before?: ServerConfig): { draft: ServerDraft
   const secrets = lines
     .filter(({ secret, kept, value }) => secret && !(kept && value === ""))
     .map(({ name, value }) => ({ field: `${field}/${name.trim()}`, value }));
-  const optional = (text: string) => (text.trim() === "" ? null : text.trim());
   const draft: ServerDraft = {
     name: form.name.trim(),
     transport: transport(form, values),
@@ -96,14 +121,16 @@ export function toDraft(form: Form, before?: ServerConfig): { draft: ServerDraft
   return { draft, secrets };
 }
 
+const optional = (text: string) => (text.trim() === "" ? null : text.trim());
+
 function transport(form: Form, values: Record<string, string>): Transport {
   switch (form.kind) {
     case "stdio": {
       const [command = "", ...args] = splitCommand(form.command) ?? [];
-      return { type: "stdio", command, args, env: values, cwd: form.cwd.trim() === "" ? null : form.cwd.trim() };
+      return { type: "stdio", command, args, env: values, cwd: optional(form.cwd) };
     }
     case "http":
-      return { type: "http", url: form.url.trim(), headers: values };
+      return { type: form.remote, url: form.url.trim(), headers: values };
     case "builtin":
       return {
         type: "builtin",
@@ -112,14 +139,16 @@ function transport(form: Form, values: Record<string, string>): Transport {
   }
 }
 
-/** The form of a server that is there. Transports without a form of their own are not edited here. */
-export function fromConfig({ name, transport: how, look, autostart }: ServerConfig): Form | null {
+/** The form of a server that is there. */
+export function fromConfig({ name, transport: how, look, autostart }: ServerConfig): Form {
   const common = { ...emptyForm, name, autostart, description: look.description ?? "", group: look.group ?? "" };
   switch (how.type) {
     case "stdio":
       return { ...common, kind: "stdio", command: joinCommand([how.command, ...how.args]), cwd: how.cwd ?? "", lines: lines(how.env) };
     case "http":
-      return { ...common, kind: "http", url: how.url, lines: lines(how.headers) };
+    case "sse":
+    case "ws":
+      return { ...common, kind: "http", remote: how.type, url: how.url, lines: lines(how.headers) };
     case "builtin":
       return {
         ...common,
@@ -127,9 +156,6 @@ export function fromConfig({ name, transport: how, look, autostart }: ServerConf
         builtin: how.builtin.kind,
         folder: how.builtin.kind === "files" ? how.builtin.folder : "",
       };
-    case "sse":
-    case "ws":
-      return null;
   }
 }
 
@@ -138,81 +164,4 @@ function lines(values: Readonly<Record<string, string | undefined>>): Line[] {
     const secret = value === `\${secret:${name}}`;
     return { name, value: secret ? "" : value, secret, kept: secret };
   });
-}
-
-/** What a pasted text says about a server: JSON of a client's settings, an address, or a command line. */
-export function recognise(text: string): Partial<Form> | null {
-  const trimmed = text.trim();
-  if (trimmed === "") return null;
-  if (trimmed.startsWith("{") || trimmed.startsWith('"')) return fromJson(trimmed);
-  if (/^https?:\/\/\S+$/i.test(trimmed)) return { kind: "http", url: trimmed, name: hostName(trimmed) };
-  const words = splitCommand(trimmed.replace(/^\$\s+/, ""));
-  if (!words?.length) return null;
-  return { kind: "stdio", command: joinCommand(words), name: commandName(words) };
-}
-
-type Found = Record<string, unknown>;
-const isObject = (value: unknown): value is Found => typeof value === "object" && value !== null && !Array.isArray(value);
-const textOf = (value: unknown) => (typeof value === "string" ? value : "");
-
-function fromJson(text: string): Partial<Form> | null {
-  const whole = parsed(text) ?? parsed(`{${text.replace(/,\s*$/, "")}}`);
-  if (!isObject(whole)) return null;
-  const listed = [whole.mcpServers, whole.servers, whole.context_servers, whole.mcp].find(isObject) ?? whole;
-  const inner = isObject(listed.servers) ? listed.servers : listed;
-  if (isServer(inner)) return fromEntry("", inner);
-  const [name, entry] = Object.entries(inner)[0] ?? [];
-  return name !== undefined && isObject(entry) && isServer(entry) ? fromEntry(name, entry) : null;
-}
-
-const addressOf = (entry: Found) => textOf(entry.url ?? entry.baseUrl ?? entry.serverUrl ?? entry.httpUrl);
-const isServer = (entry: Found) => entry.command !== undefined || addressOf(entry) !== "";
-
-function fromEntry(name: string, entry: Found): Partial<Form> {
-  const url = addressOf(entry);
-  if (url !== "") return { kind: "http", url, name: name === "" ? hostName(url) : name, lines: pastedLines(entry.headers) };
-  const command = entry.command;
-  const words = Array.isArray(command) ? command.map(textOf) : [textOf(command)];
-  const args = Array.isArray(entry.args) ? entry.args.map(textOf) : [];
-  const all = [...words, ...args].filter((word) => word !== "");
-  return {
-    kind: "stdio",
-    command: joinCommand(all),
-    cwd: textOf(entry.cwd),
-    name: name === "" ? commandName(all) : name,
-    lines: pastedLines(entry.env ?? entry.environment),
-  };
-}
-
-/** Every value that looks like a secret is offered for the keychain. */
-function pastedLines(values: unknown): Line[] {
-  if (!isObject(values)) return [];
-  return Object.entries(values).map(([name, value]) => ({
-    name,
-    value: textOf(value),
-    secret: /key|token|secret|password|passwd|authorization|credential/i.test(name),
-    kept: false,
-  }));
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return null;
-  }
-}
-
-function hostName(address: string): string {
-  const host = /^https?:\/\/(?:[^@/]*@)?([^:/?#]+)/i.exec(address)?.[1] ?? "";
-  const parts = host.split(".").filter((part) => !["www", "mcp", "api"].includes(part));
-  return parts[0] ?? host;
-}
-
-/** The word that says most: the package, or else the program. */
-function commandName(words: readonly string[]): string {
-  const runners = ["npx", "uvx", "bunx", "node", "python", "python3", "uv", "run", "docker", "deno", "bun", "-m", "dlx", "pnpm"];
-  const word = words.find((one) => !one.startsWith("-") && !runners.includes(one)) ?? words[0] ?? "";
-  const last = word.replace(/@[\d^~][^/]*$/, "").split(/[/\\]/).at(-1) ?? word;
-  return last.replace(/^mcp-server-|^server-|-mcp-server$|-mcp$|\.(js|mjs|py|ts)$/g, "");
 }

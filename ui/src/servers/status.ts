@@ -1,7 +1,11 @@
 // The state of a server in words.
 
-import type { PolicyView, ServerStatus, ServerView, ToolView } from "../gen/types";
+import type { ServerStatus, ServerView, Transport } from "../gen/types";
 import type { Translate } from "../messages";
+import { joinCommand } from "./words";
+
+/** Attempts of a row: the first, and its five retries (SRV-4). A call may add one. */
+const ROW = 6;
 
 export type Tone = "ok" | "wait" | "bad" | "off";
 
@@ -21,6 +25,11 @@ export function toneOf({ state }: ServerStatus): Tone {
   }
 }
 
+/** "1 tool", "14 tools". */
+export function counted(t: Translate, what: "tools" | "resources" | "prompts" | "attempts", count: number): string {
+  return t(count === 1 ? `servers.${what}.one` : `servers.${what}`, { count });
+}
+
 /** One line in plain words. */
 export function statusWords(t: Translate, { status, counts }: Pick<ServerView, "status" | "counts">): string {
   switch (status.state) {
@@ -29,48 +38,36 @@ export function statusWords(t: Translate, { status, counts }: Pick<ServerView, "
     case "stopped":
       return t("servers.stopped");
     case "connecting":
-      return status.attempt > 1 ? t("servers.attempt", { attempt: status.attempt }) : t("servers.connecting");
+      if (status.attempt <= 1) return t("servers.connecting");
+      return status.attempt <= ROW
+        ? t("servers.attemptOf", { attempt: status.attempt, all: ROW })
+        : t("servers.attempt", { attempt: status.attempt });
     case "connected":
       return [
         t("servers.running"),
-        t("servers.tools", { count: counts.tools }),
-        ...(counts.resources > 0 ? [t("servers.resources", { count: counts.resources })] : []),
-        ...(counts.prompts > 0 ? [t("servers.prompts", { count: counts.prompts })] : []),
+        counted(t, "tools", counts.tools),
+        ...(counts.resources > 0 ? [counted(t, "resources", counts.resources)] : []),
+        ...(counts.prompts > 0 ? [counted(t, "prompts", counts.prompts)] : []),
       ].join(" · ");
     case "needs_auth":
       return t("servers.needsAuth");
     case "needs_client_registration":
       return t("servers.needsClient");
     case "failed":
-      return status.message;
+      return t("servers.failedBecause", { why: status.message });
   }
 }
 
-/** The rules of one server. */
-export function rulesOf(policy: PolicyView | undefined, server: string) {
-  return (policy?.rules ?? []).filter(({ rule }) => rule.server?.server === server);
-}
-
-export type Free = "ask" | "reads" | "writes" | "all";
-
-/** Whether a tool runs without asking by what is set for its server as a whole. */
-export function passesUnasked(free: Free, { class: { class: access, reachesOutside } }: ToolView): boolean {
-  if (free === "all") return true;
-  return access === "read" ? free === "reads" && !reachesOutside : free === "writes";
-}
-
-/** What runs on a server without asking, for every client and until revoked. */
-export function freeOf(policy: PolicyView | undefined, server: string): Free {
-  const wide = rulesOf(policy, server)
-    .map(({ rule }) => rule)
-    .filter(
-      ({ effect, clients, lifetime, conditions }) =>
-        effect === "allow" && clients.clients === "every" && lifetime.lifetime === "always" && conditions.length === 0,
-    )
-    .map(({ width }) => width.width);
-  const reads = wide.includes("reads");
-  const writes = wide.includes("writes");
-  if (wide.includes("everything") || (reads && writes)) return "all";
-  if (reads) return "reads";
-  return writes ? "writes" : "ask";
+/** What a start would run or connect to; nothing for what is built in. */
+export function targetOf(transport: Transport): string {
+  switch (transport.type) {
+    case "stdio":
+      return joinCommand([transport.command, ...transport.args]);
+    case "http":
+    case "sse":
+    case "ws":
+      return transport.url;
+    case "builtin":
+      return "";
+  }
 }

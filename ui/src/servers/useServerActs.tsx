@@ -31,8 +31,9 @@ export function useServerActs({ config: { id, name } }: ServerView, taken: reado
     toggle: (on) => void (on ? start.run({ server: id }) : stop.run({ server: id, disable: true })),
     reconnect: () => void reconnect.run({ server: id }),
     duplicate: () => {
+      const used = new Set(taken.map((other) => other.toLowerCase()));
       let copy = t("servers.copyName", { name });
-      for (let at = 2; taken.includes(copy); at += 1) copy = `${t("servers.copyName", { name })} ${String(at)}`;
+      for (let at = 2; used.has(copy.toLowerCase()); at += 1) copy = `${t("servers.copyName", { name })} ${String(at)}`;
       void duplicate.run({ server: id, name: copy });
     },
     remove: (then) => {

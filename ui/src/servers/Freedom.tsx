@@ -1,0 +1,108 @@
+import { Button, Pill, SegmentedControl, Switch } from "@mantine/core";
+
+import { ruleSentence } from "../ask/rules";
+import { useAction } from "../core/useAction";
+import { useNames } from "../core/useNames";
+import { useReading } from "../core/useReading";
+import type { AutoApprove, ServerView } from "../gen/types";
+import { useMessages } from "../messages";
+import { freeOf, reach, rulesOf } from "./rules";
+
+/** What may run without asking, and every rule of this server in words (PERM-3). */
+export function Freedom({ view: { config, trustedLabels } }: { view: ServerView }) {
+  const t = useMessages();
+  const policy = useReading("policy.show", {}).data;
+  const set = useAction("policy.autoApprove");
+  const trust = useAction("servers.trustLabels");
+  const rules = rulesOf(policy, config.id);
+  const free = freeOf(rules, config);
+  return (
+    <div className="freedom">
+      <div className="freedom-row">
+        <span id="freedom">{t("servers.free")}</span>
+        <SegmentedControl
+          aria-labelledby="freedom"
+          size="xs"
+          disabled={set.busy || policy === undefined}
+          data={(["ask", "reads", "writes", "all"] as const).map((value) => ({
+            value,
+            label: t(`servers.free.${value}`),
+          }))}
+          value={free}
+          onChange={(to) => void set.run({ server: config.id, to })}
+        />
+        <Switch
+          size="sm"
+          label={t("servers.trust")}
+          checked={trustedLabels}
+          disabled={trust.busy}
+          onChange={(event) => void trust.run({ server: config.id, trusted: event.currentTarget.checked })}
+        />
+        <Reach
+          server={config.id}
+          free={free}
+          trusted={trustedLabels}
+          onRenew={() => void set.run({ server: config.id, to: free })}
+        />
+      </div>
+      <Chips server={config.id} />
+    </div>
+  );
+}
+
+type ReachProps = { server: string; free: AutoApprove; trusted: boolean; onRenew: () => void };
+
+/** What the setting comes to for the tools that are there. */
+function Reach({ server, free, trusted, onRenew }: ReachProps) {
+  const t = useMessages();
+  const tools = useReading("tools.list", { server }).data ?? [];
+  const rules = rulesOf(useReading("policy.show", {}).data, server);
+  if (tools.length === 0) return null;
+  const now = reach(rules, tools, free);
+  const noReads = free === "reads" && !trusted && !tools.some((tool) => tool.class.class === "read");
+  return (
+    <p className="dim freedom-reach">
+      <span>{t("servers.free.count", { count: now.free, all: tools.length })}</span>{" "}
+      {noReads && <span>{t("servers.free.noReads")}</span>}
+      {now.late > 0 && (
+        <>
+          <span>{t("servers.free.late", { count: now.late })}</span>
+          <Button size="compact-xs" variant="light" onClick={onRenew}>
+            {t("servers.free.renew")}
+          </Button>
+        </>
+      )}
+    </p>
+  );
+}
+
+/** The rules, each to be taken back. */
+function Chips({ server }: { server: string }) {
+  const t = useMessages();
+  const names = useNames();
+  const revoke = useAction("policy.revoke");
+  const unblock = useAction("policy.unblock");
+  const rules = rulesOf(useReading("policy.show", {}).data, server);
+  if (rules.length === 0) return null;
+  return (
+    <ul className="chips" aria-label={t("servers.rules")}>
+      {rules.map((rule) => {
+        const sentence = ruleSentence(t, rule, names);
+        return (
+          <li key={rule.id}>
+            <Pill
+              size="md"
+              withRemoveButton
+              className={rule.effect === "deny" ? "chip chip-deny" : "chip"}
+              title={sentence}
+              removeButtonProps={{ "aria-label": t("servers.revoke", { rule: sentence }), tabIndex: 0, "aria-hidden": false }}
+              onRemove={() => void (rule.effect === "deny" ? unblock : revoke).run({ rule: rule.id })}
+            >
+              {sentence}
+            </Pill>
+          </li>
+        );
+      })}
+    </ul>
+  );
+}

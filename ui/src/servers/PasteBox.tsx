@@ -1,0 +1,47 @@
+import { Textarea } from "@mantine/core";
+import { useState } from "react";
+
+import { useMessages } from "../messages";
+import { recognise, type Recognised } from "./recognise";
+
+/** `namedBefore` is the name that the last pasted text gave. */
+type Props = { onFound: (recognised: Recognised, namedBefore: string) => void };
+
+/** Takes what is pasted apart. What holds secrets does not stay in sight. */
+export function PasteBox({ onFound }: Props) {
+  const t = useMessages();
+  const [text, setText] = useState("");
+  const [last, setLast] = useState<Recognised | null>(null);
+  const take = (pasted: string) => {
+    const recognised = recognise(pasted);
+    const hasSecret = recognised?.found.lines.some((line) => line.secret) ?? false;
+    setText(hasSecret ? "" : pasted);
+    setLast(recognised);
+    if (recognised) onFound(recognised, last?.found.name ?? "");
+  };
+  const said = () => {
+    if (!last) return text.trim() === "" ? null : t("servers.form.notKnown");
+    return last.others > 0
+      ? t("servers.form.filledFirst", { name: last.found.name, count: last.others })
+      : t("servers.form.filled");
+  };
+  return (
+    <div>
+      <Textarea
+        label={t("servers.form.paste")}
+        placeholder={t("servers.form.pasteHint")}
+        autosize={false}
+        rows={2}
+        spellCheck={false}
+        data-autofocus
+        value={text}
+        onChange={(event) => {
+          take(event.currentTarget.value);
+        }}
+      />
+      <p role="status" className="dim paste-said">
+        {said()}
+      </p>
+    </div>
+  );
+}

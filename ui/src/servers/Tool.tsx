@@ -1,0 +1,124 @@
+import { ActionIcon, NativeSelect } from "@mantine/core";
+import {
+  IconAlertTriangle,
+  IconChevronRight,
+  IconEye,
+  IconHistory,
+  IconPencil,
+  IconShieldX,
+  IconWorldShare,
+} from "@tabler/icons-react";
+
+import { ruleSentence } from "../ask/rules";
+import { reasonWords } from "../ask/words";
+import { useAction } from "../core/useAction";
+import { useNames } from "../core/useNames";
+import type { AccessClass, AutoApprove, Grant, ToolView } from "../gen/types";
+import { useMessages } from "../messages";
+import { ruling } from "./rules";
+import { ToolRule } from "./ToolRule";
+
+type Props = {
+  tool: ToolView;
+  /** All rules of its server. */
+  rules: readonly Grant[];
+  /** The user's own access class. */
+  own: AccessClass | undefined;
+  /** Whether the whole description is shown. */
+  whole: boolean;
+  onWhole: (name: string, whole: boolean) => void;
+};
+
+/** One tool: what it is, what it may do, and what happens with it. */
+export function Tool({ tool, rules, own, whole, onWhole }: Props) {
+  const t = useMessages();
+  const names = useNames();
+  const { name, class: known } = tool;
+  const now = ruling(rules, tool);
+  return (
+    <>
+      <ActionIcon
+        variant="subtle"
+        color="gray"
+        className="tool-open"
+        aria-expanded={whole}
+        aria-label={t("servers.tool.whole", { tool: name })}
+        onClick={() => {
+          onWhole(name, !whole);
+        }}
+      >
+        <IconChevronRight size={16} aria-hidden />
+      </ActionIcon>
+      <div className="tool-words">
+        <div className="tool-name">
+          <strong>{tool.title ?? name}</strong> <code className="selectable">{tool.exposedName}</code>
+        </div>
+        {tool.description !== null && (
+          <p className={whole ? "dim tool-text-whole selectable" : "dim tool-text"}>{tool.description}</p>
+        )}
+        <p className={`tool-mark tool-class-${known.class}`}>
+          {known.class === "read" ? <IconEye size={14} aria-hidden /> : <IconPencil size={14} aria-hidden />}
+          <span>{t(`ask.class.${known.class}`)}</span>
+          <span className="dim">({t("ask.because", { reason: reasonWords(t, known.reason) })})</span>
+          {now.wide?.effect === "allow" && (
+            <span className="tool-free">{t("servers.tool.free", { free: t(`servers.free.${wordOf(now.wide)}`) })}</span>
+          )}
+        </p>
+        {known.class === "read" && known.reachesOutside && (
+          <p className="tool-mark dim">
+            <IconWorldShare size={14} aria-hidden /> {t("servers.tool.outside")}
+          </p>
+        )}
+        {now.wide?.effect === "deny" && (
+          <p className="tool-mark dim">
+            <IconShieldX size={14} aria-hidden /> {ruleSentence(t, now.wide, names)}
+          </p>
+        )}
+        {now.changed && (
+          <p className="tool-mark tool-flag">
+            <IconHistory size={14} aria-hidden /> {t("servers.tool.changed")}
+          </p>
+        )}
+        {tool.flags.length > 0 && (
+          <p className="tool-mark tool-flag">
+            <IconAlertTriangle size={14} aria-hidden /> {t("servers.flagged", { places: tool.flags.join(", ") })}
+          </p>
+        )}
+      </div>
+      <OwnClass tool={tool} own={own} />
+      <ToolRule tool={tool} ruling={now} />
+    </>
+  );
+}
+
+/** The word above that a wide rule stands behind. */
+function wordOf({ width }: Grant): AutoApprove {
+  if (width.width === "reads" || width.width === "writes") return width.width;
+  return "all";
+}
+
+/** The user's own word on whether a tool only reads. */
+function OwnClass({ tool: { server, name, class: known }, own }: Pick<Props, "tool" | "own">) {
+  const t = useMessages();
+  const classify = useAction("tools.classify");
+  const auto =
+    own === undefined ? t("servers.class.auto", { class: t(`ask.class.${known.class}`) }) : t("servers.class.byItself");
+  return (
+    <NativeSelect
+      size="xs"
+      className="tool-select"
+      aria-label={t("servers.class", { tool: name })}
+      disabled={classify.busy}
+      value={own ?? "auto"}
+      data={[
+        { value: "auto", label: auto },
+        { value: "read", label: t("servers.class.read") },
+        { value: "write", label: t("servers.class.write") },
+      ]}
+      onChange={(event) => {
+        const chosen = event.currentTarget.value;
+        void classify.run({ server, tool: name, class: chosen === "read" || chosen === "write" ? chosen : null });
+      }}
+    />
+  );
+}

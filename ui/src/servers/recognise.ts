@@ -1,0 +1,128 @@
+// What a pasted text says about a server: JSON of a client's settings, an address, or a command line.
+
+import { emptyForm, type Form, type Line } from "./form";
+import { joinCommand, splitCommand } from "./words";
+
+/** The fields that a pasted text fills; all others stay as they are. */
+export type Found = Pick<Form, "kind" | "name" | "command" | "cwd" | "url" | "remote" | "lines">;
+
+/** The server that was found, and how many more there were. */
+export type Recognised = { found: Found; others: number };
+
+const nothing: Found = { kind: "stdio", name: "", command: "", cwd: "", url: "", remote: "http", lines: [] };
+
+export function recognise(text: string): Recognised | null {
+  const trimmed = text.trim();
+  if (trimmed.startsWith("{") || trimmed.startsWith('"')) return fromJson(trimmed);
+  const found = /^(https?|wss?):\/\/\S+$/i.test(trimmed) ? fromAddress("", trimmed, "") : fromCommand(trimmed);
+  return found && { found, others: 0 };
+}
+
+function fromAddress(name: string, url: string, how: string): Found {
+  const remote = /^wss?:/i.test(url) ? "ws" : /^sse$/i.test(how) ? "sse" : "http";
+  return { ...nothing, kind: "http", remote, url, name: name === "" ? hostName(url) : name };
+}
+
+/** A command line; `NAME=value` before the program is its environment, as in a shell. */
+function fromCommand(line: string): Found | null {
+  const words = splitCommand(line.replace(/^\$\s+/, "")) ?? [];
+  const start = words.findIndex((word) => !/^[A-Za-z_]\w*=/.test(word));
+  if (start < 0) return null;
+  const set = words.slice(0, start).map((word): [string, string] => {
+    const at = word.indexOf("=");
+    return [word.slice(0, at), word.slice(at + 1)];
+  });
+  const program = words.slice(start);
+  return { ...nothing, command: joinCommand(program), name: commandName(program), lines: linesOf(Object.fromEntries(set)) };
+}
+
+type Entry = Record<string, unknown>;
+const isEntry = (value: unknown): value is Entry => typeof value === "object" && value !== null && !Array.isArray(value);
+const addressOf = (entry: Entry) => textOf(entry.url ?? entry.baseUrl ?? entry.serverUrl ?? entry.httpUrl);
+const isServer = (entry: Entry) => entry.command !== undefined || addressOf(entry) !== "";
+
+function textOf(value: unknown): string {
+  if (typeof value === "string") return value;
+  return typeof value === "number" || typeof value === "boolean" ? String(value) : "";
+}
+
+function fromJson(text: string): Recognised | null {
+  const whole = parsed(text) ?? parsed(`{${text.replace(/,\s*$/, "")}}`);
+  if (!isEntry(whole)) return null;
+  if (isServer(whole)) return { found: fromEntry("", whole), others: 0 };
+  const listed = [whole.mcpServers, whole.servers, whole.context_servers, whole.mcp].find(isEntry) ?? whole;
+  const inner = isEntry(listed.servers) && !isServer(listed.servers) ? listed.servers : listed;
+  const servers = Object.entries(inner).flatMap(([name, entry]) =>
+    isEntry(entry) && isServer(entry) ? [fromEntry(name, entry)] : [],
+  );
+  const [found] = servers;
+  return found ? { found, others: servers.length - 1 } : null;
+}
+
+function fromEntry(name: string, entry: Entry): Found {
+  const url = addressOf(entry);
+  if (url !== "") {
+    return { ...fromAddress(name, url, textOf(entry.type ?? entry.transport)), lines: linesOf(entry.headers) };
+  }
+  // Some write the program as an object of its own.
+  const own = isEntry(entry.command) ? entry.command : entry;
+  const command = own === entry ? entry.command : own.path;
+  const words = [command, own.args].flat().map(textOf).filter((word) => word !== "");
+  return {
+    ...nothing,
+    command: joinCommand(words),
+    cwd: textOf(entry.cwd),
+    name: name === "" ? commandName(words) : name,
+    lines: linesOf(own.env ?? own.environment ?? entry.env),
+  };
+}
+
+/** Every value that looks like a secret is offered for the keychain. */
+function linesOf(values: unknown): Line[] {
+  if (!isEntry(values)) return [];
+  return Object.entries(values).map(([name, value]) => ({
+    name,
+    value: textOf(value),
+    secret: /key|token|secret|passw|pwd|auth|credential|cookie/i.test(name),
+    kept: false,
+  }));
+}
+
+/** JSON, or JSON with comments and commas at ends as editors allow them. */
+function parsed(text: string): unknown {
+  for (const json of [text, withoutComments(text)]) {
+    try {
+      return JSON.parse(json) as unknown;
+    } catch {
+      // The next form of it, or else it is none.
+    }
+  }
+  return null;
+}
+
+function withoutComments(text: string): string {
+  const bare = text.replace(/("(?:\\.|[^"\\])*")|\/\/[^\n]*|\/\*[\s\S]*?\*\//g, "$1");
+  return bare.replace(/("(?:\\.|[^"\\])*")|,(\s*[}\]])/g, "$1$2");
+}
+
+function hostName(address: string): string {
+  const host = /^\w+:\/\/(?:[^@/]*@)?([^:/?#]+)/.exec(address)?.[1] ?? "";
+  if (/^[\d.]+$/.test(host)) return host;
+  return host.split(".").find((part) => !["www", "mcp", "api"].includes(part)) ?? host;
+}
+
+/** The word that says most: the package, or else the program. */
+function commandName(words: readonly string[]): string {
+  const runners = ["npx", "uvx", "bunx", "node", "python", "python3", "uv", "run", "docker", "deno", "bun", "x", "dlx", "pnpm"];
+  const word = words.find((one) => !one.startsWith("-") && !runners.includes(one)) ?? words[0] ?? "";
+  const parts = word.replace(/@[\d^~][^/]*$|@latest$/, "").split(/[/\\]/);
+  const named = parts.at(-1) === "index.js" ? parts.filter((part) => !["index.js", "dist", "build"].includes(part)) : parts;
+  return (named.at(-1) ?? word).replace(/^mcp-server-|^server-|-mcp-server$|-mcp$|\.(js|mjs|py|ts|exe)$/g, "");
+}
+
+/** The form with what was found; a name that a person gave stays. */
+export function fillForm(form: Form, found: Found, namedBefore: string): Form {
+  const own = form.name !== "" && form.name !== namedBefore;
+  const about = { description: form.description, group: form.group, autostart: form.autostart };
+  return { ...emptyForm, ...about, ...found, name: own ? form.name : found.name };
+}

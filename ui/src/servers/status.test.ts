@@ -1,0 +1,45 @@
+import { describe, expect, it } from "vitest";
+
+import type { ServerStatus } from "../gen/types";
+import { fill } from "../messages";
+import { catalogues } from "../messages/catalogues";
+import { statusWords, targetOf, toneOf } from "./status";
+
+const failed: ServerStatus = {
+  state: "failed",
+  error: "configuration",
+  message: "`npx` was not found. Install Node.js, or choose another command.",
+  attempts: 1,
+  nextRetry: null,
+};
+const connected: ServerStatus = {
+  state: "connected",
+  since: 0,
+  protocol: "2026-07-28",
+  server: { name: "x", title: null, version: "1", instructions: null },
+};
+
+describe("the state of a server", () => {
+  it.each<[ServerStatus, number, string, string]>([
+    [{ state: "disabled" }, 0, "off", "Off"],
+    [{ state: "stopped" }, 0, "off", "Stopped"],
+    [{ state: "connecting", attempt: 1 }, 0, "wait", "Connecting…"],
+    [{ state: "connecting", attempt: 2 }, 0, "wait", "Connecting… (attempt 2 of 6)"],
+    [{ state: "connecting", attempt: 7 }, 0, "wait", "Connecting… (attempt 7)"],
+    [connected, 14, "ok", "Running · 14 tools · 1 resource"],
+    [connected, 1, "ok", "Running · 1 tool · 1 resource"],
+    [{ state: "needs_auth", issuer: null }, 0, "wait", "Sign-in needed"],
+    [{ state: "needs_client_registration", reason: "r" }, 0, "wait", "Needs a client id from the provider"],
+    [failed, 0, "bad", "Stopped: `npx` was not found. Install Node.js, or choose another command."],
+  ])("%j with %i tools", (status, tools, tone, words) => {
+    const english = (key: keyof typeof catalogues.en, values = {}) => fill(catalogues.en[key], values);
+    expect(toneOf(status)).toBe(tone);
+    expect(statusWords(english, { status, counts: { tools, resources: 1, prompts: 0 } })).toBe(words);
+  });
+
+  it("names what is tried as it would be entered", () => {
+    expect(targetOf({ type: "stdio", command: "node", args: ["a b.js", "c"], env: {}, cwd: null })).toBe('node "a b.js" c');
+    expect(targetOf({ type: "http", url: "https://x.example/mcp", headers: {} })).toBe("https://x.example/mcp");
+    expect(targetOf({ type: "builtin", builtin: { kind: "time" } })).toBe("");
+  });
+});
