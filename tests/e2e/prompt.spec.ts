@@ -129,7 +129,8 @@ test("what lasts is said in one sentence with the real names, and holds", async 
   await prompt.getByLabel("For every client, not only Claude Code").check();
   await expect(prompt.getByText("Always allow Time: Current time, for every client")).toBeVisible();
   await noViolations(prompt);
-  await pictures(gatehouse, prompt, "prompt-lasting", [{ width: 440, height: 420 }]);
+  const shots = process.env["GATEHOUSE_SHOTS"];
+  if (shots) await prompt.screenshot({ path: `${shots}/prompt-lasting.png` });
   await prompt.getByRole("button", { name: "Always allow Time: Current time, for every client" }).click();
   expect((await call).isError).toBeFalsy();
   expect((await client.call("current_time", { timezone: "Asia/Tokyo" })).isError).toBeFalsy();
