@@ -70,6 +70,14 @@ impl RealWindow {
         self.page("prompt")
     }
 
+    /// How many pages there are.
+    ///
+    /// # Errors
+    /// When the application is gone.
+    pub fn count(&self) -> Result<usize> {
+        Ok(self.driver.handles()?.len())
+    }
+
     fn page(&self, name: &str) -> Page<'_> {
         Page { driver: &self.driver, handle: self.pages.get(name).map_or("", String::as_str) }
     }

@@ -2,6 +2,8 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, reason = "tests")]
 
+use std::collections::BTreeSet;
+use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
@@ -62,11 +64,24 @@ fn refused(page: Page<'_>, command: &str, args: &Value) {
     assert!(refusal.contains("not allowed") || refusal.contains("not found"), "{command}: {refusal}");
 }
 
+fn names(commands: &[(&str, Value)]) -> BTreeSet<String> {
+    commands.iter().map(|(name, _)| (*name).to_owned()).collect()
+}
+
+/// The commands that a capability file grants.
+fn granted(capability: &str) -> Result<BTreeSet<String>> {
+    let capability: Value = serde_json::from_str(capability)?;
+    let permissions: Vec<String> = serde_json::from_value(capability["permissions"].clone())?;
+    Ok(permissions.iter().map(|it| it.trim_start_matches("allow-").replace('-', "_")).collect())
+}
+
 #[test]
 fn each_window_may_do_its_own_and_nothing_else() -> Result<()> {
     let desktop = Desktop::start()?;
     let window = RealWindow::start(&desktop)?;
     let (main, prompt) = (window.main(), window.prompt());
+    assert_eq!(names(&of_main()), granted(include_str!("../../src-tauri/capabilities/main.json"))?);
+    assert_eq!(names(&of_prompt()), granted(include_str!("../../src-tauri/capabilities/prompt.json"))?);
     for (command, args) in of_prompt() {
         refused(main, command, &args);
     }
@@ -83,24 +98,72 @@ fn each_window_may_do_its_own_and_nothing_else() -> Result<()> {
         .invoke("command", &json!({"name": "call", "args": {"token": "t", "tool": "x", "arguments": "{}"}}));
     assert!(called.is_err(), "a window is no client");
 
-    for page in [main, prompt] {
-        let before = page.address()?;
-        for attempt in [
-            "eval('1')",
-            "new Function('return 1')()",
-            "await fetch('http://127.0.0.1:9/')",
-            "await fetch('https://example.org/')",
-            "await new Promise((yes, no) => { const s = document.createElement('script'); \
-             s.textContent = 'window.stolen = 1'; document.head.append(s); window.stolen ? yes() : no('blocked'); })",
-            "await new Promise((yes, no) => { const i = new Image(); i.onload = yes; \
-             i.onerror = () => no('blocked'); i.src = 'http://127.0.0.1:9/x.png'; })",
-        ] {
-            assert!(page.wait_for(attempt).is_err(), "{attempt} went through");
+    window.quit()
+}
+
+/// What a page could try in order to run other code or to talk to somebody, and the rule of the content
+/// security policy that has to say no. `there` is an address that would take anything.
+const ATTEMPTS: [(&str, &str); 15] = [
+    ("eval('window.stolen = 1')", "script-src"),
+    ("new Function('window.stolen = 1')()", "script-src"),
+    ("location.href = 'javascript:window.stolen = 1'", "script-src"),
+    ("add('script', { textContent: 'window.stolen = 1' })", "script-src"),
+    ("add('script', { src: there })", "script-src"),
+    (
+        "const it = add('button', {}); it.setAttribute('onclick', 'window.stolen = 1'); it.click()",
+        "script-src",
+    ),
+    ("import(there).catch(() => null)", "script-src"),
+    ("add('style', { textContent: 'body { color: red }' })", "style-src"),
+    ("add('img', { src: there })", "img-src"),
+    ("add('iframe', { src: there })", "frame-src"),
+    ("add('form', { action: there, method: 'post' }).submit()", "form-action"),
+    ("fetch(there, { mode: 'no-cors' }).catch(() => null)", "connect-src"),
+    ("navigator.sendBeacon(there, 'x')", "connect-src"),
+    ("new EventSource(there)", "connect-src"),
+    ("new WebSocket(there.replace('http', 'ws'))", "connect-src"),
+];
+
+/// Where a page could try to go.
+const ELSEWHERE: [&str; 4] = ["there", "'about:blank'", "'file:///etc/hostname'", "'tauri://other/'"];
+
+/// In this time a page has begun to load, where it may.
+const ON_ITS_WAY: Duration = Duration::from_millis(500);
+
+#[test]
+fn no_page_runs_other_code_talks_to_others_or_goes_elsewhere() -> Result<()> {
+    let desktop = Desktop::start()?;
+    let window = RealWindow::start(&desktop)?;
+    let others = TcpListener::bind(("127.0.0.1", 0))?;
+    others.set_nonblocking(true)?;
+    let there = json!(format!("http://{}/", others.local_addr()?));
+    for page in [window.main(), window.prompt()] {
+        for (attempt, rule) in ATTEMPTS {
+            let refused_by = page.wait_for(&format!(
+                "const there = {there}; \
+                 const add = (tag, members) => document.body.appendChild(Object.assign(document.createElement(tag), members)); \
+                 const refused = new Promise((done) => addEventListener('securitypolicyviolation', (event) => done(event.effectiveDirective), {{ once: true }})); \
+                 try {{ {attempt} }} catch {{ /* the event tells */ }} \
+                 return Promise.race([refused, new Promise((done) => setTimeout(done, 5000, 'nothing'))])"
+            ))?;
+            let refused_by = refused_by.as_str().unwrap_or_default();
+            assert!(refused_by.starts_with(rule), "{attempt} was refused by {refused_by}");
         }
-        page.run("window.location = 'https://example.org/'; return null")?;
-        page.run("window.open('https://example.org/'); return null")?;
-        assert_eq!(page.address()?, before);
+        let address = page.address()?;
+        page.run("window.stayed = true; return null")?;
+        for place in ELSEWHERE {
+            for way in [format!("location.assign({place})"), format!("window.open({place})")] {
+                page.run(&format!("const there = {there}; {way}; return null"))?;
+                std::thread::sleep(ON_ITS_WAY);
+                assert_eq!(page.address()?, address, "{way}");
+                assert_eq!(window.count()?, 2, "{way}");
+            }
+        }
+        assert_eq!(page.run("return [window.stayed ?? false, window.stolen ?? null]")?, json!([true, null]));
     }
+    assert!(others.accept().is_err(), "a page reached somebody else");
+    let _here = TcpStream::connect(others.local_addr()?)?;
+    others.accept().expect("nobody would have been noticed");
     window.quit()
 }
 

@@ -19,7 +19,7 @@ const BUS: &str = r#"<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus C
  "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
 <busconfig>
   <type>session</type>
-  <listen>unix:tmpdir=/tmp</listen>
+  <listen>unix:runtime=yes</listen>
   <policy context="default">
     <allow send_destination="*" eavesdrop="true"/>
     <allow eavesdrop="true"/>
@@ -28,15 +28,26 @@ const BUS: &str = r#"<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus C
 </busconfig>
 "#;
 
-/// The desktop. Programs are dropped in the order in which they stand here.
+/// The desktop.
 #[derive(Debug)]
 pub struct Desktop {
     bus: String,
     display: String,
     others: Vec<Helper>,
-    _bus: Lines,
-    _display: Lines,
+    /// Bus and display, in the order in which they end. Asked to, they take their sockets along.
+    servers: [Lines; 2],
     home: TempDir,
+}
+
+impl Drop for Desktop {
+    fn drop(&mut self) {
+        self.others.clear();
+        for server in &mut self.servers {
+            if server.signal("TERM").and_then(|()| server.wait()).is_err() {
+                // It is killed when it is dropped.
+            }
+        }
+    }
 }
 
 /// A program that is killed when it is dropped.
@@ -68,10 +79,11 @@ impl Desktop {
         let number = format!(":{}", display.next_line()?.trim());
         let mut daemon = Command::new("dbus-daemon");
         daemon.args(["--nofork", "--print-address=1", "--config-file"]).arg(home.path().join("bus.conf"));
+        daemon.env("XDG_RUNTIME_DIR", home.path().join("run"));
         let mut bus = Lines::start("dbus-daemon", &mut daemon)?;
         let address = bus.next_line()?;
-        let mut desktop =
-            Self { bus: address, display: number, others: Vec::new(), _bus: bus, _display: display, home };
+        let servers = [bus, display];
+        let mut desktop = Self { bus: address, display: number, others: Vec::new(), servers, home };
         desktop.keychain()?;
         desktop.window_manager()?;
         Ok(desktop)
@@ -94,7 +106,10 @@ impl Desktop {
             .env("LANG", "C.UTF-8")
             // What somebody's own start-up files take is not what is tested here.
             .env("SHELL", "/bin/sh")
+            // Ways to somebody's own desktop.
             .env_remove("WAYLAND_DISPLAY")
+            .env_remove("SESSION_MANAGER")
+            .env_remove("GNOME_KEYRING_CONTROL")
             .env_remove("GATEHOUSE_DATA_DIR")
             .current_dir(home);
         command
