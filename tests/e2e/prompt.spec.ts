@@ -205,3 +205,22 @@ test("a tool that is not what was allowed asks again, and shows field by field w
   await prompt.getByRole("button", { name: "Deny", exact: true }).click();
   expect((await call).isError).toBe(true);
 });
+
+for (const [also, sentence] of [
+  ["Block Time: Current time until I unblock it", "Always refuse Time: current_time, for every client"],
+  ["Refuse everything from Claude Code until Gatehouse quits", "Refuse everything on every server until Gatehouse quits, for Claude Code"],
+] as const) {
+  test(`a denial can go on: ${also}`, async ({ gatehouse, prompt, main }) => {
+    const client = await gatehouse.connect("Claude Code");
+    const call = client.call("current_time", {});
+    await prompt.getByRole("button", { name: "More ways to deny" }).click();
+    await prompt.getByLabel(also).check();
+    await prompt.getByRole("button", { name: "Deny", exact: true }).click();
+    expect((await call).isError).toBe(true);
+    const again = await client.call("current_time", { timezone: "Asia/Tokyo" });
+    expect(again.isError).toBe(true);
+    expect(await gatehouse.command("approvals.list", {})).toEqual([]);
+    await main.getByRole("link", { name: "Settings" }).click();
+    await expect(main.getByText(sentence)).toBeVisible();
+  });
+}
