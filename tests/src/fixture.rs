@@ -3,17 +3,27 @@
 //! must stay short. It must never share code with the product that it tests.
 //!
 //! ```text
-//! fixture-server [--http PORT] [--lifecycle modern|legacy|both] [--log FILE] [--fault NAME[=VALUE]]…
+//! fixture-server [--http PORT | --sse PORT | --ws PORT] [--lifecycle modern|legacy|both]
+//!                [--without CAPABILITY]… [--log FILE] [--fault NAME[=VALUE]]…
 //! ```
 //!
-//! Over standard streams, or with `--http` on `http://127.0.0.1:PORT/mcp` (0 picks a port); then it
-//! prints one line `{"url":"…","pid":…}` when it is ready. It speaks 2026-07-28 (`server/discover`,
-//! `_meta` with each request, `subscriptions/listen`) and 2025-11-25 and older (`initialize`, sessions over
-//! HTTP), or with `--lifecycle` only one of the two.
+//! | transport | address |
+//! |---|---|
+//! | standard streams | without any of the following |
+//! | `--http` | Streamable HTTP on `http://127.0.0.1:PORT/mcp` |
+//! | `--sse` | HTTP+SSE of 2024-11-05 on `http://127.0.0.1:PORT/sse`, where POST is answered with 405; older revisions only |
+//! | `--ws` | WebSocket with the subprotocol `mcp` on `ws://127.0.0.1:PORT/mcp`, one message a text frame |
+//!
+//! Port 0 picks one; one line `{"url":"…","pid":…}` is printed when the server is ready. It speaks 2026-07-28
+//! (`server/discover`, `_meta` with each request, `subscriptions/listen`) and 2025-11-25 and older
+//! (`initialize`, over HTTP sessions and GET for the standing stream), or with `--lifecycle` only one of the
+//! two. It declares `tools`, `resources`, `prompts`, `completions` and `logging`; what `--without` names is
+//! neither declared nor known.
 //!
 //! With `--log` each message that it gets is appended as one line, byte for byte; lines that begin with
-//! `#` are its own notes: the head of each HTTP request, and what became of `slow` calls
-//! (`# slow ID started`, `# slow ID cancelled`, `# slow ID finished`).
+//! `#` are its own notes: the head of each HTTP request, what became of `slow` calls
+//! (`# slow ID started`, `# slow ID cancelled`, `# slow ID finished`), a question whose call was cancelled
+//! (`# ask ID cancelled`), and the answer to the question of `asks-at-start` (`# asked at start: JSON`).
 //!
 //! | tool | what it does |
 //! |---|---|
@@ -23,7 +33,30 @@
 //! | `slow` | takes `{"ms":N}`, sends `{"progress":n}` notifications meanwhile, stops when it is cancelled |
 //! | `write_note` | keeps `{"text":…}`; labelled as not read-only |
 //! | `read_note` | gives the note back; labelled read-only |
+//! | `say` | sends `{"text":…}` as a log message of `{"level":…}`, `info` by default, if the client wants it |
+//! | `typed` | has an output schema and answers `{"n":1}` |
+//! | `media` | one each of text, image, audio, embedded resource, link to a resource |
+//! | `fails` | answers `isError` with a `_meta` |
+//! | `ask_form` | asks for a form; takes `{"schema":…,"message":…}` |
+//! | `ask_url` | asks for a visit of `{"url":…}` |
+//! | `ask_url_error` | the first time (or `{"times":N}`) the error -32042, then `signed`; newer revisions: as `ask_url` |
+//! | `ask_undeclared` | asks in the mode `carrier-pigeon` |
+//! | `ask_model` | asks the client's model to say hello |
+//! | `ask_roots` | asks for the client's roots |
 //! | `mutate` | only with `changes-tools`: from then on [`CHANGED_TOOL`] is defined otherwise |
+//!
+//! The tools that ask answer `{"answer":…}` with what the client said, as it said it, or `{"error":…}`. On
+//! older revisions they send a request of their own with an id like `"srv-1"`, over HTTP on the stream of the
+//! call; an accepted `ask_url` is followed by `notifications/elicitation/complete`. On 2026-07-28 they answer
+//! `input_required` with the one request `first`, and take each `requestState` once.
+//!
+//! | primitive | what there is |
+//! |---|---|
+//! | resources | `fixture://note` (of `write_note`, which tells subscribers), `fixture://image`, `fixture://big` (2 MiB) |
+//! | templates | `fixture://item/{id}` with ids from 1 to 200 |
+//! | prompts | `greet` with `name` and perhaps `tone`; `plain` |
+//! | completions | `tone`: formal, friendly, terse; `id`: 1 to 200, of which at most 100 are given |
+//! | logging | `logging/setLevel`, or on 2026-07-28 the level in `_meta`, without which there is none |
 //!
 //! | fault | what goes wrong |
 //! |---|---|
@@ -45,22 +78,46 @@
 //! | `grandchild-holds-stdout` | a child of its own keeps standard output open for 10 minutes |
 //! | `changes-tools` | there is a tool `mutate` |
 //! | `pages` | the tool list comes in pages of 2 |
+//! | `half-open` | after the first whole tool list everything is read and nothing answered; connections stay open |
+//! | `status-after=N:NNN` | after N POSTs each is answered with this status (HTTP, SSE) |
+//! | `status-times=N:NNN` | the first N POSTs are answered with this status (HTTP, SSE) |
+//! | `retry-after` | statuses 429 and 503 of other faults come with `Retry-After: 1` |
+//! | `unauthorized=URL` | each HTTP request is answered with 401 and a challenge whose `resource_metadata` is the URL |
+//! | `dies-after[=MS]` | the process ends with code 9 by itself 2 s (or MS) after its start |
+//! | `lost-stream` | over HTTP the stream of `slow` is cut in its middle; GET with `Last-Event-ID` gives the rest; on 2026-07-28 the call is lost |
+//! | `ttl[=MS]` | lists of 2026-07-28 may be kept for a minute (or MS) |
+//! | `wrong-output` | `typed` answers what its schema forbids |
+//! | `no-output` | `typed` answers without `structuredContent` |
+//! | `asks-at-start` | once an older client is ready and has a standing stream, it is asked for a form |
 
+mod answers;
+mod asks;
+mod bell;
+mod calls;
+mod completion;
+mod door;
 mod engine;
 mod http;
+mod lost;
 mod message;
 mod options;
+mod peers;
+mod pipe;
+mod prompts;
 mod request;
+mod resources;
 mod slow;
+mod sse;
 mod stdio;
 mod tools;
+mod ws;
 
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use engine::Server;
-use options::{Fault, Options};
+use options::{Fault, Options, Transport};
 
 pub use tools::{CHANGED_DESCRIPTION, CHANGED_TOOL, ODD_RESULT_MEMBERS};
 
@@ -68,7 +125,7 @@ pub use tools::{CHANGED_DESCRIPTION, CHANGED_TOOL, ODD_RESULT_MEMBERS};
 pub const MODERN: &str = "2026-07-28";
 
 /// How long a process that should be gone stays by itself, so that a failed test leaves nothing for ever.
-const HOLD: Duration = Duration::from_secs(600);
+const HOLD: Duration = Duration::from_mins(10);
 
 /// Runs the server with the arguments of this process.
 #[must_use]
@@ -105,14 +162,23 @@ fn serve(options: Options) -> anyhow::Result<()> {
     if options.has(&Fault::GrandchildHoldsStdout) {
         stdio::leave_grandchild(&options)?;
     }
+    if let Some(wait) = options.dies_after() {
+        std::thread::Builder::new().spawn(move || {
+            std::thread::sleep(wait);
+            eprintln!("fixture-server: something broke by itself");
+            std::process::exit(9);
+        })?;
+    }
     if let Some(wait) = options.slow_start() {
         std::thread::sleep(wait);
     }
-    let port = options.http;
+    let transport = options.transport;
     let server = Arc::new(Server::new(options)?);
-    match port {
-        Some(port) => http::serve(server, port)?,
-        None => stdio::serve(&server)?,
+    match transport {
+        Transport::Stdio => stdio::serve(&server)?,
+        Transport::Http(port) => http::serve(server, port)?,
+        Transport::Sse(port) => sse::serve(server, port)?,
+        Transport::WebSocket(port) => ws::serve(server, port)?,
     }
     if ignores_sigterm {
         std::thread::sleep(HOLD);

@@ -1,6 +1,7 @@
 //! What the integration tests share: a real Gatehouse, real clients, a person, raw bytes.
 
 pub mod client;
+pub mod conformance;
 pub mod door;
 pub mod fixture;
 pub mod gatehouse;

@@ -7,6 +7,7 @@ mod bench;
 mod bundle;
 mod check;
 mod codegen;
+mod conformance;
 mod demo;
 mod places;
 mod process;
@@ -29,6 +30,7 @@ cargo xtask <task>
   demo       plays a first click in the real windows, and leaves pictures
   test       sets up, checks and tests everything
   check      format, lints, layers, generated types, file rules, interface, licences
+  conformance  plays the scenarios of the MCP conformance suite: --role client --requirements REVISION
   codegen    writes ui/src/gen from the commands and events of the core
   bench      measures: `gateway` what a call costs, `policy` its policy alone, `window` the windows
   bundle     builds the installable package
@@ -58,6 +60,7 @@ fn dispatch() -> Result<()> {
         "test" => test::test(&places, rest),
         "check" => check::check(&places),
         "codegen" => codegen::write(&places),
+        "conformance" => conformance::conformance(&places, rest),
         "bench" => bench::bench(&places, rest),
         "bundle" => bundle::bundle(&places),
         "help" | "--help" | "-h" => {

@@ -60,7 +60,7 @@ fn version_of(text: &str) -> Option<(u32, u32)> {
 }
 
 /// `npm ci`, unless the packages of this very lock file are there.
-fn npm_packages(folder: &Path) -> Result<()> {
+pub(crate) fn npm_packages(folder: &Path) -> Result<()> {
     let lock = folder.join("package-lock.json");
     if !lock.exists() {
         return Ok(());

@@ -12,7 +12,7 @@ use gatehouse_gateway::{ClientBook, Gateway, GatewayDeps};
 use gatehouse_model::command::{Command, Request};
 use gatehouse_model::record::AuditEvent;
 use gatehouse_model::{Clock, ErrorCode, EventSink, Problem, Secret};
-use gatehouse_servers::{ServerDeps, ServerManager};
+use gatehouse_servers::{PolicyFile, ServerDeps, ServerManager};
 use gatehouse_store::{LoadedServers, Owner, SecretStore, Store, StoreOptions};
 use gatehouse_tools::{Patience, ToolDeps, ToolManager};
 use parking_lot::Mutex;
@@ -24,6 +24,7 @@ use crate::events::{EventBus, EventStream};
 use crate::facade::{Facade, Parts, Troubles};
 use crate::first_start;
 use crate::hand_edits::HandEdits;
+use crate::results::Results;
 use crate::settings::{self, Daily, Held};
 
 /// How long a part may take to stop before the next one is stopped all the same.
@@ -52,6 +53,10 @@ pub struct CoreOptions {
     pub patience: Patience,
     /// Wall-clock time.
     pub clock: Arc<dyn Clock>,
+    /// Folder that what the user saves is written to.
+    pub downloads: PathBuf,
+    /// What the computer's administrator forbids.
+    pub policy: PolicyFile,
 }
 
 impl CoreOptions {
@@ -67,8 +72,15 @@ impl CoreOptions {
             guard_program: None,
             patience: Patience::default(),
             clock: Arc::new(gatehouse_model::SystemClock),
+            downloads: downloads(),
+            policy: PolicyFile::usual(),
         }
     }
+}
+
+/// The user's folder of downloads, or else the home folder.
+fn downloads() -> PathBuf {
+    dirs::download_dir().or_else(dirs::home_dir).unwrap_or_else(std::env::temp_dir)
 }
 
 /// A running Gatehouse.
@@ -97,8 +109,11 @@ impl Core {
             events: Arc::clone(&events),
             clock: Arc::clone(&options.clock),
             data_dir: store.dir().to_path_buf(),
+            policy: options.policy.clone(),
             guard_program: options.guard_program.clone(),
         });
+        servers.look_around();
+        servers.set_packages(&held.settings.packages);
         let tools = ToolManager::start(ToolDeps {
             servers: servers.clone(),
             store: Arc::clone(&store),
@@ -157,6 +172,10 @@ impl Core {
             configs: tokio::sync::Mutex::new(loaded.servers.clone()),
             settings: tokio::sync::Mutex::new(held),
             troubles: Mutex::new(troubles),
+            results: Results::default(),
+            watched: Mutex::default(),
+            downloads: options.downloads,
+            policy: options.policy,
         });
         let started = match parts.audit(AuditEvent::Lifecycle { what: "started".into() }).await {
             Ok(()) => {

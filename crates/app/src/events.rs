@@ -154,11 +154,16 @@ mod tests {
     #[test]
     fn the_journal_keeps_what_happened_and_not_what_is_chatter() {
         use gatehouse_model::ServerId;
-        use gatehouse_model::server::LogLine;
+        use gatehouse_model::server::{LogLine, LogSource};
         let bus = bus();
         bus.emit(Event::PauseChanged { paused: true });
         for _ in 0..JOURNAL {
-            let line = LogLine { at: bus.clock.now(), text: "chatter".into() };
+            let line = LogLine {
+                at: bus.clock.now(),
+                source: LogSource::Stderr,
+                level: None,
+                text: "chatter".into(),
+            };
             bus.emit(Event::LogLine { server: ServerId::from_random(1), line });
         }
         bus.emit(Event::PauseChanged { paused: false });

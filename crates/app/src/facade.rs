@@ -7,6 +7,7 @@ mod audit;
 mod calls;
 mod clients;
 mod draft;
+mod offers;
 mod policy;
 mod secrets;
 mod servers;
@@ -14,6 +15,7 @@ mod settings;
 mod status;
 mod tools;
 
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,8 +23,8 @@ use std::sync::Arc;
 use gatehouse_gateway::ClientBook;
 use gatehouse_model::command::{Command, Request};
 use gatehouse_model::record::AuditEvent;
-use gatehouse_model::{Clock, ErrorCode, Problem, Secret, ServerConfig};
-use gatehouse_servers::ServerManager;
+use gatehouse_model::{Clock, ErrorCode, Problem, Secret, ServerConfig, ServerId};
+use gatehouse_servers::{PolicyFile, ServerManager};
 use gatehouse_store::{Owner, Store, StoreError};
 use gatehouse_tools::ToolManager;
 use parking_lot::Mutex;
@@ -31,6 +33,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::authority::{self, Authority, KeyCheck};
 use crate::events::EventBus;
+use crate::results::Results;
 use crate::settings::Held;
 
 pub(crate) use servers::adopt;
@@ -52,6 +55,14 @@ pub(crate) struct Parts {
     /// The settings that hold; whoever changes or acts on them holds this.
     pub(crate) settings: tokio::sync::Mutex<Held>,
     pub(crate) troubles: Mutex<Troubles>,
+    /// What servers gave to the user.
+    pub(crate) results: Results,
+    /// Resources that the user watches.
+    pub(crate) watched: Mutex<BTreeSet<(ServerId, String)>>,
+    /// Where what the user saves goes.
+    pub(crate) downloads: PathBuf,
+    /// What the computer's administrator forbids.
+    pub(crate) policy: PolicyFile,
 }
 
 /// What is wrong and stays so until somebody does something about it.
@@ -151,6 +162,14 @@ async fn run(parts: &Arc<Parts>, command: Command) -> Result<Box<RawValue>, Prob
         Command::ServersStop(c) => answer(&c, servers::stop(parts, &c)).await,
         Command::ServersReconnect(c) => answer(&c, servers::reconnect(parts, &c.server)).await,
         Command::ServersLog(c) => answer(&c, servers::log(parts, &c.server)).await,
+        Command::ServersOffer(c) => answer(&c, async { offers::offer(parts, &c.server) }).await,
+        Command::ServersReadResource(c) => answer(&c, offers::read(parts, &c)).await,
+        Command::ServersWatchResource(c) => answer(&c, offers::watch(parts, &c)).await,
+        Command::ServersGetPrompt(c) => answer(&c, offers::prompt(parts, &c)).await,
+        Command::ServersComplete(c) => answer(&c, offers::complete(parts, &c)).await,
+        Command::ServersCallTool(c) => answer(&c, offers::call_tool(parts, &c)).await,
+        Command::ServersSetLogLevel(c) => answer(&c, offers::set_log_level(parts, &c)).await,
+        Command::ResultsSave(c) => answer(&c.clone(), offers::save(parts, c)).await,
         Command::ServersTrustLabels(c) => answer(&c, servers::trust_labels(parts, &c)).await,
         Command::ServersSwitchOff(c) => answer(&c, settings::switch_off(parts)).await,
         Command::ServersSwitchOn(c) => answer(&c, settings::switch_on(parts)).await,

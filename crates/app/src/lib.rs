@@ -11,6 +11,7 @@ mod first_start;
 mod hand_edits;
 pub mod logging;
 mod redact;
+mod results;
 mod settings;
 
 pub use self::core::{Core, CoreOptions};

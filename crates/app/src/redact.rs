@@ -1,7 +1,7 @@
 //! What a listener without the operator key gets to know of a question: that it is there, from
 //! whom, to whom and about what, but nothing of what is in it (PERM-16).
 
-use gatehouse_model::ask::{Ask, CallAsk};
+use gatehouse_model::ask::{Ask, CallAsk, Elicited};
 use gatehouse_model::{CallHash, Envelope, Event, PendingAsk};
 
 /// The event with the contents of questions left out.
@@ -35,12 +35,19 @@ fn emptied(pending: &PendingAsk) -> PendingAsk {
         }
         Ask::Elicitation(mut wanted) => {
             wanted.message.clear();
-            wanted.schema = None;
-            wanted.url = None;
+            match &mut wanted.want {
+                Elicited::Form { schema } => schema.clear(),
+                Elicited::Url { url, host, until_done: _ } => {
+                    url.clear();
+                    host.clear();
+                }
+            }
             Ask::Elicitation(wanted)
         }
         Ask::Sampling(mut wanted) => {
             wanted.request.clear();
+            wanted.messages.clear();
+            wanted.system = None;
             Ask::Sampling(wanted)
         }
         Ask::StepUp(wanted) => Ask::StepUp(wanted),

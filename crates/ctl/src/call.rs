@@ -123,6 +123,7 @@ fn row(call: &CallRecord) -> Vec<String> {
 fn outcome(outcome: &CallOutcome) -> String {
     match outcome {
         CallOutcome::Ok => "ok".into(),
+        CallOutcome::Unfit { .. } => "ok, but not as the tool promises".into(),
         CallOutcome::ToolError => "the tool failed".into(),
         CallOutcome::RpcError { code, message } => format!("error {code}: {message}"),
         CallOutcome::Refused => "refused".into(),

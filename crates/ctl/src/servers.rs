@@ -7,7 +7,7 @@ use gatehouse_model::command::{
     ServersReconnect, ServersRemove, ServersReset, ServersStart, ServersStop, ServersSwitchOff,
     ServersSwitchOn, ServersTest, ServersTrustLabels,
 };
-use gatehouse_model::server::{Builtin, Limits, Look, ServerDraft, ServerView};
+use gatehouse_model::server::{Builtin, Limits, Look, Remote, ServerDraft, ServerView};
 use gatehouse_model::{ErrorCode, Problem, Secret, ServerStatus, Transport};
 
 use crate::cli::{AddServer, BuiltinKind, ServersVerb, SwitchWord};
@@ -233,10 +233,11 @@ fn transport(
 ) -> Result<Transport, Failure> {
     if let Some(url) = wanted.url.clone() {
         let lower = url.to_ascii_lowercase();
+        let remote = Remote { url, headers, headers_from: None };
         return Ok(match (wanted.sse, lower.starts_with("ws:") || lower.starts_with("wss:")) {
-            (true, _) => Transport::Sse { url, headers },
-            (false, true) => Transport::Ws { url, headers },
-            (false, false) => Transport::Http { url, headers },
+            (true, _) => Transport::Sse(remote),
+            (false, true) => Transport::Ws(remote),
+            (false, false) => Transport::Auto(remote),
         });
     }
     match (wanted.builtin, &wanted.folder) {

@@ -29,6 +29,7 @@ pub(crate) async fn run(verb: SettingsVerb, session: &mut Session, output: &Outp
                 },
                 activity_days: activity_days.unwrap_or(now.activity_days),
                 activity_calls: activity_calls.unwrap_or(now.activity_calls),
+                packages: None,
             };
             let settings = session.run(&set).await?;
             output.show(&settings, words)

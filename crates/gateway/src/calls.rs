@@ -104,6 +104,7 @@ pub(crate) fn read(params: &Members<'_>, cancel: CancellationToken) -> Result<To
         rest,
         meta: params.get("_meta").map(ToOwned::to_owned),
         progress: None,
+        asks: None,
         cancel,
     })
 }

@@ -61,12 +61,14 @@ impl Changed {
         .filter_map(|(is, method)| is.then_some(method))
     }
 
-    /// The same as the filter of `subscriptions/listen` has it.
-    pub(crate) fn as_filter(self) -> String {
+    /// The same as the filter of `subscriptions/listen` has it, with these resources.
+    pub(crate) fn as_filter(self, uris: &[String]) -> String {
+        let uris = format!(r#""resourceSubscriptions":{}"#, serde_json::json!(uris));
         let members: Vec<&str> = [
             (self.tools, r#""toolsListChanged":true"#),
             (self.resources, r#""resourcesListChanged":true"#),
             (self.prompts, r#""promptsListChanged":true"#),
+            (uris != r#""resourceSubscriptions":[]"#, uris.as_str()),
         ]
         .into_iter()
         .filter_map(|(is, member)| is.then_some(member))
@@ -86,8 +88,10 @@ mod tests {
         assert_eq!(changed, Changed { tools: true, resources: false, prompts: true });
         let methods: Vec<&str> = changed.methods().collect();
         assert_eq!(methods, ["notifications/tools/list_changed", "notifications/prompts/list_changed"]);
-        assert_eq!(changed.as_filter(), r#"{"toolsListChanged":true,"promptsListChanged":true}"#);
-        assert_eq!(Changed::default().as_filter(), "{}");
+        assert_eq!(changed.as_filter(&[]), r#"{"toolsListChanged":true,"promptsListChanged":true}"#);
+        assert_eq!(Changed::default().as_filter(&[]), "{}");
+        let uris = ["a://b".to_owned()];
+        assert_eq!(Changed::default().as_filter(&uris), r#"{"resourceSubscriptions":["a://b"]}"#);
         let tools = Changed { tools: true, ..Changed::default() };
         assert_eq!(changed.and(tools), tools);
         assert_eq!(changed.without(tools).or(tools), changed);

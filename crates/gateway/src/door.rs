@@ -2,10 +2,10 @@
 //!
 //! There is no second way to a tool from here.
 
-use gatehouse_model::{BoxFuture, ClientId, SessionId};
-use gatehouse_tools::{AccessCall, CallEnd, Caller, Changes, ListOf, Place, ToolCall, ToolManager};
+use gatehouse_model::{BoxFuture, ClientId, ServerId, SessionId};
+use gatehouse_tools::{AccessCall, CallEnd, Caller, Changes, ListOf, Place, ToolCall, ToolManager, Updated};
 use serde_json::value::RawValue;
-use tokio::sync::watch;
+use tokio::sync::{broadcast, watch};
 
 /// The door to the tools. [`ToolManager`] is the real one.
 pub trait ToolDoor: Send + Sync {
@@ -29,6 +29,13 @@ pub trait ToolDoor: Send + Sync {
 
     /// Takes anything else than a tool call through the policy. Ends soon after its `cancel` is cancelled.
     fn access(&self, caller: Caller, call: AccessCall) -> BoxFuture<'static, CallEnd>;
+
+    /// Resources that changed, as their servers say, from now on. Only those that somebody subscribed to by
+    /// [`ToolDoor::access`] are told of for sure.
+    fn updates(&self) -> broadcast::Receiver<Updated>;
+
+    /// Gives back one subscription that [`ToolDoor::access`] made.
+    fn unwatch(&self, server: ServerId, target: String) -> BoxFuture<'static, ()>;
 
     /// A session ended: what was granted for it ends too.
     fn session_ended(&self, session: &SessionId);
@@ -66,6 +73,15 @@ impl ToolDoor for ToolManager {
     fn access(&self, caller: Caller, call: AccessCall) -> BoxFuture<'static, CallEnd> {
         let manager = self.clone();
         Box::pin(async move { ToolManager::access(&manager, caller, call).await })
+    }
+
+    fn updates(&self) -> broadcast::Receiver<Updated> {
+        ToolManager::updates(self)
+    }
+
+    fn unwatch(&self, server: ServerId, target: String) -> BoxFuture<'static, ()> {
+        let manager = self.clone();
+        Box::pin(async move { ToolManager::unwatch(&manager, &server, &target).await })
     }
 
     fn session_ended(&self, session: &SessionId) {

@@ -35,7 +35,12 @@ pub(crate) enum Message<'a> {
         params: Members<'a>,
     },
     /// Answers a request of ours.
-    Answer,
+    Answer {
+        /// The id, byte for byte.
+        id: Option<&'a str>,
+        /// `result`, or the whole `error`; `None` where there is neither or both.
+        outcome: Option<Result<&'a RawValue, &'a RawValue>>,
+    },
 }
 
 /// Reads a body.
@@ -65,6 +70,8 @@ struct Parts<'a> {
     method: Option<Cow<'a, str>>,
     params: Option<Params<'a>>,
     answers: bool,
+    result: Option<&'a RawValue>,
+    error: Option<&'a RawValue>,
 }
 
 enum Params<'a> {
@@ -77,10 +84,15 @@ impl<'a> Parts<'a> {
         if self.version.as_deref() != Some("2.0") {
             return Err(Fault::invalid_request("The member `jsonrpc` must be \"2.0\"."));
         }
+        let outcome = match (self.result, self.error) {
+            (Some(result), None) => Some(Ok(result)),
+            (None, Some(error)) => Some(Err(error)),
+            (Some(_), Some(_)) | (None, None) => None,
+        };
         let id = match self.id.map(RawValue::get) {
             None => None,
             Some(id) if is_id(id) => Some(id),
-            Some(_) if self.answers => return Ok(Message::Answer),
+            Some(_) if self.answers => return Ok(Message::Answer { id: None, outcome }),
             Some(_) => {
                 return Err(Fault::invalid_request(
                     "The member `id` must be a string or a number of at most 256 bytes.",
@@ -89,7 +101,7 @@ impl<'a> Parts<'a> {
         };
         let Some(method) = self.method else {
             if self.answers {
-                return Ok(Message::Answer);
+                return Ok(Message::Answer { id, outcome });
             }
             return Err(Fault::invalid_request("The member `method` is missing."));
         };
@@ -135,9 +147,13 @@ impl<'de> Deserialize<'de> for Parts<'de> {
                         "id" => parts.id = Some(map.next_value()?),
                         "method" => parts.method = Some(map.next_value::<Text<'_>>()?.0),
                         "params" => parts.params = Some(map.next_value()?),
-                        "result" | "error" => {
+                        "result" => {
                             parts.answers = true;
-                            map.next_value::<IgnoredAny>()?;
+                            parts.result = Some(map.next_value()?);
+                        }
+                        "error" => {
+                            parts.answers = true;
+                            parts.error = Some(map.next_value()?);
                         }
                         _ => {
                             map.next_value::<IgnoredAny>()?;
@@ -392,10 +408,10 @@ mod tests {
             read(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).unwrap(),
             Message::Notification { .. }
         ));
-        assert!(matches!(read(br#"{"jsonrpc":"2.0","id":3,"result":{}}"#).unwrap(), Message::Answer));
+        assert!(matches!(read(br#"{"jsonrpc":"2.0","id":3,"result":{}}"#).unwrap(), Message::Answer { .. }));
         assert!(matches!(
             read(br#"{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":""}}"#).unwrap(),
-            Message::Answer
+            Message::Answer { .. }
         ));
     }
 

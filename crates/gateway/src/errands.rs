@@ -2,9 +2,10 @@
 //! or an argument completed (PERM-18). Says to whom it goes; whether it may is decided behind the door.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use gatehouse_model::BoxFuture;
-use gatehouse_tools::{AccessCall, AccessKind, CallEnd, Caller, Place, ProgressOut, ToolCall};
+use gatehouse_tools::{AccessCall, AccessKind, CallEnd, Caller, ClientAsk, Place, ProgressOut, ToolCall};
 use hyper::StatusCode;
 use tokio_util::sync::CancellationToken;
 
@@ -13,6 +14,7 @@ use crate::door::ToolDoor;
 use crate::envelope::Members;
 use crate::fault::Fault;
 use crate::revision::Revision;
+use crate::watches::Watched;
 
 /// One errand.
 #[derive(Debug)]
@@ -44,15 +46,18 @@ impl Errand {
                     .collect(),
                 meta: params.get("_meta").map(ToOwned::to_owned),
                 progress: None,
+                asks: None,
                 cancel: cancel.clone(),
             })
         };
         Ok(Some(match method {
             "tools/call" => Self::Tool(calls::read(params, cancel.clone())?),
-            "resources/read" => {
+            "resources/read" | "resources/subscribe" => {
                 let uri = text(params, "uri")?;
                 let place = door.resource(&uri).ok_or_else(|| no_resource(&uri, revision))?;
-                access(AccessKind::ReadResource, place, uri, "uri")
+                let reads = method == "resources/read";
+                let kind = if reads { AccessKind::ReadResource } else { AccessKind::Subscribe };
+                access(kind, place, uri, "uri")
             }
             "prompts/get" => {
                 let name = text(params, "name")?;
@@ -94,6 +99,25 @@ impl Errand {
         match self {
             Self::Tool(call) => call.progress = Some(progress),
             Self::Access(call) => call.progress = Some(progress),
+        }
+    }
+
+    /// Gives what the server asks meanwhile somebody to ask.
+    pub(crate) fn asks_of(&mut self, client: Arc<dyn ClientAsk>) {
+        match self {
+            Self::Tool(call) => call.asks = Some(client),
+            Self::Access(call) => call.asks = Some(client),
+        }
+    }
+
+    /// The resource that it subscribes to, if that is what it does.
+    pub(crate) fn subscribes_to(&self) -> Option<(Watched, String)> {
+        match self {
+            Self::Access(call) if call.kind == AccessKind::Subscribe => {
+                let watched = Watched { server: call.server.clone(), target: call.target.clone() };
+                Some((watched, call.exposed_name.clone()))
+            }
+            Self::Tool(_) | Self::Access(_) => None,
         }
     }
 

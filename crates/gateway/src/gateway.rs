@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gatehouse_model::{ClientId, Clock, Event, EventSink};
-use gatehouse_tools::{Changes, ListOf, ToolManager};
+use gatehouse_tools::{Changes, ListOf, ToolManager, Updated};
 use tokio::net::TcpListener;
+use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
@@ -18,9 +19,11 @@ use crate::connections;
 use crate::door::ToolDoor;
 use crate::error::GatewayError;
 use crate::pages::{KeptPages, Pages};
+use crate::rounds::Parked;
 use crate::sessions::{Session, Sessions};
 use crate::subscriptions::Subscriptions;
 use crate::tool_list::ToolList;
+use crate::watches::Watched;
 
 /// Changes of the list are announced together when they come within this time.
 const DEBOUNCE: Duration = Duration::from_millis(200);
@@ -73,6 +76,8 @@ pub(crate) struct Core {
     pub(crate) subscriptions: Subscriptions,
     /// Calls that have outgrown their request.
     pub(crate) calls: TaskTracker,
+    /// Calls that run on while their clients answer.
+    pub(crate) parked: Parked,
     /// Cancelled when the gateway ends.
     pub(crate) stop: CancellationToken,
     tool_list: ToolList,
@@ -119,6 +124,7 @@ impl Core {
     /// Tells everybody that a session ended.
     pub(crate) fn after_session(&self, session: &Session) {
         self.door.session_ended(&session.id);
+        session.watches.end(&self.door, &self.calls);
         self.events.emit(Event::ClientGone { client: session.client.entry.id.clone() });
         tracing::debug!(client = %session.client.entry.id, session = %session.id, "a session ended");
     }
@@ -127,7 +133,8 @@ impl Core {
         for session in self.sessions.end_of(client) {
             self.after_session(&session);
         }
-        self.subscriptions.end_of(client);
+        self.subscriptions.end_of(client, self);
+        self.parked.end_of(client);
         if why == Departure::Revoked {
             self.door.client_gone(client);
         }
@@ -169,6 +176,7 @@ impl Gateway {
         let address = listener.local_addr().map_err(refused)?;
         let GatewayParts { door, clients, events, clock } = parts;
         let stop = CancellationToken::new();
+        let calls = TaskTracker::new();
         let core = Arc::new(Core {
             changes: door.changes(),
             door,
@@ -178,7 +186,8 @@ impl Gateway {
             port: address.port(),
             sessions: Sessions::default(),
             subscriptions: Subscriptions::default(),
-            calls: TaskTracker::new(),
+            parked: Parked::new(calls.clone()),
+            calls,
             stop: stop.clone(),
             tool_list: ToolList::default(),
             resources: KeptPages::of(ListOf::Resources),
@@ -194,6 +203,7 @@ impl Gateway {
         let (tasks, kill) = (TaskTracker::new(), CancellationToken::new());
         tasks.spawn(connections::accept(listener, Arc::clone(&core), tasks.clone(), kill.clone()));
         tasks.spawn(announce(Arc::clone(&core)));
+        tasks.spawn(pass_on_updates(Arc::clone(&core)));
         tasks.spawn(sweep(Arc::clone(&core)));
         tracing::info!(%address, "the gateway listens");
         Ok(Self { core, address, tasks, kill, _stop: stop.drop_guard() })
@@ -211,7 +221,7 @@ impl Gateway {
         for session in self.core.sessions.end_all() {
             self.core.after_session(&session);
         }
-        self.core.subscriptions.end_all();
+        self.core.subscriptions.end_all(&self.core);
         self.tasks.close();
         if tokio::time::timeout(GRACE, self.tasks.wait()).await.is_err() {
             self.kill.cancel();
@@ -244,11 +254,36 @@ async fn announce(core: Arc<Core>) {
     }
 }
 
+/// Tells clients which resources changed.
+async fn pass_on_updates(core: Arc<Core>) {
+    let mut updates = core.door.updates();
+    let each = async {
+        loop {
+            match updates.recv().await {
+                Ok(Updated { server, uri }) => {
+                    let watched = Watched { server, target: uri };
+                    core.sessions.updated(&watched);
+                    core.subscriptions.updated(&watched);
+                }
+                Err(RecvError::Lagged(missed)) => {
+                    tracing::warn!(missed, "resources change faster than is told")
+                }
+                Err(RecvError::Closed) => return,
+            }
+        }
+    };
+    tokio::select! {
+        () = core.stop.cancelled() => {}
+        () = each => {}
+    }
+}
+
 /// Ends sessions that nobody uses.
 async fn sweep(core: Arc<Core>) {
     let each = async {
         loop {
             tokio::time::sleep(SWEEP).await;
+            core.parked.sweep();
             for session in core.sessions.end_idle() {
                 core.after_session(&session);
             }

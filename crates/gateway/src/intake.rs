@@ -143,12 +143,14 @@ fn route(
     body: &[u8],
 ) -> Result<Step, Fault> {
     let (id, method, params) = match envelope::read(body)? {
-        Message::Answer => return stateful::take(core, client, headers, None).map(Step::Done),
+        Message::Answer { id, outcome } => {
+            return stateful::answered(core, client, headers, (id, outcome)).map(Step::Done);
+        }
         Message::Notification { method, params } => {
             if is_stateless(headers) {
                 return Ok(Step::Done(reply::empty(StatusCode::ACCEPTED)));
             }
-            return stateful::take(core, client, headers, Some((&method, &params))).map(Step::Done);
+            return stateful::take(core, client, headers, (&method, &params)).map(Step::Done);
         }
         Message::Request { id, method, params } => (id, method, params),
     };

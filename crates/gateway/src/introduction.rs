@@ -19,7 +19,7 @@ fn server_info() -> serde_json::Value {
 fn capabilities() -> serde_json::Value {
     json!({
         "tools": { "listChanged": true },
-        "resources": { "listChanged": true },
+        "resources": { "listChanged": true, "subscribe": true },
         "prompts": { "listChanged": true },
         "completions": {},
     })

@@ -5,6 +5,7 @@
 //! is the only way from here to a tool, a resource or a prompt. It never listens on anything but loopback, never reads a body before it
 //! knows the token, never parses or rewrites arguments and results, and never logs either.
 
+mod abilities;
 mod calls;
 mod changed;
 mod clients;
@@ -17,12 +18,14 @@ mod error;
 mod event_log;
 mod fault;
 mod gateway;
+mod inquiries;
 mod intake;
 mod introduction;
 mod mirror;
 mod pages;
 mod reply;
 mod revision;
+mod rounds;
 mod sessions;
 mod splice;
 mod stateful;
@@ -30,6 +33,7 @@ mod stateless;
 mod subscriptions;
 mod token;
 mod tool_list;
+mod watches;
 
 pub use clients::ClientBook;
 pub use door::ToolDoor;

@@ -10,15 +10,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use gatehouse_model::{ClientId, SessionId};
-use gatehouse_tools::{Caller, Era};
+use gatehouse_tools::{Caller, Era, ServerAnswer};
 use parking_lot::{Mutex, RwLock};
+use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::abilities::Abilities;
 use crate::changed::Changed;
 use crate::clients::ClientState;
 use crate::event_log::{EventLog, Keeping};
 use crate::revision::Revision;
+use crate::watches::{Watched, Watches};
 
 /// A session that nobody used for this long ends.
 pub(crate) const LONGEST_IDLE: Duration = Duration::from_secs(24 * 60 * 60);
@@ -28,6 +31,9 @@ pub(crate) const MOST_PER_CLIENT: usize = 64;
 
 /// Most calls in flight in one session.
 const MOST_CALLS: usize = 1024;
+
+/// Most questions that wait for one client in a session.
+const MOST_ASKS: usize = 64;
 
 /// How long a finished stream stays to be resumed.
 const KEEP_FINISHED: Duration = Duration::from_secs(300);
@@ -44,6 +50,10 @@ pub(crate) struct Session {
     pub(crate) client: Arc<ClientState>,
     /// What was agreed on.
     pub(crate) revision: Revision,
+    /// What its client can answer.
+    pub(crate) abilities: Abilities,
+    /// The resources that it is told of.
+    pub(crate) watches: Watches,
     /// Cancelled when it ends.
     pub(crate) ended: CancellationToken,
     says: Option<String>,
@@ -51,7 +61,25 @@ pub(crate) struct Session {
     /// Milliseconds from `began` to the last use.
     used: AtomicU64,
     calls: Mutex<HashMap<Box<str>, CancellationToken>>,
+    asks: Mutex<Asks>,
     streams: Mutex<Streams>,
+}
+
+/// The questions that the client was asked.
+#[derive(Default)]
+struct Asks {
+    next: u64,
+    open: HashMap<String, oneshot::Sender<ServerAnswer>>,
+}
+
+/// What the client says of itself when it opens a session.
+pub(crate) struct Introduced {
+    /// What was agreed on.
+    pub(crate) revision: Revision,
+    /// What it can answer.
+    pub(crate) abilities: Abilities,
+    /// Its name and version.
+    pub(crate) says: Option<String>,
 }
 
 #[derive(Default)]
@@ -65,16 +93,20 @@ struct Streams {
 }
 
 impl Session {
-    fn new(id: SessionId, client: Arc<ClientState>, revision: Revision, says: Option<String>) -> Self {
+    fn new(id: SessionId, client: Arc<ClientState>, introduced: Introduced) -> Self {
+        let Introduced { revision, abilities, says } = introduced;
         Self {
             ended: client.gone.child_token(),
             id,
             client,
             revision,
+            abilities,
+            watches: Watches::default(),
             says,
             began: Instant::now(),
             used: AtomicU64::new(0),
             calls: Mutex::default(),
+            asks: Mutex::default(),
             streams: Mutex::default(),
         }
     }
@@ -126,6 +158,45 @@ impl Session {
         let found = self.calls.lock().get(id).cloned();
         if let Some(cancel) = found {
             cancel.cancel();
+        }
+    }
+
+    /// The id for a question to the client, and where its answer comes. `None` when too many wait.
+    pub(crate) fn ask(&self) -> Option<(String, oneshot::Receiver<ServerAnswer>)> {
+        let mut asks = self.asks.lock();
+        if asks.open.len() >= MOST_ASKS {
+            return None;
+        }
+        asks.next += 1;
+        let id = format!("gatehouse-{}", asks.next);
+        let (answer, wait) = oneshot::channel();
+        asks.open.insert(id.clone(), answer);
+        Some((id, wait))
+    }
+
+    /// Forgets a question. `true` when it was still open.
+    pub(crate) fn forget_ask(&self, id: &str) -> bool {
+        self.asks.lock().open.remove(id).is_some()
+    }
+
+    /// Takes the client's answer to a question.
+    pub(crate) fn answered(&self, id: &str, answer: ServerAnswer) {
+        let open = self.asks.lock().open.remove(id);
+        if open.is_none_or(|open| open.send(answer).is_err()) {
+            tracing::debug!("a client answered what it was not asked, or too late");
+        }
+    }
+
+    /// Tells the client that a resource changed, if it wants to know.
+    pub(crate) fn updated(&self, watched: &Watched) {
+        let Some(uri) = self.watches.uri(watched) else { return };
+        let log = self.streams.lock().standing.clone();
+        if let Some(log) = log {
+            let uri = serde_json::Value::from(uri);
+            let text = format!(
+                r#"{{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{{"uri":{uri}}}}}"#
+            );
+            log.push(std::iter::once(text.as_bytes()));
         }
     }
 
@@ -250,14 +321,8 @@ pub(crate) type Opened = (Arc<Session>, Option<Arc<Session>>);
 
 impl Sessions {
     /// Opens a session. If its client has too many, the longest idle ends and is returned too.
-    pub(crate) fn open(
-        &self,
-        id: SessionId,
-        client: &Arc<ClientState>,
-        revision: Revision,
-        says: Option<String>,
-    ) -> Opened {
-        let session = Arc::new(Session::new(id.clone(), Arc::clone(client), revision, says));
+    pub(crate) fn open(&self, id: SessionId, client: &Arc<ClientState>, introduced: Introduced) -> Opened {
+        let session = Arc::new(Session::new(id.clone(), Arc::clone(client), introduced));
         let mut open = self.open.write();
         let mut own: Vec<&Arc<Session>> =
             open.values().filter(|other| other.client.entry.id == client.entry.id).collect();
@@ -324,6 +389,13 @@ impl Sessions {
         ended
     }
 
+    /// Tells every session that wants to know of a resource that changed.
+    pub(crate) fn updated(&self, watched: &Watched) {
+        for session in self.open.read().values() {
+            session.updated(watched);
+        }
+    }
+
     /// Tells every session which lists changed.
     pub(crate) fn lists_changed(&self, changed: Changed) {
         for session in self.open.read().values() {
@@ -349,7 +421,9 @@ mod tests {
     }
 
     fn open(sessions: &Sessions, id: &str, client: &Arc<ClientState>) -> Arc<Session> {
-        sessions.open(SessionId::new(id), client, Revision::V2025November, None).0
+        let revision = Revision::V2025November;
+        let introduced = Introduced { revision, abilities: Abilities::default(), says: None };
+        sessions.open(SessionId::new(id), client, introduced).0
     }
 
     fn ids(ended: &[Arc<Session>]) -> Vec<&str> {

@@ -5,9 +5,12 @@
 use std::sync::Arc;
 
 use gatehouse_model::{Event, SessionId};
+use gatehouse_tools::CallEnd;
 use hyper::header::HeaderMap;
 use hyper::{Response, StatusCode};
+use serde_json::value::RawValue;
 
+use crate::abilities::Abilities;
 use crate::calls::{self, Exchange, RunningCall, WhenLost};
 use crate::changed::Changed;
 use crate::clients::ClientState;
@@ -17,13 +20,15 @@ use crate::errands::Errand;
 use crate::event_log::{self, EventLog, Keeping};
 use crate::fault::Fault;
 use crate::gateway::Core;
+use crate::inquiries::SessionAsk;
 use crate::intake::{Asked, Step, is_stateless, session_id};
 use crate::introduction;
 use crate::mirror::{self, LAST_EVENT_ID, PROTOCOL_VERSION};
 use crate::reply::{self, Answer, ReplyBody};
 use crate::revision::Revision;
-use crate::sessions::Session;
+use crate::sessions::{Introduced, Session};
 use crate::token;
+use crate::watches::{self, Watched};
 
 /// Opens a session.
 pub(crate) fn initialize(asked: &Asked<'_>) -> Result<Response<ReplyBody>, Fault> {
@@ -43,7 +48,9 @@ pub(crate) fn initialize(asked: &Asked<'_>) -> Result<Response<ReplyBody>, Fault
         .map_err(|problem| Fault::new(StatusCode::INTERNAL_SERVER_ERROR, -32603, problem.to_string()))?;
     let id = SessionId::new(format!("ses-{}", hex::encode(random)));
     let says = asked.params.get("clientInfo").and_then(|info| asked.client.take_info(info));
-    let (session, surplus) = asked.core.sessions.open(id, asked.client, agreed, says);
+    let abilities = Abilities::of(asked.params.get("capabilities"));
+    let introduced = Introduced { revision: agreed, abilities, says };
+    let (session, surplus) = asked.core.sessions.open(id, asked.client, introduced);
     if let Some(ended) = surplus {
         asked.core.after_session(&ended);
     }
@@ -98,8 +105,21 @@ pub(crate) fn request(asked: &Asked<'_>) -> Result<Step, Fault> {
             let page = asked.core.prompts().1.page(asked.params, session.revision)?;
             Ok(Step::Done(asked.answer(&Answer::result(page))))
         }
+        "resources/unsubscribe" => unsubscribe(asked, &session),
         _ => call(asked, session),
     }
+}
+
+fn unsubscribe(asked: &Asked<'_>, session: &Session) -> Result<Step, Fault> {
+    let uri =
+        asked.params.text("uri").ok_or_else(|| Fault::invalid_params("The member `uri` must be a text."))?;
+    if let Some(place) = asked.core.door.resource(&uri) {
+        let watched = Watched { server: place.server, target: place.target };
+        if session.watches.leave(&watched) {
+            watches::give_back(&asked.core.door, &asked.core.calls, watched);
+        }
+    }
+    Ok(Step::Done(asked.answer(&Answer::result("{}"))))
 }
 
 fn call(asked: &Asked<'_>, session: Arc<Session>) -> Result<Step, Fault> {
@@ -119,10 +139,24 @@ fn call(asked: &Asked<'_>, session: Arc<Session>) -> Result<Step, Fault> {
     {
         errand.report_to(calls::progress_into(&log, token));
     }
+    if asked.accepts.events {
+        errand.asks_of(Arc::new(SessionAsk { session: Arc::clone(&session), log: Arc::clone(&log) }));
+    }
     let says_how_fresh = errand.says_how_fresh();
+    let subscribes = errand.subscribes_to();
+    if subscribes.as_ref().is_some_and(|(watched, _)| session.watches.has(watched)) {
+        return Ok(Step::Done(asked.answer(&Answer::result("{}"))));
+    }
     let answer = errand.begin(&*asked.core.door, session.caller());
+    let (core, own) = (Arc::clone(asked.core), Arc::clone(&session));
     let future = Box::pin(async move {
         let end = answer.await;
+        if let (Some((watched, uri)), CallEnd::Result(_)) = (subscribes, &end) {
+            let kept = own.watches.enter(watched.clone(), uri);
+            if !kept || (own.ended.is_cancelled() && own.watches.leave(&watched)) {
+                watches::give_back(&core.door, &core.calls, watched);
+            }
+        }
         drop(place);
         end
     });
@@ -137,15 +171,34 @@ fn call(asked: &Asked<'_>, session: Arc<Session>) -> Result<Step, Fault> {
     Ok(Step::Call(Box::new(exchange), Some((session, number))))
 }
 
-/// Takes a notification, or an answer to a request of ours (which is nothing to anybody yet).
+/// An answer to a request of ours: its id, and the result or the error.
+pub(crate) type Answered<'a> = (Option<&'a str>, Option<Result<&'a RawValue, &'a RawValue>>);
+
+/// Takes an answer to a request of ours.
+pub(crate) fn answered(
+    core: &Core,
+    client: &ClientState,
+    headers: &HeaderMap,
+    (id, outcome): Answered<'_>,
+) -> Result<Response<ReplyBody>, Fault> {
+    let session = session(core, client, headers)?;
+    let id = id.and_then(|id| serde_json::from_str::<String>(id).ok());
+    if let (Some(id), Some(outcome)) = (id, outcome) {
+        let answer = outcome.map(ToOwned::to_owned).map_err(ToOwned::to_owned);
+        session.answered(&id, answer);
+    }
+    Ok(reply::empty(StatusCode::ACCEPTED))
+}
+
+/// Takes a notification.
 pub(crate) fn take(
     core: &Core,
     client: &ClientState,
     headers: &HeaderMap,
-    notification: Option<(&str, &Members<'_>)>,
+    (method, params): (&str, &Members<'_>),
 ) -> Result<Response<ReplyBody>, Fault> {
     let session = session(core, client, headers)?;
-    if let Some(("notifications/cancelled", params)) = notification
+    if method == "notifications/cancelled"
         && let Some(id) = params.get("requestId")
     {
         session.cancel_call(id.get());

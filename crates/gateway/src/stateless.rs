@@ -4,9 +4,11 @@
 use std::sync::Arc;
 
 use gatehouse_model::Event;
-use gatehouse_tools::{Caller, Era};
+use gatehouse_tools::{AccessCall, AccessKind, CallEnd, Caller, Era};
 use hyper::StatusCode;
+use tokio_util::sync::CancellationToken;
 
+use crate::abilities::Abilities;
 use crate::calls::{self, Exchange, RunningCall, WhenLost};
 use crate::envelope::Members;
 use crate::errands::Errand;
@@ -17,7 +19,9 @@ use crate::introduction;
 use crate::mirror::{self, PROTOCOL_VERSION};
 use crate::reply::{self, Answer};
 use crate::revision::Revision;
+use crate::rounds::{Call, Turn};
 use crate::subscriptions;
+use crate::watches::Watched;
 
 /// The member of `_meta` that names the version.
 pub(crate) const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
@@ -87,6 +91,15 @@ fn check(asked: &Asked<'_>) -> Result<(), Fault> {
 }
 
 fn call(asked: &Asked<'_>, says: Option<String>) -> Result<Step, Fault> {
+    let call = Call::of(&asked.client.entry.id, asked.method, asked.params);
+    let resumed = asked.core.parked.resume(&call, asked.params);
+    if let Some(turn) = resumed.map_err(|why| Fault::new(StatusCode::OK, -32602, why))? {
+        let says_how_fresh = asked.method == "resources/read";
+        return Ok(exchange(asked, turn, (EventLog::new(Keeping::Passing), says_how_fresh)));
+    }
+    if asked.method == "resources/subscribe" {
+        return Err(Fault::unknown_method(asked.method, true));
+    }
     let cancel = asked.client.gone.child_token();
     let what = (asked.method, asked.params);
     let mut errand = Errand::read(what, &*asked.core.door, Revision::STATELESS, cancel.clone())?
@@ -102,6 +115,9 @@ fn call(asked: &Asked<'_>, says: Option<String>) -> Result<Step, Fault> {
     {
         errand.report_to(calls::progress_into(&log, token));
     }
+    let capabilities = asked.meta.and_then(|meta| meta.get(CAPABILITIES));
+    let (asks, questions) = asked.core.parked.begin(Abilities::of(capabilities));
+    errand.asks_of(Arc::new(asks));
     let caller = Caller {
         client: Arc::clone(&asked.client.entry),
         session: None,
@@ -111,15 +127,22 @@ fn call(asked: &Asked<'_>, says: Option<String>) -> Result<Step, Fault> {
     };
     let says_how_fresh = errand.says_how_fresh();
     let future = errand.begin(&*asked.core.door, caller);
-    let exchange = Exchange {
-        running: RunningCall::new(future, cancel, WhenLost::Cancel, &asked.core.calls),
-        log,
-        id: asked.id.to_owned(),
-        revision: Revision::STATELESS,
-        accepts: asked.accepts,
-        says_how_fresh,
-    };
-    Ok(Step::Call(Box::new(exchange), None))
+    Ok(exchange(asked, questions.of(call, future, cancel), (log, says_how_fresh)))
+}
+
+fn exchange(asked: &Asked<'_>, turn: Turn, (log, says_how_fresh): (Arc<EventLog>, bool)) -> Step {
+    let lost = CancellationToken::new();
+    Step::Call(
+        Box::new(Exchange {
+            running: RunningCall::new(turn.run(lost.clone()), lost, WhenLost::Cancel, &asked.core.calls),
+            log,
+            id: asked.id.to_owned(),
+            revision: Revision::STATELESS,
+            accepts: asked.accepts,
+            says_how_fresh,
+        }),
+        None,
+    )
 }
 
 fn listen(asked: &Asked<'_>) -> Result<Step, Fault> {
@@ -130,16 +153,53 @@ fn listen(asked: &Asked<'_>) -> Result<Step, Fault> {
             "Listening needs a stream: Accept must name text/event-stream.",
         ));
     }
-    let wanted = subscriptions::wanted(asked.params)?;
+    let (wanted, uris) = subscriptions::wanted(asked.params)?;
     let Some((number, log)) = asked.core.subscriptions.listen(&asked.client.entry.id, asked.id, wanted)
     else {
         return Err(Fault::new(StatusCode::OK, -32603, "This client listens on too many streams already."));
     };
     let core = Arc::downgrade(asked.core);
+    let gone = asked.client.gone.child_token();
+    let lost = gone.clone();
     let reader = log.read(0).when_lost(move || {
+        lost.cancel();
         if let Some(core) = core.upgrade() {
-            core.subscriptions.forget(number);
+            core.subscriptions.forget(number, &core);
         }
+    });
+    if uris.is_empty() {
+        asked.core.subscriptions.acknowledge(number);
+        return Ok(Step::Done(reply::events(reader)));
+    }
+    // Each resource passes the policy, which may take until the user has answered.
+    let (core, client) = (Arc::clone(asked.core), Arc::clone(asked.client));
+    asked.core.calls.spawn(async move {
+        for uri in uris {
+            let Some(place) = core.door.resource(&uri) else { continue };
+            let watched = Watched { server: place.server.clone(), target: place.target.clone() };
+            let caller = Caller {
+                client: Arc::clone(&client.entry),
+                session: None,
+                says: client.says(),
+                seen_from: None,
+                era: Era::Stateless,
+            };
+            let call = AccessCall {
+                server: place.server,
+                kind: AccessKind::Subscribe,
+                target: place.target,
+                exposed_name: uri.clone(),
+                rest: Vec::new(),
+                meta: None,
+                progress: None,
+                asks: None,
+                cancel: gone.clone(),
+            };
+            if matches!(core.door.access(caller, call).await, CallEnd::Result(_)) {
+                core.subscriptions.watch(number, (watched, uri), &core);
+            }
+        }
+        core.subscriptions.acknowledge(number);
     });
     Ok(Step::Done(reply::events(reader)))
 }

@@ -11,22 +11,37 @@ use crate::changed::Changed;
 use crate::envelope::Members;
 use crate::event_log::{EventLog, Keeping};
 use crate::fault::Fault;
+use crate::gateway::Core;
 use crate::introduction;
 use crate::reply::{Answer, Parts};
+use crate::watches::{self, Watched, Watches};
 
 /// Most listening streams of one client.
 const MOST_PER_CLIENT: usize = 64;
 
-/// Reads what a client wants to hear of, as far as the gateway has it.
-pub(crate) fn wanted(params: &Members<'_>) -> Result<Changed, Fault> {
-    let wrong = || Fault::new(hyper::StatusCode::OK, -32602, "The member `notifications` must be an object.");
+/// Most resources of one stream.
+const MOST_RESOURCES: usize = 256;
+
+/// Reads what a client wants to hear of, as far as the gateway has it: lists, and the URIs of resources.
+pub(crate) fn wanted(params: &Members<'_>) -> Result<(Changed, Vec<String>), Fault> {
+    let invalid = |what: &'static str| Fault::new(hyper::StatusCode::OK, -32602, what);
+    let wrong = || invalid("The member `notifications` must be an object.");
     let filter = params.get("notifications").and_then(|raw| Members::of(raw).ok()).ok_or_else(wrong)?;
     let wants = |member: &str| filter.get(member).map(RawValue::get) == Some("true");
-    Ok(Changed {
+    let uris: Vec<String> = match filter.get("resourceSubscriptions") {
+        None => Vec::new(),
+        Some(raw) => serde_json::from_str(raw.get())
+            .map_err(|_| invalid("The member `resourceSubscriptions` must be a list of URIs."))?,
+    };
+    if uris.len() > MOST_RESOURCES {
+        return Err(invalid("One stream can be for 256 resources at most."));
+    }
+    let lists = Changed {
         tools: wants("toolsListChanged"),
         resources: wants("resourcesListChanged"),
         prompts: wants("promptsListChanged"),
-    })
+    };
+    Ok((lists, uris))
 }
 
 /// The streams that listen.
@@ -45,6 +60,7 @@ struct Listener {
     client: ClientId,
     id: String,
     wanted: Changed,
+    watches: Watches,
     log: Arc<EventLog>,
 }
 
@@ -64,7 +80,7 @@ impl Listener {
 }
 
 impl Subscriptions {
-    /// Begins to listen, and acknowledges it. `None` when the client has too many streams.
+    /// Begins to listen. `None` when the client has too many streams.
     pub(crate) fn listen(
         &self,
         client: &ClientId,
@@ -72,9 +88,13 @@ impl Subscriptions {
         wanted: Changed,
     ) -> Option<(u64, Arc<EventLog>)> {
         let log = EventLog::new(Keeping::Passing);
-        let listener = Listener { client: client.clone(), id: id.to_owned(), wanted, log: Arc::clone(&log) };
-        let accepted = wanted.as_filter();
-        listener.say("notifications/subscriptions/acknowledged", &format!(r#","notifications":{accepted}"#));
+        let listener = Listener {
+            client: client.clone(),
+            id: id.to_owned(),
+            wanted,
+            watches: Watches::default(),
+            log: Arc::clone(&log),
+        };
         let mut state = self.state.lock();
         if state.open.values().filter(|other| other.client == *client).count() >= MOST_PER_CLIENT {
             return None;
@@ -85,9 +105,42 @@ impl Subscriptions {
         Some((number, log))
     }
 
+    /// Says what a stream is for; comes first on it.
+    pub(crate) fn acknowledge(&self, number: u64) {
+        let state = self.state.lock();
+        let Some(listener) = state.open.get(&number) else { return };
+        let accepted = listener.wanted.as_filter(&listener.watches.uris());
+        listener.say("notifications/subscriptions/acknowledged", &format!(r#","notifications":{accepted}"#));
+    }
+
+    /// Adds a resource to a stream, or gives it back where the stream is gone.
+    pub(crate) fn watch(&self, number: u64, (watched, uri): (Watched, String), core: &Core) {
+        let state = self.state.lock();
+        let kept =
+            state.open.get(&number).is_some_and(|listener| listener.watches.enter(watched.clone(), uri));
+        drop(state);
+        if !kept {
+            watches::give_back(&core.door, &core.calls, watched);
+        }
+    }
+
+    /// Tells all that want to know of a resource that changed.
+    pub(crate) fn updated(&self, watched: &Watched) {
+        let state = self.state.lock();
+        for listener in state.open.values() {
+            if let Some(uri) = listener.watches.uri(watched) {
+                let uri = serde_json::Value::from(uri);
+                listener.say("notifications/resources/updated", &format!(r#","uri":{uri}"#));
+            }
+        }
+    }
+
     /// Forgets a stream whose client went away.
-    pub(crate) fn forget(&self, number: u64) {
-        self.state.lock().open.remove(&number);
+    pub(crate) fn forget(&self, number: u64, core: &Core) {
+        let gone = self.state.lock().open.remove(&number);
+        if let Some(listener) = gone {
+            listener.watches.end(&core.door, &core.calls);
+        }
     }
 
     /// Tells all that want to know which lists changed.
@@ -101,19 +154,20 @@ impl Subscriptions {
     }
 
     /// Ends the streams of one client.
-    pub(crate) fn end_of(&self, client: &ClientId) {
-        self.end_where(|listener| listener.client == *client);
+    pub(crate) fn end_of(&self, client: &ClientId, core: &Core) {
+        self.end_where(core, |listener| listener.client == *client);
     }
 
     /// Ends all.
-    pub(crate) fn end_all(&self) {
-        self.end_where(|_| true);
+    pub(crate) fn end_all(&self, core: &Core) {
+        self.end_where(core, |_| true);
     }
 
-    fn end_where(&self, which: impl Fn(&Listener) -> bool) {
+    fn end_where(&self, core: &Core, which: impl Fn(&Listener) -> bool) {
         let ended: Vec<_> = self.state.lock().open.extract_if(|_, listener| which(listener)).collect();
         for (_, listener) in ended {
             listener.end();
+            listener.watches.end(&core.door, &core.calls);
         }
     }
 }

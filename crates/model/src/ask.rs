@@ -261,26 +261,54 @@ pub enum ConfigChangeKind {
     Removed,
 }
 
-/// A server wants input.
+/// A server wants input (SRV-15). An accepted form carries its fields as a JSON object; they are
+/// checked against the schema, with its defaults applied, before the server gets them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct ElicitationAsk {
     /// The server.
     pub server: AskServer,
-    /// What it says.
+    /// Whose call it asks about, where that is certain.
+    pub client: Option<AskClient>,
+    /// What it says, cleaned of hidden characters.
     pub message: String,
-    /// JSON Schema of the form (form mode).
-    pub schema: Option<String>,
-    /// Address to open (URL mode), in full.
-    pub url: Option<String>,
+    /// What it wants.
+    pub want: Elicited,
 }
 
-/// A server wants a model's answer.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+/// What a server wants from the user.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[serde(tag = "mode", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum Elicited {
+    /// Fields to fill in (form mode).
+    Form {
+        /// JSON Schema of the form: an object of primitive fields.
+        schema: String,
+    },
+    /// A page to open (URL mode). Accepting means that the user opens it.
+    Url {
+        /// Its address, in full.
+        url: String,
+        /// The host in it, to be marked.
+        host: String,
+        /// Whether the call goes on only when the user is done there; else accepting means to open
+        /// the page.
+        until_done: bool,
+    },
+}
+
+/// A server wants a model's answer. Without a client that can give one the user may write it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct SamplingAsk {
     /// The server.
     pub server: AskServer,
+    /// Whose call it asks about, where that is certain.
+    pub client: Option<AskClient>,
+    /// The system prompt, where it wants one.
+    pub system: Option<String>,
+    /// The messages, oldest first, as `role: text`; what is no text is named in brackets.
+    pub messages: Vec<String>,
     /// The request's params as JSON text.
     pub request: String,
 }

@@ -1,6 +1,8 @@
 //! The one list of commands: windows, command line and tests drive the core through it and through
 //! nothing else. Routing, types and TypeScript come from this list.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use ts_rs::TS;
@@ -11,10 +13,11 @@ use crate::error::{ErrorCode, Problem};
 use crate::event::Envelope;
 use crate::grant::{AccessClass, PolicyView};
 use crate::id::GrantId;
+use crate::offer::{Completion, CompletionTarget, Saved, ServerOffer, Shown};
 use crate::record::{AuditEntry, AuditVerdict, CallFilter, CallRecord};
 use crate::secret::Secret;
-use crate::server::{LogLine, ServerDraft, ServerView, TestReport};
-use crate::settings::Settings;
+use crate::server::{LogLevel, LogLine, ServerDraft, ServerView, TestReport};
+use crate::settings::{PackageSources, Settings};
 use crate::tool::ToolView;
 
 /// What a caller must be allowed to do (PERM-16).
@@ -143,8 +146,12 @@ export_named!(
     AuditVerdict,
     MintedClient,
     CallReply,
+    Completion,
     Exported,
-    Settings
+    Saved,
+    ServerOffer,
+    Settings,
+    Shown
 );
 
 commands! {
@@ -215,6 +222,73 @@ commands! {
         /// Id or name.
         server: String,
     } -> Vec<LogLine>, Anyone;
+    /// What a server offers beside its tools.
+    "servers.offer" ServersOffer {
+        /// Id or name.
+        server: String,
+    } -> ServerOffer, Anyone;
+    /// Reads a resource for the user.
+    "servers.readResource" ServersReadResource {
+        /// Id or name.
+        server: String,
+        /// Its URI.
+        uri: String,
+    } -> Shown, Operator;
+    /// Watches a resource for the user, or ceases to; changes come as `resources_changed`.
+    "servers.watchResource" ServersWatchResource {
+        /// Id or name.
+        server: String,
+        /// Its URI.
+        uri: String,
+        /// Whether it is watched from now on.
+        on: bool,
+    } -> (), Operator;
+    /// Gets a prompt for the user.
+    "servers.getPrompt" ServersGetPrompt {
+        /// Id or name.
+        server: String,
+        /// Name on the server.
+        prompt: String,
+        /// Its arguments.
+        arguments: BTreeMap<String, String>,
+    } -> Shown, Operator;
+    /// Completes one argument of a prompt or of a resource template.
+    "servers.complete" ServersComplete {
+        /// Id or name.
+        server: String,
+        /// Of what.
+        of: CompletionTarget,
+        /// Name of the argument.
+        argument: String,
+        /// What there is of it.
+        value: String,
+        /// The arguments that are settled already.
+        #[serde(default)]
+        others: BTreeMap<String, String>,
+    } -> Completion, Operator;
+    /// Calls a tool for the user, who has seen its arguments.
+    "servers.callTool" ServersCallTool {
+        /// Id or name.
+        server: String,
+        /// Name on the server.
+        tool: String,
+        /// Arguments as JSON text.
+        arguments: String,
+    } -> Shown, Operator;
+    /// Tells a server how much to log.
+    "servers.setLogLevel" ServersSetLogLevel {
+        /// Id or name.
+        server: String,
+        /// The least that is logged.
+        level: LogLevel,
+    } -> (), Operator;
+    /// Writes a part of a shown result to the user's folder of downloads.
+    "results.save" ResultsSave {
+        /// The result.
+        result: String,
+        /// Which part, from 0; the whole result as JSON where absent.
+        part: Option<u32>,
+    } -> Saved, Operator;
     /// Trusts a server's read-only labels, or ceases to.
     "servers.trustLabels" ServersTrustLabels {
         /// Id or name.
@@ -361,6 +435,9 @@ commands! {
         activity_days: u32,
         /// Calls that are kept at most, 1 or more.
         activity_calls: u32,
+        /// Where servers get their packages from; as before where absent.
+        #[serde(default)]
+        packages: Option<PackageSources>,
     } -> Settings, Operator;
 
     /// Refuses everything until resumed; cancels what is in flight (PERM-13).

@@ -297,6 +297,8 @@ pub enum Rule {
         /// The question.
         ask: AskId,
     },
+    /// The user made the call in Gatehouse's own window.
+    ByUser,
     /// Nothing else applies.
     DefaultAsk,
 }

@@ -12,6 +12,7 @@ pub mod error;
 pub mod event;
 pub mod grant;
 pub mod id;
+pub mod offer;
 pub mod ports;
 pub mod record;
 pub mod secret;

@@ -14,6 +14,11 @@ use crate::time::Timestamp;
 pub enum CallOutcome {
     /// With a result.
     Ok,
+    /// With a result that is not what the tool's `outputSchema` promises; it was passed on (TOOL-5).
+    Unfit {
+        /// What does not fit.
+        problem: String,
+    },
     /// With a result that has `isError`.
     ToolError,
     /// With a JSON-RPC error.

@@ -67,33 +67,14 @@ pub enum Transport {
         #[serde(default)]
         cwd: Option<String>,
     },
+    /// A remote server whose transport is found out: Streamable HTTP, else HTTP+SSE.
+    Auto(Remote),
     /// Streamable HTTP.
-    #[serde(rename_all = "camelCase")]
-    Http {
-        /// Endpoint address.
-        url: String,
-        /// Static headers.
-        #[serde(default)]
-        headers: BTreeMap<String, String>,
-    },
-    /// The HTTP+SSE transport of revision 2024-11-05.
-    #[serde(rename_all = "camelCase")]
-    Sse {
-        /// Address of the event stream.
-        url: String,
-        /// Static headers.
-        #[serde(default)]
-        headers: BTreeMap<String, String>,
-    },
-    /// WebSocket with the subprotocol `mcp`.
-    #[serde(rename_all = "camelCase")]
-    Ws {
-        /// `ws:` or `wss:` address.
-        url: String,
-        /// Static headers of the opening request.
-        #[serde(default)]
-        headers: BTreeMap<String, String>,
-    },
+    Http(Remote),
+    /// The HTTP+SSE transport of revision 2024-11-05; the address is that of the event stream.
+    Sse(Remote),
+    /// WebSocket with the subprotocol `mcp`; the address begins with `ws:` or `wss:`.
+    Ws(Remote),
     /// A server inside Gatehouse itself (SRV-17).
     #[serde(rename_all = "camelCase")]
     Builtin {
@@ -108,12 +89,55 @@ impl Transport {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Stdio { .. } => "stdio",
-            Self::Http { .. } => "http",
-            Self::Sse { .. } => "sse",
-            Self::Ws { .. } => "ws",
+            Self::Auto(_) => "auto",
+            Self::Http(_) => "http",
+            Self::Sse(_) => "sse",
+            Self::Ws(_) => "ws",
             Self::Builtin { .. } => "builtin",
         }
     }
+
+    /// What is said of a remote server; `None` for one that runs here.
+    #[must_use]
+    pub fn remote(&self) -> Option<&Remote> {
+        match self {
+            Self::Auto(remote) | Self::Http(remote) | Self::Sse(remote) | Self::Ws(remote) => Some(remote),
+            Self::Stdio { .. } | Self::Builtin { .. } => None,
+        }
+    }
+}
+
+/// Where a remote server is and what is sent with each request to it (SRV-11).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct Remote {
+    /// Address.
+    pub url: String,
+    /// Static headers.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+    /// A program that prints more headers each time a connection is made, and after a 401.
+    #[serde(default)]
+    pub headers_from: Option<HeaderProgram>,
+}
+
+impl Remote {
+    /// An address without headers.
+    #[must_use]
+    pub fn at(url: impl Into<String>) -> Self {
+        Self { url: url.into(), ..Self::default() }
+    }
+}
+
+/// A program that prints headers: one JSON object of texts, or one `Name: value` a line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct HeaderProgram {
+    /// Program to run, looked up in the user's login-shell PATH.
+    pub command: String,
+    /// Its arguments.
+    #[serde(default)]
+    pub args: Vec<String>,
 }
 
 /// The built-in servers (SRV-17).
@@ -129,9 +153,30 @@ pub enum Builtin {
         /// Absolute path of the folder; nothing outside it is ever touched.
         folder: String,
     },
+    /// One web page as text.
+    #[serde(rename_all = "camelCase")]
+    Fetch {
+        /// Whether addresses of private networks and of this machine may be fetched too.
+        #[serde(default)]
+        allow_private: bool,
+    },
 }
 
-/// How long things may take for one server (SRV-7, SRV-8).
+impl Builtin {
+    /// The word that files and people use for it.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Time => "time",
+            Self::Notes => "notes",
+            Self::Files { .. } => "files",
+            Self::Fetch { .. } => "fetch",
+        }
+    }
+}
+
+/// What one server is held to: how long things may take (SRV-7, SRV-8), what it may be told and
+/// asked. Editing it never reconnects.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Limits {
@@ -147,6 +192,11 @@ pub struct Limits {
     pub health_timeout_secs: u32,
     /// Failed checks in a row after which the connection is given up.
     pub health_failures: u32,
+    /// Whether a list that the server did not declare is an error instead of empty (SRV-13).
+    pub strict: bool,
+    /// Absolute folders that the server is told of when it asks for roots and no client that can
+    /// answer is calling it (SRV-15).
+    pub roots: Vec<String>,
 }
 
 impl Default for Limits {
@@ -158,6 +208,8 @@ impl Default for Limits {
             health_every_secs: 30,
             health_timeout_secs: 5,
             health_failures: 3,
+            strict: false,
+            roots: Vec::new(),
         }
     }
 }
@@ -233,6 +285,8 @@ pub struct ServerView {
     pub status: crate::status::ServerStatus,
     /// What it offers, counted.
     pub counts: Counts,
+    /// What it declared on the present or last connection.
+    pub declared: Declared,
     /// Whether the user trusts its read-only labels (PERM-2).
     pub trusted_labels: bool,
     /// What may run without asking: the always-grants of this server, in words (PERM-3).
@@ -253,12 +307,85 @@ pub struct Counts {
     pub prompts: u32,
 }
 
+/// What a server declared that it can do (SRV-13).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct Declared {
+    /// `tools`
+    pub tools: bool,
+    /// `resources`
+    pub resources: bool,
+    /// `resources.subscribe`
+    pub subscribe: bool,
+    /// `prompts`
+    pub prompts: bool,
+    /// `completions`
+    pub completions: bool,
+    /// `logging`
+    pub logging: bool,
+}
+
+/// Who wrote a line of a server's log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
+#[serde(rename_all = "snake_case")]
+pub enum LogSource {
+    /// The process, on its standard error (or on standard output, beside the protocol).
+    Stderr,
+    /// The server, by `notifications/message`.
+    Server,
+    /// Gatehouse.
+    Gatehouse,
+}
+
+/// How much a line matters (RFC 5424, as in `logging/setLevel`), least first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, TS)]
+#[serde(rename_all = "snake_case")]
+pub enum LogLevel {
+    /// For developers.
+    Debug,
+    /// In the normal course.
+    Info,
+    /// Worth knowing.
+    Notice,
+    /// May become an error.
+    Warning,
+    /// Something failed.
+    Error,
+    /// A part of it does not work.
+    Critical,
+    /// Somebody has to act now.
+    Alert,
+    /// It cannot be used.
+    Emergency,
+}
+
+impl LogLevel {
+    /// Its word on the wire.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Debug => "debug",
+            Self::Info => "info",
+            Self::Notice => "notice",
+            Self::Warning => "warning",
+            Self::Error => "error",
+            Self::Critical => "critical",
+            Self::Alert => "alert",
+            Self::Emergency => "emergency",
+        }
+    }
+}
+
 /// One line of a server's log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct LogLine {
     /// When it was read.
     pub at: Timestamp,
+    /// Who wrote it.
+    pub source: LogSource,
+    /// How much it matters, where that is said.
+    pub level: Option<LogLevel>,
     /// The line, without its end.
     pub text: String,
 }

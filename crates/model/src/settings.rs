@@ -18,10 +18,44 @@ pub struct Settings {
     pub activity_calls: u32,
     /// Whether MCP is on; while it is off no server runs and every call is refused.
     pub mcp_on: bool,
+    /// Where servers get their packages from (SRV-10).
+    pub packages: PackageSources,
+}
+
+/// Where servers get their packages from (SRV-10).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase", default)]
+pub struct PackageSources {
+    /// For `npx` and its like.
+    pub npm: PackageSource,
+    /// For `uvx` and its like.
+    pub pypi: PackageSource,
+}
+
+/// One source of packages.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(tag = "from", rename_all = "snake_case")]
+pub enum PackageSource {
+    /// The fastest of those that are known, measured once a day.
+    #[default]
+    Fastest,
+    /// The package manager's own.
+    Usual,
+    /// This one.
+    Custom {
+        /// Its address.
+        url: String,
+    },
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { audit_days: None, activity_days: 90, activity_calls: 1_000_000, mcp_on: true }
+        Self {
+            audit_days: None,
+            activity_days: 90,
+            activity_calls: 1_000_000,
+            mcp_on: true,
+            packages: PackageSources::default(),
+        }
     }
 }

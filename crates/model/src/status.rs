@@ -123,6 +123,8 @@ pub enum StatusCause {
     },
     /// Health checks were not answered.
     Unresponsive,
+    /// The server no longer knew the session; it is opened once more (SRV-6).
+    SessionLost,
     /// The server asked for authorization.
     Challenge,
     /// Everything is paused, or Gatehouse shuts down.

@@ -38,7 +38,7 @@ fn outcome(rules: &str, call: &str) -> String {
         Rule::ConditionedGrant { grant } => format!("conditioned {grant}"),
         Rule::TimedGrant { grant } => format!("timed {grant}"),
         Rule::AlwaysGrant { grant } => format!("always {grant}"),
-        Rule::Answered { .. } | Rule::Unanswered { .. } => "not a rule of the book".to_owned(),
+        Rule::Answered { .. } | Rule::Unanswered { .. } | Rule::ByUser => "not a rule of the book".to_owned(),
         Rule::DefaultAsk => "default".to_owned(),
     };
     format!("{decision}: {rule}")

@@ -51,6 +51,13 @@ pub(crate) enum Message {
     Edited,
     /// A call waits for one attempt to connect.
     Wanted(oneshot::Sender<()>),
+    /// A call found the session gone; answered when it is clear whether there is a new one.
+    SessionLost {
+        /// On which connection.
+        epoch: Epoch,
+        /// Takes the answer.
+        settled: oneshot::Sender<()>,
+    },
     /// An attempt succeeded.
     Ready(Box<Opened>),
     /// A list was read again.
@@ -244,6 +251,13 @@ impl ServerActor {
                 self.waiting.push(settled);
                 self.step(Input::Wanted);
             }
+            Message::SessionLost { epoch, settled } => {
+                self.waiting.push(settled);
+                self.step(Input::SessionLost { epoch });
+                if !matches!(self.state.phase, Phase::Connecting { .. }) {
+                    self.execute(Effect::Settle);
+                }
+            }
             Message::Ready(opened) => {
                 let (epoch, handshake) = (opened.epoch, opened.link.handshake());
                 let (protocol, server) = (handshake.protocol.clone(), handshake.info.clone());
@@ -279,6 +293,7 @@ impl ServerActor {
             | Input::Wanted
             | Input::RetryDue
             | Input::Ready { .. }
+            | Input::SessionLost { .. }
             | Input::Challenged { .. }
             | Input::Shutdown => {}
         }
@@ -410,6 +425,6 @@ pub(crate) fn edit_between(before: &ServerConfig, after: &ServerConfig) -> Edit 
 }
 
 #[cfg(test)]
-mod script;
+pub(crate) mod script;
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,7 @@
 //! The servers inside Gatehouse itself (SRV-17). They answer MCP messages without a process and
 //! without a wire; like every other server they are called only after the policy was asked.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -17,6 +18,7 @@ use crate::json;
 use crate::outgoing::{OutgoingParams, Reply};
 use crate::transition::Failure;
 
+mod fetch;
 mod files;
 mod folder;
 mod notes;
@@ -44,6 +46,7 @@ enum Kind {
     Time(Arc<dyn Clock>),
     Notes(Arc<notes::Notebook>),
     Files(Arc<files::Files>),
+    Fetch(Arc<fetch::Fetch>),
 }
 
 impl Kind {
@@ -52,18 +55,33 @@ impl Kind {
             Self::Time(_) => time::tools(),
             Self::Notes(_) => notes::tools(),
             Self::Files(_) => files::tools(),
+            Self::Fetch(_) => fetch::tools(),
         }
     }
 
-    /// Runs a tool. Blocks: files and notes read and write the disk.
-    fn run(&self, tool: &str, arguments: &Map<String, Value>) -> Result<Outcome, ToolFault> {
+    /// Runs a tool.
+    async fn run(self, tool: String, arguments: Map<String, Value>) -> Ran {
+        match self {
+            Self::Fetch(fetch) => Ok(fetch::run(&tool, &arguments, &fetch).await),
+            // The others read and write the disk.
+            Self::Time(_) | Self::Notes(_) | Self::Files(_) => {
+                blocking(move || self.run_blocking(&tool, &arguments)).await
+            }
+        }
+    }
+
+    fn run_blocking(&self, tool: &str, arguments: &Map<String, Value>) -> Result<Outcome, ToolFault> {
         match self {
             Self::Time(clock) => time::run(tool, arguments, clock.now()),
             Self::Notes(notebook) => notes::run(tool, arguments, notebook),
             Self::Files(files) => files::run(tool, arguments, files),
+            Self::Fetch(_) => Err(ToolFault::NoSuchTool),
         }
     }
 }
+
+/// How running a tool ended; the outer error is no fault of its arguments.
+type Ran = Result<Result<Outcome, ToolFault>, &'static str>;
 
 /// What a tool found: text for people and models, and the same as data.
 struct Outcome {
@@ -104,6 +122,11 @@ impl BuiltinLink {
                 Kind::Notes(Arc::clone(&place.notes)),
                 "Notes",
                 "A small memory that lasts: add notes, find them again, delete them.",
+            ),
+            Builtin::Fetch { allow_private } => (
+                Kind::Fetch(Arc::new(fetch::Fetch::new(*allow_private))),
+                "Fetch",
+                "Gets one web page as text.",
             ),
             Builtin::Files { folder } => {
                 let folder = PathBuf::from(folder);
@@ -155,7 +178,7 @@ impl BuiltinLink {
             }
         };
         let (kind, name) = (self.kind.clone(), tool.clone());
-        let ran = blocking(move || kind.run(&name, &arguments)).await;
+        let ran = kind.run(name, arguments).await;
         Ok(match ran {
             Ok(Ok(Outcome { text, structured })) => Reply::Result(json::raw(&json!({
                 "content": [{ "type": "text", "text": text }],
@@ -184,7 +207,7 @@ impl Link for BuiltinLink {
             if self.closed.is_cancelled() {
                 return Err(LinkError::Closed { reason: CLOSED.to_owned() });
             }
-            let LinkRequest { method, params, progress: _, limit, cancel } = request;
+            let LinkRequest { method, params, progress: _, responder: _, limit, cancel } = request;
             let answer = self.answer(method, &params);
             let answer = async {
                 match [limit.silent, limit.cap].into_iter().flatten().min() {
@@ -206,7 +229,7 @@ impl Link for BuiltinLink {
     fn closed(&self) -> BoxFuture<'_, LinkEnd> {
         Box::pin(async move {
             self.closed.cancelled().await;
-            LinkEnd { kind: FailureKind::Unknown, reason: CLOSED.to_owned() }
+            LinkEnd::Closed { kind: FailureKind::Unknown, reason: CLOSED.to_owned() }
         })
     }
 
@@ -214,6 +237,8 @@ impl Link for BuiltinLink {
         self.closed.cancel();
         Box::pin(std::future::ready(()))
     }
+
+    fn watch(&self, _: BTreeSet<String>) {}
 }
 
 const CLOSED: &str = "The built-in server was stopped.";

@@ -9,16 +9,20 @@ mod calls;
 pub(crate) mod close;
 mod envelope;
 pub(crate) mod error;
-mod foreign;
+pub(crate) mod foreign;
 pub(crate) mod http;
 mod lifecycle;
 mod limit;
+mod line;
 mod listen;
 mod references;
 mod router;
+mod sse;
 mod stdio;
 mod wire;
+mod ws;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -33,10 +37,12 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub(crate) use self::close::CloseReason;
+pub(crate) use self::close::{CloseCause, CloseReason};
 pub(crate) use self::error::{ConnectError, RequestError};
 pub(crate) use self::limit::CallLimit;
+use crate::asks::{Fallback, Responder};
 use crate::environment::UserEnvironment;
+use crate::environment::mirrors::{Candidates, Mirrors};
 use crate::guard::ChildRun;
 use crate::outgoing::{OutgoingParams, ProgressSink, Reply};
 
@@ -54,6 +60,10 @@ pub(crate) struct ConnectDeps {
     pub(crate) run: Arc<ChildRun>,
     /// What the user's login shell knows.
     pub(crate) environment: UserEnvironment,
+    /// Where servers get their packages from.
+    pub(crate) mirrors: Mirrors,
+    /// Answers what a server asks where no client can be told to be meant.
+    pub(crate) fallback: Fallback,
     /// Everything that a connection has running.
     pub(crate) tasks: TaskTracker,
 }
@@ -72,9 +82,11 @@ impl ConnectDeps {
             secrets,
             tokens,
             clock,
-            data_dir,
             run: Arc::new(ChildRun::new(guard_program)),
             environment: UserEnvironment::default(),
+            mirrors: Mirrors::new(&data_dir, Candidates::default()),
+            data_dir,
+            fallback: Fallback::default(),
             tasks: TaskTracker::new(),
         }
     }
@@ -108,6 +120,17 @@ pub(crate) enum LifecycleHint {
     Initialize,
     /// `server/discover` worked before.
     Discover,
+}
+
+impl LifecycleHint {
+    /// What to try, in this order.
+    fn order(self) -> &'static [Self] {
+        match self {
+            Self::Auto => &[Self::Auto, Self::Initialize],
+            Self::Initialize => &[Self::Initialize, Self::Auto],
+            Self::Discover => &[Self::Discover, Self::Initialize],
+        }
+    }
 }
 
 /// The two families of revisions.
@@ -166,6 +189,8 @@ pub(crate) struct Outgoing<'a> {
     pub(crate) params: OutgoingParams,
     /// Where progress goes. A progress token is sent only with one.
     pub(crate) progress: Option<ProgressSink>,
+    /// Who answers what the server asks because of it.
+    pub(crate) responder: Option<Responder>,
     /// How long it may take.
     pub(crate) limit: CallLimit,
     /// Cancels it, here and upstream, as dropping the future does.
@@ -175,7 +200,7 @@ pub(crate) struct Outgoing<'a> {
 impl<'a> Outgoing<'a> {
     /// A request without progress that only its limit ends.
     pub(crate) fn plain(method: &'a str, params: OutgoingParams, limit: CallLimit) -> Self {
-        Self { method, params, progress: None, limit, cancel: CancellationToken::new() }
+        Self { method, params, progress: None, responder: None, limit, cancel: CancellationToken::new() }
     }
 }
 
@@ -191,14 +216,14 @@ struct Live {
 }
 
 enum Link {
-    Stdio(Arc<stdio::StdioLink>),
+    Line(Arc<line::LineLink>),
     Http(Arc<http::HttpLink>),
 }
 
 impl Drop for Live {
     fn drop(&mut self) {
         match &self.link {
-            Link::Stdio(link) => link.closing().ask(),
+            Link::Line(link) => link.closing().ask(),
             Link::Http(link) => link.closing().ask(),
         }
     }
@@ -216,10 +241,18 @@ pub(crate) async fn connect(
     let attempt = async {
         match &spec.config.transport {
             Transport::Stdio { .. } => stdio::connect(spec, inbound, cancel).await,
-            Transport::Http { .. } => http::connect(spec, inbound, cancel).await,
-            other @ (Transport::Sse { .. } | Transport::Ws { .. } | Transport::Builtin { .. }) => {
-                Err(ConnectError::Unsupported { kind: other.kind() })
-            }
+            Transport::Auto(_) => match http::connect(spec, inbound.clone(), cancel).await {
+                // What is there does not take Streamable HTTP; 401, 403 and 5xx say nothing of that.
+                Err(ConnectError::Status { status: status @ (400 | 404 | 405), .. }) => {
+                    tracing::debug!(server = %spec.config.id, status, "the older transport is tried");
+                    sse::connect(spec, inbound, cancel).await
+                }
+                done => done,
+            },
+            Transport::Http(_) => http::connect(spec, inbound, cancel).await,
+            Transport::Sse(_) => sse::connect(spec, inbound, cancel).await,
+            Transport::Ws(_) => ws::connect(spec, inbound, cancel).await,
+            other @ Transport::Builtin { .. } => Err(ConnectError::Unsupported { kind: other.kind() }),
         }
     };
     tokio::select! {
@@ -245,8 +278,20 @@ impl Connection {
     /// When there is no answer; an error that the server answers is a [`Reply`].
     pub(crate) async fn request(&self, outgoing: Outgoing<'_>) -> Result<Reply, RequestError> {
         match &self.0.link {
-            Link::Stdio(link) => link.request(outgoing).await,
+            Link::Line(link) => link.request(outgoing).await,
             Link::Http(link) => link.request(outgoing).await,
+        }
+    }
+
+    /// Sets the resources that the server is to tell of, on the revision where that is one request
+    /// for all of them.
+    pub(crate) fn watch(&self, uris: BTreeSet<String>) {
+        let listening = match &self.0.link {
+            Link::Line(link) => link.listening(),
+            Link::Http(link) => link.listening(),
+        };
+        if let Some(listening) = listening {
+            listening.watch(uris);
         }
     }
 
@@ -269,7 +314,7 @@ impl Connection {
 
     fn closing(&self) -> &close::Closing {
         match &self.0.link {
-            Link::Stdio(link) => link.closing(),
+            Link::Line(link) => link.closing(),
             Link::Http(link) => link.closing(),
         }
     }

@@ -4,6 +4,7 @@
 //! The rest of Gatehouse's environment is kept back: it may hold what is not a server's business.
 
 mod login_shell;
+pub(crate) mod mirrors;
 mod runtimes;
 
 use std::collections::BTreeMap;
@@ -106,6 +107,11 @@ impl Surroundings {
         let path = join_paths(shell.get("PATH").cloned().or_else(|| std::env::var_os("PATH")), &home);
         variables.insert("PATH".into(), path.clone());
         Self { variables, path, home }
+    }
+
+    /// The value of a variable.
+    pub(crate) fn get(&self, name: &str) -> Option<String> {
+        self.variables.get(OsStr::new(name)).and_then(|value| value.to_str()).map(ToOwned::to_owned)
     }
 
     /// The environment of a process: this, then the entry's own.

@@ -2,27 +2,32 @@
 //! goes straight to the connection and does not pass the actor; the handle itself never connects,
 //! never retries and never decides whether a call may run.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use gatehouse_model::server::LogLine;
-use gatehouse_model::{Generation, ServerConfig, ServerId, ServerStatus};
+use gatehouse_model::server::{LogLevel, LogLine};
+use gatehouse_model::{ErrorCode, Generation, Problem, ServerConfig, ServerId, ServerStatus};
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::actor::Message;
 use crate::actor::link::{Link, LinkError, LinkRequest};
-use crate::connection::CallLimit;
+use crate::asks::Responder;
+use crate::connection::{CallLimit, Era};
 use crate::json;
-use crate::lists::{Declared, Lists};
+use crate::lists::{Declared, ListKind, Lists, error_text};
 use crate::outgoing::{OutgoingParams, ProgressSink, Reply};
 use crate::transition::Epoch;
 
+/// Tells a server how much to log.
+pub(crate) const SET_LEVEL: &str = "logging/setLevel";
+/// Asks a server to tell of changes of a resource.
+pub(crate) const SUBSCRIBE: &str = "resources/subscribe";
 /// Lines of a server's log that are kept in memory.
 const LOG_LINES: usize = 200;
 /// Lines of them that are shown with the server's state.
@@ -36,8 +41,18 @@ pub struct UpstreamCall {
     pub params: OutgoingParams,
     /// Takes its progress.
     pub progress: Option<ProgressSink>,
+    /// Who answers what the server asks because of it; the user where absent.
+    pub responder: Option<Responder>,
     /// Cancels it upstream.
     pub cancel: CancellationToken,
+}
+
+impl UpstreamCall {
+    /// A request about one resource.
+    pub(crate) fn of(method: &'static str, uri: &str) -> Self {
+        let params = OutgoingParams::none().with_text("uri", uri);
+        Self { method, params, progress: None, responder: None, cancel: CancellationToken::new() }
+    }
 }
 
 impl fmt::Debug for UpstreamCall {
@@ -73,6 +88,10 @@ pub enum CallError {
         /// How.
         reason: String,
     },
+    /// The server no longer knew the session and did nothing; it was opened anew, or that failed
+    /// too. One more try is safe.
+    #[error("the server no longer knew the session")]
+    SessionLost,
     /// The server wants the user to sign in.
     #[error("the server wants you to sign in")]
     NeedsAuth,
@@ -176,15 +195,19 @@ impl ServerHandle {
     ) -> Result<Reply, CallError> {
         let shared = &*self.shared;
         if !live.declared.cover(call.method) {
-            return Ok(Reply::Error(not_offered(call.method)));
+            let lists = ListKind::of_method(call.method).filter(|_| !shared.config.load().limits.strict);
+            return Ok(match lists {
+                Some(kind) => Reply::Result(kind.empty()),
+                None => Reply::Error(not_offered(call.method)),
+            });
         }
         let limit = CallLimit::of_calls(&shared.config.load().limits);
-        let UpstreamCall { method, params, progress, cancel } = call;
+        let UpstreamCall { method, params, progress, responder, cancel } = call;
         let running = InFlight::begin(&shared.in_flight);
         let answer = tokio::select! {
             biased;
             () = pause.cancelled() => Err(LinkError::Cancelled),
-            answer = live.link.request(LinkRequest { method, params, progress, limit, cancel }) => answer,
+            answer = live.link.request(LinkRequest { method, params, progress, responder, limit, cancel }) => answer,
             () = live.ended.cancelled() => {
                 let reason = if shared.is_on() {
                     "The server was stopped or reconnected."
@@ -195,6 +218,13 @@ impl ServerHandle {
             }
         };
         drop(running);
+        if matches!(answer, Err(LinkError::SessionLost)) {
+            let (settled, wait) = oneshot::channel();
+            let message = Message::SessionLost { epoch: live.epoch, settled };
+            if shared.inbox.send(message).await.is_ok() && wait.await.is_err() {
+                tracing::debug!(server = %shared.id, "the server went away while its session was opened anew");
+            }
+        }
         answer.map_err(|error| shared.call_failed(live.epoch, error))
     }
 
@@ -242,6 +272,77 @@ impl ServerHandle {
         self.over(live, pause, call).await.map(Some)
     }
 
+    /// Has the server tell of changes of a resource ([`gatehouse_model::Event::ResourcesChanged`]) for as long as this
+    /// many watch it as have begun to; only to this generation of the server.
+    ///
+    /// # Errors
+    /// As for `call`. A server that does not offer it, or refuses, answers with an error.
+    pub async fn watch(&self, generation: Generation, uri: &str) -> Result<Reply, CallError> {
+        let cancel = CancellationToken::new();
+        self.ready(&cancel).await?;
+        let Some(live) = self.shared.live.load_full().filter(|live| live.generation == generation) else {
+            return Err(CallError::Closed { reason: "The server's settings were changed.".to_owned() });
+        };
+        if !live.declared.cover(SUBSCRIBE) {
+            return Ok(Reply::Error(not_offered(SUBSCRIBE)));
+        }
+        let (first, all) = {
+            let mut watched = self.shared.watched.lock();
+            let count = watched.entry(uri.to_owned()).or_default();
+            *count += 1;
+            (*count == 1, watched.keys().cloned().collect())
+        };
+        if !first {
+            return Ok(Reply::Result(json::empty_object()));
+        }
+        match live.link.handshake().era {
+            Era::Stateless => {
+                live.link.watch(all);
+                Ok(Reply::Result(json::empty_object()))
+            }
+            Era::Stateful => {
+                let answer = self.call_generation(generation, UpstreamCall::of(SUBSCRIBE, uri)).await;
+                if !matches!(answer, Ok(Reply::Result(_))) {
+                    self.shared.unwatched(uri);
+                }
+                answer
+            }
+        }
+    }
+
+    /// Sets how much the server logs.
+    pub(crate) async fn set_log_level(&self, level: LogLevel) -> Result<(), Problem> {
+        let what = || format!("The log level of the server {} could not be set.", self.config().name);
+        let params = OutgoingParams::none().with_text("level", level.word());
+        let cancel = CancellationToken::new();
+        let call = UpstreamCall { method: SET_LEVEL, params, progress: None, responder: None, cancel };
+        match self.call(call).await {
+            Ok(Reply::Result(_)) => {
+                *self.shared.log_level.lock() = Some(level);
+                Ok(())
+            }
+            Ok(Reply::Error(error)) => {
+                Err(Problem::new(ErrorCode::BadRequest, what()).why(error_text(&error)))
+            }
+            Err(error) => Err(Problem::new(ErrorCode::ServerUnavailable, what()).why(format!("{error}."))),
+        }
+    }
+
+    /// Ends one [`ServerHandle::watch`]; the last one ends it at the server too.
+    pub async fn unwatch(&self, uri: &str) {
+        let Some(all) = self.shared.unwatched(uri) else { return };
+        let Some(live) = self.shared.live.load_full() else { return };
+        match live.link.handshake().era {
+            Era::Stateless => live.link.watch(all),
+            Era::Stateful => {
+                let call = UpstreamCall::of("resources/unsubscribe", uri);
+                if let Err(error) = self.call_generation(live.generation, call).await {
+                    tracing::debug!(%error, "a resource could not be unsubscribed from");
+                }
+            }
+        }
+    }
+
     /// Waits for one attempt to connect.
     async fn connected(&self) -> Result<Arc<Live>, CallError> {
         let shared = &*self.shared;
@@ -272,6 +373,10 @@ pub(crate) struct Shared {
     pub(crate) live: ArcSwapOption<Live>,
     pub(crate) log: Mutex<VecDeque<LogLine>>,
     pub(crate) in_flight: AtomicUsize,
+    /// How much the server was told to log, if it was told.
+    pub(crate) log_level: Mutex<Option<LogLevel>>,
+    /// Resources that are watched, and by how many.
+    pub(crate) watched: Mutex<BTreeMap<String, usize>>,
     /// Cancelled, and replaced, by a pause.
     pub(crate) calls: Mutex<CancellationToken>,
     pub(crate) inbox: mpsc::Sender<Message>,
@@ -305,6 +410,8 @@ impl Shared {
             live: ArcSwapOption::empty(),
             log: Mutex::new(VecDeque::with_capacity(LOG_LINES)),
             in_flight: AtomicUsize::new(0),
+            log_level: Mutex::default(),
+            watched: Mutex::default(),
             calls: Mutex::new(CancellationToken::new()),
             inbox,
             on,
@@ -325,6 +432,18 @@ impl Shared {
         log.push_back(line);
     }
 
+    /// One watches a resource no longer. All that are still watched, when it was the last one.
+    fn unwatched(&self, uri: &str) -> Option<BTreeSet<String>> {
+        let mut watched = self.watched.lock();
+        let count = watched.get_mut(uri)?;
+        *count = count.saturating_sub(1);
+        if *count > 0 {
+            return None;
+        }
+        watched.remove(uri);
+        Some(watched.keys().cloned().collect())
+    }
+
     /// Cancels every call in flight.
     pub(crate) fn cancel_calls(&self) {
         std::mem::take(&mut *self.calls.lock()).cancel();
@@ -341,6 +460,7 @@ impl Shared {
             LinkError::TimedOut { after } => (None, CallError::TimedOut { after }),
             LinkError::Cancelled => (None, CallError::Cancelled),
             LinkError::Closed { reason } => (None, CallError::Closed { reason }),
+            LinkError::SessionLost => (None, CallError::SessionLost),
             LinkError::NeedsAuth { issuer } => {
                 (Some(Message::Challenged { epoch, issuer }), CallError::NeedsAuth)
             }

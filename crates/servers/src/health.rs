@@ -44,6 +44,7 @@ pub(crate) async fn check(link: &dyn Link, limit: Duration) -> Finding {
             LinkError::TimedOut { .. }
             | LinkError::Cancelled
             | LinkError::Closed { .. }
+            | LinkError::SessionLost
             | LinkError::Failed { .. },
         ) => Finding::Silent,
     }

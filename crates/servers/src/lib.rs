@@ -5,9 +5,11 @@
 //! setting on disk; whoever calls has asked the policy before.
 
 mod actor;
+mod asks;
 mod builtin;
 mod child;
 mod connection;
+mod enterprise;
 mod environment;
 mod guard;
 mod handle;
@@ -19,8 +21,14 @@ mod outgoing;
 mod retry;
 mod transition;
 
+pub use actor::roster::Updated;
+pub use asks::{
+    ELICIT, ROOTS, Respond, Responder, SAMPLE, ServerAnswer, ServerRequest, answered, client_capabilities,
+    form_fault, roots_of,
+};
 pub use connection::error::{ConnectError, NetworkFault, RequestError};
 pub use connection::http::headers::param_header_fault;
+pub use enterprise::PolicyFile;
 pub use guard::run_guard_if_asked;
 pub use handle::{CallError, ServerHandle, UpstreamCall};
 pub use lists::{Lists, ToolDefinition};

@@ -53,6 +53,20 @@ pub struct Lists {
 }
 
 impl Lists {
+    /// What the server declared that it can do.
+    #[must_use]
+    pub fn declared(&self) -> gatehouse_model::server::Declared {
+        let declared = Declared::read(&self.capabilities);
+        gatehouse_model::server::Declared {
+            tools: declared.cover("tools/list"),
+            resources: declared.cover("resources/list"),
+            subscribe: declared.cover("resources/subscribe"),
+            prompts: declared.cover("prompts/list"),
+            completions: declared.cover("completion/complete"),
+            logging: declared.cover("logging/setLevel"),
+        }
+    }
+
     /// How many of each.
     #[must_use]
     pub fn counts(&self) -> Counts {
@@ -130,6 +144,16 @@ impl ListKind {
             Self::ResourceTemplates => "resources/templates/list",
             Self::Prompts => "prompts/list",
         }
+    }
+
+    /// The list that a method asks for.
+    pub(crate) fn of_method(method: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.method() == method)
+    }
+
+    /// A list of nothing.
+    pub(crate) fn empty(self) -> Box<RawValue> {
+        crate::json::raw(&serde_json::json!({ self.member(): [] }))
     }
 
     fn member(self) -> &'static str {
@@ -331,6 +355,8 @@ mod tests {
     }
 
     impl<F: Fn(Option<String>) -> Reply + Send + Sync> Link for Pages<F> {
+        fn watch(&self, _: std::collections::BTreeSet<String>) {}
+
         fn handshake(&self) -> &Handshake {
             &self.handshake
         }
@@ -341,7 +367,10 @@ mod tests {
         }
 
         fn closed(&self) -> BoxFuture<'_, LinkEnd> {
-            Box::pin(std::future::ready(LinkEnd { kind: FailureKind::Unknown, reason: String::new() }))
+            Box::pin(std::future::ready(LinkEnd::Closed {
+                kind: FailureKind::Unknown,
+                reason: String::new(),
+            }))
         }
 
         fn close(&self) -> BoxFuture<'_, ()> {

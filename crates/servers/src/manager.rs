@@ -8,24 +8,28 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use gatehouse_auth::TokenSource;
-use gatehouse_model::server::{Counts, LogLine};
+use gatehouse_model::server::{Counts, Declared, LogLevel, LogLine};
+use gatehouse_model::settings::{PackageSource, PackageSources};
 use gatehouse_model::status::ServerInfo;
 use gatehouse_model::{
     Clock, ErrorCode, Event, EventSink, Problem, ServerConfig, ServerId, ServerStatus, StatusCause,
 };
 use gatehouse_store::SecretStore;
 use parking_lot::{Mutex, RwLock};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use crate::actor::connector::Transports;
 use crate::actor::link::ConnectOrder;
-use crate::actor::roster::Roster;
+use crate::actor::roster::{Roster, Updated};
 use crate::actor::tenure::try_out;
 use crate::actor::{ActorDeps, Ending, INBOX, Message, ServerActor};
+use crate::asks::Respond;
 use crate::builtin::BuiltinPlace;
 use crate::connection::{ConnectDeps, LifecycleHint};
+use crate::enterprise::PolicyFile;
+use crate::environment::mirrors::{self, Choice};
 use crate::handle::{ServerHandle, Shared};
 use crate::lists::Lists;
 use crate::retry::Jitter;
@@ -50,6 +54,8 @@ pub struct ServerDeps {
     pub clock: Arc<dyn Clock>,
     /// Folder that the notes and the servers' logs are kept in.
     pub data_dir: PathBuf,
+    /// What the computer's administrator forbids.
+    pub policy: PolicyFile,
     /// The program that cleans up child processes when Gatehouse is killed.
     pub guard_program: Option<PathBuf>,
 }
@@ -63,6 +69,8 @@ pub struct ServerSnapshot {
     pub status: ServerStatus,
     /// What it offers, counted.
     pub counts: Counts,
+    /// What it declared.
+    pub declared: Declared,
     /// The last lines of its log, oldest first.
     pub log_tail: Vec<LogLine>,
 }
@@ -139,13 +147,41 @@ impl ServerManager {
     /// No servers yet.
     #[must_use]
     pub fn new(deps: ServerDeps) -> Self {
-        let ServerDeps { secrets, tokens, events, clock, data_dir, guard_program } = deps;
+        let ServerDeps { secrets, tokens, events, clock, data_dir, policy, guard_program } = deps;
         let place = Arc::new(BuiltinPlace::new(&data_dir, Arc::clone(&clock)));
         let connections =
             Arc::new(ConnectDeps::new(secrets, tokens, Arc::clone(&clock), data_dir, guard_program));
-        let connector = Arc::new(Transports { deps: Arc::clone(&connections), place });
+        let connector = Arc::new(Transports { deps: Arc::clone(&connections), policy, place });
         let roster = Arc::new(Roster::new(events));
         Self::assemble(ActorDeps { connector, roster, clock, jitter: Jitter::roll }, Some(connections))
+    }
+
+    /// Sets where servers get their packages from; counts from the next start of each.
+    pub fn set_packages(&self, sources: &PackageSources) {
+        let Some(connections) = &self.inner.connections else { return };
+        for (kind, source) in [(mirrors::Kind::Npm, &sources.npm), (mirrors::Kind::Pypi, &sources.pypi)] {
+            let choice = match source {
+                PackageSource::Fastest => Choice::Auto,
+                PackageSource::Usual => Choice::Default,
+                PackageSource::Custom { url } => Choice::Custom(url.clone()),
+            };
+            connections.mirrors.choose(kind, choice);
+        }
+    }
+
+    /// Asks the user's login shell for its environment now, so that no server waits for it later.
+    pub fn look_around(&self) {
+        if let Some(connections) = self.inner.connections.clone() {
+            self.inner.tracker.spawn(async move { drop(connections.environment.get().await) });
+        }
+    }
+
+    /// Sets who answers what servers ask where no client is known to be meant. Only the first time
+    /// counts.
+    pub fn answer_with(&self, respond: Arc<dyn Respond>) {
+        if let Some(connections) = &self.inner.connections {
+            connections.fallback.set(respond);
+        }
     }
 
     pub(crate) fn assemble(deps: ActorDeps, connections: Option<Arc<ConnectDeps>>) -> Self {
@@ -340,6 +376,16 @@ impl ServerManager {
         send(&self.find(id)?, Message::Input(Input::Start { cause: StatusCause::User })).await
     }
 
+    /// Tells a server how much to log, now and after each reconnect.
+    ///
+    /// # Errors
+    /// [`ErrorCode::NotFound`] when there is no such server, else when it is not connected, does not
+    /// offer it, or refuses.
+    pub async fn set_log_level(&self, id: &ServerId, level: LogLevel) -> Result<(), Problem> {
+        let handle = self.find(id)?;
+        handle.set_log_level(level).await
+    }
+
     /// Stops a server and waits until nothing of it runs.
     ///
     /// # Errors
@@ -425,6 +471,7 @@ impl ServerManager {
                 config: handle.config(),
                 status: handle.status(),
                 counts: handle.lists().counts(),
+                declared: handle.lists().declared(),
                 log_tail: handle.log_tail(),
             })
             .collect()
@@ -440,6 +487,12 @@ impl ServerManager {
     #[must_use]
     pub fn handles(&self) -> Vec<ServerHandle> {
         self.inner.entries.read().handles()
+    }
+
+    /// Resources that changed, as their servers say, from now on.
+    #[must_use]
+    pub fn updates(&self) -> broadcast::Receiver<Updated> {
+        self.inner.deps.roster.updates()
     }
 
     /// A number that changes with every change of settings, states or lists.

@@ -28,6 +28,8 @@ pub(crate) struct State {
     pub(crate) flaps: u32,
     /// Whether MCP is on; while it is off nothing is begun.
     pub(crate) on: bool,
+    /// When the server last lost its session.
+    pub(crate) session_lost: Option<Timestamp>,
     /// Where the server stands.
     pub(crate) phase: Phase,
 }
@@ -82,7 +84,7 @@ impl State {
     /// How a server begins.
     pub(crate) fn new(enabled: bool) -> Self {
         let phase = if enabled { Phase::Stopped } else { Phase::Disabled };
-        Self { epoch: Epoch::default(), flaps: 0, on: true, phase }
+        Self { epoch: Epoch::default(), flaps: 0, on: true, session_lost: None, phase }
     }
 
     /// What everybody sees of it.
@@ -216,6 +218,11 @@ pub(crate) enum Input {
         kind: FailureKind,
         /// Exit code or signal and the last words.
         reason: String,
+    },
+    /// The server no longer knows the session of a connection.
+    SessionLost {
+        /// Which.
+        epoch: Epoch,
     },
     /// A health check ended.
     Pulse {

@@ -9,6 +9,8 @@ use gatehouse_model::{ClientEntry, ask::Subject};
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
+use crate::inquiries::ClientAsk;
+
 /// Which family of protocol revisions a client speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Era {
@@ -33,6 +35,19 @@ pub struct Caller {
     pub era: Era,
 }
 
+impl Caller {
+    /// The user, in Gatehouse's own window.
+    pub(crate) fn user() -> Self {
+        let client = ClientEntry {
+            id: "gatehouse".into(),
+            name: "Gatehouse".to_owned(),
+            token_sha256: String::new(),
+            created: gatehouse_model::Timestamp(0),
+        };
+        Self { client: Arc::new(client), session: None, says: None, seen_from: None, era: Era::Stateful }
+    }
+}
+
 /// Takes the params of progress notifications for the client, without its token.
 pub type ProgressOut = Arc<dyn Fn(Box<RawValue>) + Send + Sync>;
 
@@ -48,6 +63,8 @@ pub struct ToolCall {
     pub meta: Option<Box<RawValue>>,
     /// Where progress goes; present when the client sent a `progressToken`.
     pub progress: Option<ProgressOut>,
+    /// The client, where it can be asked what the server wants to know.
+    pub asks: Option<Arc<dyn ClientAsk>>,
     /// Cancelled when the client cancels the call or leaves.
     pub cancel: CancellationToken,
 }
@@ -115,6 +132,8 @@ pub struct AccessCall {
     pub meta: Option<Box<RawValue>>,
     /// Where progress goes; present when the client sent a `progressToken`.
     pub progress: Option<ProgressOut>,
+    /// The client, where it can be asked what the server wants to know.
+    pub asks: Option<Arc<dyn ClientAsk>>,
     /// Cancelled when the client cancels the request or leaves.
     pub cancel: CancellationToken,
 }

@@ -11,6 +11,7 @@ use gatehouse_servers::ToolDefinition;
 use serde_json::value::RawValue;
 
 use crate::headers::check_headers;
+use crate::output::Output;
 use crate::raw::{Members, place, quoted, raw, splice};
 
 /// What is read from a definition; cached by its bytes.
@@ -36,6 +37,8 @@ pub(crate) struct Definition {
     pub(crate) cleaned: Vec<&'static str>,
     /// Access class in each of the user's moods.
     classes: Classes,
+    /// What results have to be; made when the first one comes.
+    output: Output,
 }
 
 /// The access class for every word that the user may have said, so that a call computes none.
@@ -130,6 +133,7 @@ impl Definition {
             flags,
             cleaned,
             classes,
+            output: Output::of(&members),
             raw: raw.to_owned(),
         })
     }
@@ -142,6 +146,16 @@ impl Definition {
             (None, true) => &self.classes.trusted,
             (None, false) => &self.classes.untrusted,
         }
+    }
+
+    /// What of a result does not fit the tool's `outputSchema` (TOOL-5), if something does not.
+    pub(crate) fn unfit(&self, result: &RawValue) -> Option<String> {
+        self.output.unfit(result)
+    }
+
+    /// Whether results have to be of a certain shape.
+    pub(crate) fn promises(&self) -> bool {
+        self.output.promises()
     }
 
     /// The definition as clients get it: the exposed name and cleaned words in the place of the

@@ -9,7 +9,7 @@ use gatehouse_model::{CallHash, CallId, CallRecord, Decision, Event, Rule, Times
 use gatehouse_policy::access::not_a_tool;
 use gatehouse_policy::exact::{ExactCall, call_hash};
 use gatehouse_policy::show::{one_line, reveal};
-use gatehouse_servers::{CallError, Lists, Progress, ProgressSink, Reply, ServerHandle, UpstreamCall};
+use gatehouse_servers::{CallError, Lists, Progress, ProgressSink, Reply, ServerHandle};
 use tokio::time::Instant;
 
 use crate::asking::Asked;
@@ -17,7 +17,7 @@ use crate::call::CallEnd;
 use crate::manager::Inner;
 use crate::matter::Matter;
 use crate::raw::Members;
-use crate::record::{outcome_of_error, outcome_of_result};
+use crate::record::{Kept, outcome_of_error, outcome_of_result};
 use crate::request::{Request, Target, unknown};
 use crate::rounds::Carried;
 use crate::texts;
@@ -32,7 +32,7 @@ pub(crate) struct Resolved {
     pub(crate) matter: Arc<Matter>,
     pub(crate) handle: ServerHandle,
     /// The lists that the definition is from; `None` for what is not a tool.
-    lists: Option<Arc<Lists>>,
+    pub(crate) lists: Option<Arc<Lists>>,
 }
 
 /// How far a call has come; what its record is made of when it is cut short.
@@ -43,6 +43,8 @@ pub(crate) struct Course {
     /// When the call came in; its client counts from then.
     pub(crate) started: Instant,
     sent: bool,
+    /// Whether it was sent again because the server had lost its session.
+    sent_again: bool,
 }
 
 /// How a call began.
@@ -104,6 +106,16 @@ impl Ended {
 impl Inner {
     /// Carries one request to its end.
     pub(crate) async fn run(self: &Arc<Self>, request: Request) -> CallEnd {
+        self.run_under(request, None).await
+    }
+
+    /// Carries a request of the user's own to its end: nobody has to be asked, but what the user
+    /// has blocked stays blocked.
+    pub(crate) async fn run_for_user(self: &Arc<Self>, request: Request) -> CallEnd {
+        self.run_under(request, Some(Rule::ByUser)).await
+    }
+
+    async fn run_under(self: &Arc<Self>, request: Request, given: Option<Rule>) -> CallEnd {
         let started = Instant::now();
         let at = self.clock.now();
         // Taken before the pause is looked at: a pause that comes later cancels this one.
@@ -127,11 +139,12 @@ impl Inner {
             input: one_line(&matter.arguments),
         });
         let verdict = Verdict { decision: Decision::Deny, rule: Rule::DefaultAsk };
-        let mut course = Course { resolved, verdict, waited: Duration::ZERO, started, sent: false };
+        let mut course =
+            Course { resolved, verdict, waited: Duration::ZERO, started, sent: false, sent_again: false };
         let ended = tokio::select! {
             biased;
             () = halt.cancelled() => self.halted(&mut course),
-            ended = self.go(&request, &id, &mut course) => ended,
+            ended = self.go(&request, (&id, given), &mut course) => ended,
         }
         .fitting(&request.target);
         self.record(&request, Began { id, at }, &course, &ended);
@@ -228,8 +241,13 @@ impl Inner {
         matter.judge(&keeper.now(), keeper.paused(), ticket.as_ref(), self.clock.now())
     }
 
-    async fn go(self: &Arc<Self>, request: &Request, id: &CallId, course: &mut Course) -> Ended {
-        let mut approval: Option<Approval> = None;
+    async fn go(
+        self: &Arc<Self>,
+        request: &Request,
+        (id, given): (&CallId, Option<Rule>),
+        course: &mut Course,
+    ) -> Ended {
+        let mut approval = given.map(|rule| Approval::of(&course.resolved.matter, rule));
         let mut looked_up = true;
         for _ in 0..TURNS {
             if !looked_up {
@@ -295,23 +313,20 @@ impl Inner {
         carried: Option<&Carried>,
     ) -> Option<Ended> {
         let matter = course.resolved.matter.clone();
-        let name = matter.definition.as_ref().map(|definition| &*definition.name_json);
-        let call = UpstreamCall {
-            method: request.method(),
-            params: request.params(name),
-            progress: Some(self.progress(request, id)),
-            cancel: request.cancel.clone(),
-        };
         self.note_use(&matter);
         course.sent = true;
-        let handle = &course.resolved.handle;
-        let answer = match &course.resolved.lists {
-            Some(lists) => handle.call_as_listed(lists, call).await.transpose(),
-            None => Some(handle.call_generation(matter.generation(), call).await),
-        };
-        let Some(answer) = answer else {
-            course.sent = false;
-            return None;
+        let answer = match self.send(request, id, course).await {
+            None => {
+                course.sent = false;
+                return None;
+            }
+            // Nothing was done with it, so it goes out once more in the new session.
+            Some(Err(CallError::SessionLost)) if !course.sent_again => {
+                course.sent = false;
+                course.sent_again = true;
+                return None;
+            }
+            Some(answer) => answer,
         };
         let rule = &course.verdict.rule;
         Some(match answer {
@@ -337,6 +352,7 @@ impl Inner {
             CallError::Unavailable { .. }
             | CallError::TimedOut { .. }
             | CallError::Closed { .. }
+            | CallError::SessionLost
             | CallError::NeedsAuth
             | CallError::Transport(_) => CallOutcome::Failed { message: error.to_string() },
         };
@@ -345,7 +361,7 @@ impl Inner {
 
     /// Where the server's progress goes. It is always wanted, for it resets the limit of a silent
     /// call (SRV-8); the client hears of it only when it asked.
-    fn progress(&self, request: &Request, id: &CallId) -> ProgressSink {
+    pub(crate) fn progress(&self, request: &Request, id: &CallId) -> ProgressSink {
         let rising = request.progress.clone();
         let (events, id) = (self.events.clone(), id.clone());
         Arc::new(move |progress: Progress| {
@@ -404,6 +420,8 @@ impl Inner {
             arguments: None,
             result: None,
         };
-        self.recorder.keep(record, request.arguments.clone(), ended.end.body());
+        let definition = matter.definition.clone().filter(|definition| definition.promises());
+        let kept = Kept { arguments: request.arguments.clone(), definition };
+        self.recorder.keep(record, kept, ended.end.body());
     }
 }

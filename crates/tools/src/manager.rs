@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use gatehouse_model::{ClientId, Clock, Event, EventSink, Generation, Problem, ServerId, SessionId};
-use gatehouse_servers::ServerManager;
+use gatehouse_servers::{ServerManager, Updated};
 use gatehouse_store::Store;
 use parking_lot::Mutex;
-use tokio::sync::watch;
+use serde_json::value::RawValue;
+use tokio::sync::{broadcast, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
@@ -20,6 +21,7 @@ use crate::call::{AccessCall, CallEnd, Caller, ToolCall};
 use crate::catalogue::{Catalogue, Source};
 use crate::hold::Holds;
 use crate::ids::Ids;
+use crate::inquiries::{Unclaimed, Waiting};
 use crate::names::{Names, Naming};
 use crate::record::Recorder;
 use crate::request::Request;
@@ -84,6 +86,8 @@ pub(crate) struct Inner {
     pub(crate) approvals: ApprovalQueue,
     pub(crate) holds: Holds,
     pub(crate) rounds: Rounds,
+    /// Questions of servers that wait for the user.
+    pub(crate) inquiries: Waiting,
     pub(crate) recorder: Recorder,
     pub(crate) catalogue: Arc<ArcSwap<Catalogue>>,
     pub(crate) ids: Ids,
@@ -137,6 +141,7 @@ impl ToolManager {
             approvals,
             holds,
             rounds: Rounds::default(),
+            inquiries: Waiting::default(),
             ids: Ids::new(),
             halt: ArcSwap::from_pointee(CancellationToken::new()),
             used: Mutex::default(),
@@ -148,6 +153,7 @@ impl ToolManager {
             closing: closing.clone(),
             tracker: tracker.clone(),
         });
+        inner.servers.answer_with(Arc::new(Unclaimed(Arc::downgrade(&inner))));
         // Subscribed before the first look, so that no change falls between the two.
         let revision = inner.servers.revision();
         inner.refresh().await;
@@ -192,6 +198,42 @@ impl ToolManager {
             Ok(request) => self.inner.run(request).await,
             Err(end) => end,
         }
+    }
+
+    /// Calls a tool for the user, who has seen what is called: nobody is asked, but what the user
+    /// has blocked stays blocked.
+    pub async fn call_for_user(&self, call: ToolCall) -> CallEnd {
+        match Request::tool(Caller::user(), call) {
+            Ok(request) => self.inner.run_for_user(request).await,
+            Err(end) => end,
+        }
+    }
+
+    /// Reads a resource, gets a prompt or completes for the user.
+    pub async fn access_for_user(&self, call: AccessCall) -> CallEnd {
+        match Request::access(Caller::user(), call) {
+            Ok(request) => self.inner.run_for_user(request).await,
+            Err(end) => end,
+        }
+    }
+
+    /// Ends one subscription to a resource.
+    pub async fn unwatch(&self, server: &ServerId, uri: &str) {
+        if let Some(handle) = self.inner.servers.get(server) {
+            handle.unwatch(uri).await;
+        }
+    }
+
+    /// Resources that changed, as their servers say, from now on.
+    #[must_use]
+    pub fn updates(&self) -> broadcast::Receiver<Updated> {
+        self.inner.servers.updates()
+    }
+
+    /// What of a result does not fit the tool's `outputSchema` (TOOL-5), if something does not.
+    #[must_use]
+    pub fn unfit(&self, exposed_name: &str, result: &RawValue) -> Option<String> {
+        self.inner.catalogue.load().by_exposed(exposed_name)?.definition.unfit(result)
     }
 
     /// The questions that wait.

@@ -12,6 +12,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio_util::task::TaskTracker;
 
+use crate::definition::Definition;
+
 /// Bodies are cut here.
 const CAP: usize = 64 * 1024;
 /// Larger results are not even read for masking.
@@ -34,30 +36,54 @@ impl Recorder {
 
     /// Keeps a record with its bodies, and then says that the call ended: whoever reads the calls
     /// upon that finds it.
-    pub(crate) fn keep(&self, mut record: CallRecord, arguments: Arc<Json>, result: &RawValue) {
+    pub(crate) fn keep(&self, record: CallRecord, course: Kept, result: &RawValue) {
         let bytes = u64::from(record.bytes_in) + u64::from(record.bytes_out);
+        if bytes <= SMALL as u64 {
+            let kept = kept_result(result);
+            self.write(record, &course, (Some(result), kept));
+            return;
+        }
+        // What is too large to be kept is not copied either, unless it has to be checked.
+        let whole = result.get().len() <= READ || course.promises();
+        let (whole, words) =
+            if whole { (Some(result.to_owned()), None) } else { (None, Some(not_kept(result))) };
+        let recorder = self.clone();
+        self.tracker.spawn_blocking(move || {
+            let kept = words.or_else(|| whole.as_deref().map(kept_result)).unwrap_or_default();
+            recorder.write(record, &course, (whole.as_deref(), kept));
+        });
+    }
+
+    fn write(&self, mut record: CallRecord, course: &Kept, (result, kept): (Option<&RawValue>, String)) {
+        if record.outcome == CallOutcome::Ok
+            && let Some(definition) = &course.definition
+            && let Some(problem) = result.and_then(|result| definition.unfit(result))
+        {
+            record.outcome = CallOutcome::Unfit { problem };
+        }
         let finished = Event::CallFinished {
             call: record.id.clone(),
             verdict: record.verdict.clone(),
             outcome: record.outcome.clone(),
             duration_ms: record.duration_ms,
         };
-        let (store, events) = (self.store.clone(), self.events.clone());
-        if bytes <= SMALL as u64 {
-            record.arguments = Some(cut(masked_json(&arguments)));
-            record.result = Some(kept_result(result));
-            store.activity().record(record);
-            events.emit(finished);
-            return;
-        }
-        // What is too large to be kept is not copied either.
-        let result = if result.get().len() <= READ { Ok(result.to_owned()) } else { Err(not_kept(result)) };
-        self.tracker.spawn_blocking(move || {
-            record.arguments = Some(cut(masked_json(&arguments)));
-            record.result = Some(result.map_or_else(|words| words, |result| kept_result(&result)));
-            store.activity().record(record);
-            events.emit(finished);
-        });
+        record.arguments = Some(cut(masked_json(&course.arguments)));
+        record.result = Some(kept);
+        self.store.activity().record(record);
+        self.events.emit(finished);
+    }
+}
+
+/// What a record is made of beside the result.
+pub(crate) struct Kept {
+    pub(crate) arguments: Arc<Json>,
+    /// The tool's definition; `None` for what is not a tool.
+    pub(crate) definition: Option<Arc<Definition>>,
+}
+
+impl Kept {
+    fn promises(&self) -> bool {
+        self.definition.as_ref().is_some_and(|definition| definition.promises())
     }
 }
 

@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
 use crate::call::{AccessCall, AccessKind, CallEnd, Caller, ToolCall};
+use crate::inquiries::ClientAsk;
 use crate::progress::Rising;
 use crate::raw::{object, quoted, raw};
 use crate::rounds::{Rounds, Step};
@@ -19,7 +20,7 @@ use crate::texts::rpc_error;
 
 const INVALID_PARAMS: i32 = -32602;
 /// Members that carry a call's next round; not part of what the call is.
-const ROUND: [&str; 2] = ["inputResponses", "requestState"];
+pub(crate) const ROUND: [&str; 2] = ["inputResponses", "requestState"];
 
 type Members = Vec<(Box<str>, Box<RawValue>)>;
 
@@ -47,6 +48,8 @@ pub(crate) struct Request {
     members: Members,
     meta: Option<Box<RawValue>>,
     pub(crate) progress: Option<Arc<Rising>>,
+    /// The client, where it can be asked.
+    pub(crate) asks: Option<Arc<dyn ClientAsk>>,
     pub(crate) cancel: CancellationToken,
 }
 
@@ -65,7 +68,7 @@ impl Request {
     /// # Errors
     /// The answer to a call that cannot be judged as it is.
     pub(crate) fn tool(caller: Caller, call: ToolCall) -> Result<Self, CallEnd> {
-        let ToolCall { exposed_name, arguments, rest, meta, progress, cancel } = call;
+        let ToolCall { exposed_name, arguments, rest, meta, progress, asks, cancel } = call;
         let text = arguments.unwrap_or_else(|| raw("{}".to_owned()));
         let arguments = strict("arguments", text.get())?;
         if !matches!(arguments, Json::Object(_)) {
@@ -98,6 +101,7 @@ impl Request {
             members,
             meta,
             progress: progress.map(|out| Arc::new(Rising::new(out))),
+            asks,
             cancel,
         })
     }
@@ -107,7 +111,7 @@ impl Request {
     /// # Errors
     /// The answer to a request that cannot be judged as it is.
     pub(crate) fn access(caller: Caller, call: AccessCall) -> Result<Self, CallEnd> {
-        let AccessCall { server, kind, target, exposed_name, rest, meta, progress, cancel } = call;
+        let AccessCall { server, kind, target, exposed_name, rest, meta, progress, asks, cancel } = call;
         let (name, value) = match kind {
             AccessKind::ReadResource | AccessKind::Subscribe => ("uri", quoted(&target)),
             AccessKind::GetPrompt => ("name", quoted(&target)),
@@ -141,6 +145,7 @@ impl Request {
             members,
             meta,
             progress: progress.map(|out| Arc::new(Rising::new(out))),
+            asks,
             cancel,
         })
     }
@@ -231,6 +236,7 @@ mod tests {
                 rest: rest.iter().map(|(name, value)| ((*name).into(), json(value))).collect(),
                 meta: None,
                 progress: None,
+                asks: None,
                 cancel: CancellationToken::new(),
             },
         )
@@ -290,6 +296,7 @@ mod tests {
                     rest: rest.iter().map(|(name, value)| ((*name).into(), json(value))).collect(),
                     meta: None,
                     progress: None,
+                    asks: None,
                     cancel: CancellationToken::new(),
                 },
             )

@@ -19,7 +19,7 @@ const RETRIES: u8 = 3;
 /// So many rounds are remembered at most; past that the oldest call is judged anew.
 const MOST: usize = 4096;
 /// JSON-RPC error of the older revisions: the user has to open a page first.
-const URL_ELICITATION: i32 = -32042;
+pub(crate) const URL_ELICITATION: i32 = -32042;
 
 /// What makes a round the next one of its call.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -47,12 +47,15 @@ pub(crate) struct Carried {
     retries: u8,
 }
 
+/// A result that wants input first.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct InputRequired<'a> {
-    result_type: Option<String>,
+pub(crate) struct InputRequired<'a> {
+    pub(crate) result_type: Option<String>,
     #[serde(borrow)]
-    request_state: Option<&'a RawValue>,
+    pub(crate) input_requests: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(crate) request_state: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]

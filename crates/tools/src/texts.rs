@@ -55,6 +55,7 @@ pub(crate) fn refusal(rule: &Rule, reason: Option<&str>) -> String {
         | Rule::ConditionedGrant { .. }
         | Rule::TimedGrant { .. }
         | Rule::AlwaysGrant { .. }
+        | Rule::ByUser
         | Rule::DefaultAsk => {
             let reason = said(reason);
             format!("The user refused this call in Gatehouse; it did not run. {NO_FAULT}{reason}")
@@ -123,6 +124,9 @@ pub(crate) fn failed(server: &str, error: &CallError) -> String {
         CallError::Cancelled => format!("The call to the server “{server}” was cancelled."),
         CallError::Closed { reason } => format!(
             "The connection to the server “{server}” ended while the call ran: {reason} Whether the call had an effect is not known."
+        ),
+        CallError::SessionLost => format!(
+            "The server “{server}” lost its session, and again after it was opened anew. The call was not carried out. The user can see the details in Gatehouse."
         ),
         CallError::Transport(message) => {
             format!("The call to the server “{server}” failed on the way: {message}")

@@ -17,6 +17,7 @@ import type {
   ClientsList,
   ClientsRevoke,
   ClientsRotate,
+  Completion,
   Envelope,
   EventsList,
   Exported,
@@ -31,25 +32,36 @@ import type {
   PolicyShow,
   PolicyUnblock,
   PolicyView,
+  ResultsSave,
   Resume,
+  Saved,
+  ServerOffer,
   ServerView,
   ServersAdd,
+  ServersCallTool,
+  ServersComplete,
   ServersDuplicate,
   ServersEdit,
+  ServersGetPrompt,
   ServersList,
   ServersLog,
+  ServersOffer,
+  ServersReadResource,
   ServersReconnect,
   ServersRemove,
   ServersReset,
+  ServersSetLogLevel,
   ServersStart,
   ServersStop,
   ServersSwitchOff,
   ServersSwitchOn,
   ServersTest,
   ServersTrustLabels,
+  ServersWatchResource,
   Settings,
   SettingsSet,
   SettingsShow,
+  Shown,
   Status,
   StatusReport,
   TestReport,
@@ -71,6 +83,14 @@ export type Commands = {
   "servers.stop": { args: ServersStop; reply: null };
   "servers.reconnect": { args: ServersReconnect; reply: null };
   "servers.log": { args: ServersLog; reply: Array<LogLine> };
+  "servers.offer": { args: ServersOffer; reply: ServerOffer };
+  "servers.readResource": { args: ServersReadResource; reply: Shown };
+  "servers.watchResource": { args: ServersWatchResource; reply: null };
+  "servers.getPrompt": { args: ServersGetPrompt; reply: Shown };
+  "servers.complete": { args: ServersComplete; reply: Completion };
+  "servers.callTool": { args: ServersCallTool; reply: Shown };
+  "servers.setLogLevel": { args: ServersSetLogLevel; reply: null };
+  "results.save": { args: ResultsSave; reply: Saved };
   "servers.trustLabels": { args: ServersTrustLabels; reply: null };
   "servers.switchOff": { args: ServersSwitchOff; reply: null };
   "servers.switchOn": { args: ServersSwitchOn; reply: null };

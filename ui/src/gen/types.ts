@@ -354,7 +354,11 @@ export type Builtin = { "kind": "time" } | { "kind": "notes" } | { "kind": "file
 /**
  * Absolute path of the folder; nothing outside it is ever touched.
  */
-folder: string, };
+folder: string, } | { "kind": "fetch",
+/**
+ * Whether addresses of private networks and of this machine may be fetched too.
+ */
+allowPrivate: boolean, };
 
 /**
  * Calls a tool as the client that the token belongs to, with that client's rights.
@@ -478,7 +482,11 @@ id: CallId, };
 /**
  * How a call ended.
  */
-export type CallOutcome = { "outcome": "ok" } | { "outcome": "tool_error" } | { "outcome": "rpc_error",
+export type CallOutcome = { "outcome": "ok" } | { "outcome": "unfit",
+/**
+ * What does not fit.
+ */
+problem: string, } | { "outcome": "tool_error" } | { "outcome": "rpc_error",
 /**
  * Its code.
  */
@@ -730,6 +738,36 @@ export type ClientsRotate = {
 client: string, };
 
 /**
+ * Values that an argument can have.
+ */
+export type Completion = {
+/**
+ * At most 100.
+ */
+values: Array<string>,
+/**
+ * How many there are in all, where the server says so.
+ */
+total: number | null,
+/**
+ * Whether there are more.
+ */
+hasMore: boolean, };
+
+/**
+ * What is completed.
+ */
+export type CompletionTarget = { "kind": "prompt",
+/**
+ * Name on the server.
+ */
+name: string, } | { "kind": "template",
+/**
+ * The template.
+ */
+uriTemplate: string, };
+
+/**
  * A condition on one argument (PERM-5).
  */
 export type Condition = {
@@ -815,9 +853,51 @@ resources: number,
 prompts: number, };
 
 /**
+ * A text that may be only the beginning of one.
+ */
+export type CutText = {
+/**
+ * The text, or its beginning.
+ */
+text: string,
+/**
+ * Bytes of the whole, where this is only the beginning.
+ */
+wholeBytes: number | null, };
+
+/**
  * What is to happen with a call.
  */
 export type Decision = "allow" | "ask" | "deny";
+
+/**
+ * What a server declared that it can do (SRV-13).
+ */
+export type Declared = {
+/**
+ * `tools`
+ */
+tools: boolean,
+/**
+ * `resources`
+ */
+resources: boolean,
+/**
+ * `resources.subscribe`
+ */
+subscribe: boolean,
+/**
+ * `prompts`
+ */
+prompts: boolean,
+/**
+ * `completions`
+ */
+completions: boolean,
+/**
+ * `logging`
+ */
+logging: boolean, };
 
 /**
  * The sentence of a rule.
@@ -825,7 +905,8 @@ export type Decision = "allow" | "ask" | "deny";
 export type Effect = "allow" | "deny";
 
 /**
- * A server wants input.
+ * A server wants input (SRV-15). An accepted form carries its fields as a JSON object; they are
+ * checked against the schema, with its defaults applied, before the server gets them.
  */
 export type ElicitationAsk = {
 /**
@@ -833,17 +914,34 @@ export type ElicitationAsk = {
  */
 server: AskServer,
 /**
- * What it says.
+ * Whose call it asks about, where that is certain.
+ */
+client: AskClient | null,
+/**
+ * What it says, cleaned of hidden characters.
  */
 message: string,
 /**
- * JSON Schema of the form (form mode).
+ * What it wants.
  */
-schema: string | null,
+want: Elicited, };
+
 /**
- * Address to open (URL mode), in full.
+ * What a server wants from the user.
  */
-url: string | null, };
+export type Elicited = { "mode": "form",
+/**
+ * JSON Schema of the form: an object of primitive fields.
+ */
+schema: string, } | { "mode": "url",
+/**
+ * Its address, in full.
+ */
+url: string,
+/**
+ * The host in it, to be marked.
+ */
+host: string, };
 
 /**
  * An event with its place in the order of things.
@@ -1209,6 +1307,19 @@ conditions: Array<Condition>, };
 export type GrantId = string;
 
 /**
+ * A program that prints headers: one JSON object of texts, or one `Name: value` a line.
+ */
+export type HeaderProgram = {
+/**
+ * Program to run, looked up in the user's login-shell PATH.
+ */
+command: string,
+/**
+ * Its arguments.
+ */
+args: Array<string>, };
+
+/**
  * How long a rule lasts (PERM-4). Only `Always` is ever written to disk.
  */
 export type Lifetime = { "lifetime": "once" } | { "lifetime": "until",
@@ -1222,7 +1333,8 @@ at: Timestamp, } | { "lifetime": "session",
 session: SessionId, } | { "lifetime": "until_quit" } | { "lifetime": "always" };
 
 /**
- * How long things may take for one server (SRV-7, SRV-8).
+ * What one server is held to: how long things may take (SRV-7, SRV-8), what it may be told and
+ * asked. Editing it never reconnects.
  */
 export type Limits = {
 /**
@@ -1248,7 +1360,21 @@ healthTimeoutSecs: number,
 /**
  * Failed checks in a row after which the connection is given up.
  */
-healthFailures: number, };
+healthFailures: number,
+/**
+ * Whether a list that the server did not declare is an error instead of empty (SRV-13).
+ */
+strict: boolean,
+/**
+ * Absolute folders that the server is told of when it asks for roots and no client that can
+ * answer is calling it (SRV-15).
+ */
+roots: Array<string>, };
+
+/**
+ * How much a line matters (RFC 5424, as in `logging/setLevel`), least first.
+ */
+export type LogLevel = "debug" | "info" | "notice" | "warning" | "error" | "critical" | "alert" | "emergency";
 
 /**
  * One line of a server's log.
@@ -1259,9 +1385,22 @@ export type LogLine = {
  */
 at: Timestamp,
 /**
+ * Who wrote it.
+ */
+source: LogSource,
+/**
+ * How much it matters, where that is said.
+ */
+level: LogLevel | null,
+/**
  * The line, without its end.
  */
 text: string, };
+
+/**
+ * Who wrote a line of a server's log.
+ */
+export type LogSource = "stderr" | "server" | "gatehouse";
 
 /**
  * What only people see; editing it never reconnects and needs no confirmation.
@@ -1301,6 +1440,28 @@ endpoint: string, };
  * How an entry came to be.
  */
 export type Origin = "user" | "import" | "link" | "project";
+
+/**
+ * One source of packages.
+ */
+export type PackageSource = { "from": "fastest" } | { "from": "usual" } | { "from": "custom",
+/**
+ * Its address.
+ */
+url: string, };
+
+/**
+ * Where servers get their packages from (SRV-10).
+ */
+export type PackageSources = {
+/**
+ * For `npx` and its like.
+ */
+npm: PackageSource,
+/**
+ * For `uvx` and its like.
+ */
+pypi: PackageSource, };
 
 /**
  * Refuses everything until resumed; cancels what is in flight (PERM-13).
@@ -1466,6 +1627,103 @@ why: string | null,
 todo: string | null, };
 
 /**
+ * An argument of a prompt.
+ */
+export type PromptArgument = {
+/**
+ * Its name.
+ */
+name: string,
+/**
+ * Its title, else its name.
+ */
+title: string,
+/**
+ * What it is.
+ */
+description: string | null,
+/**
+ * Whether it has to be given.
+ */
+required: boolean, };
+
+/**
+ * A prompt.
+ */
+export type PromptView = {
+/**
+ * Name on the server.
+ */
+name: string,
+/**
+ * Its title, else its name.
+ */
+title: string,
+/**
+ * What it is for.
+ */
+description: string | null,
+/**
+ * Its arguments, in its order.
+ */
+arguments: Array<PromptArgument>, };
+
+/**
+ * Where a remote server is and what is sent with each request to it (SRV-11).
+ */
+export type Remote = {
+/**
+ * Address.
+ */
+url: string,
+/**
+ * Static headers.
+ */
+headers: { [key in string]: string },
+/**
+ * A program that prints more headers each time a connection is made, and after a 401.
+ */
+headersFrom: HeaderProgram | null, };
+
+/**
+ * A resource.
+ */
+export type ResourceView = {
+/**
+ * Its URI.
+ */
+uri: string,
+/**
+ * Its title, else its name.
+ */
+title: string,
+/**
+ * What it is.
+ */
+description: string | null,
+/**
+ * Its media type.
+ */
+mimeType: string | null,
+/**
+ * Its size in bytes, where the server says so.
+ */
+size: number | null, };
+
+/**
+ * Writes a part of a shown result to the user's folder of downloads.
+ */
+export type ResultsSave = {
+/**
+ * The result.
+ */
+result: string,
+/**
+ * Which part, from 0; the whole result as JSON where absent.
+ */
+part: number | null, };
+
+/**
  * Ends a pause.
  */
 export type Resume = Record<symbol, never>;
@@ -1531,7 +1789,7 @@ rule: Grant,
 sentence: string, };
 
 /**
- * A server wants a model's answer.
+ * A server wants a model's answer. Without a client that can give one the user may write it.
  */
 export type SamplingAsk = {
 /**
@@ -1539,9 +1797,30 @@ export type SamplingAsk = {
  */
 server: AskServer,
 /**
+ * Whose call it asks about, where that is certain.
+ */
+client: AskClient | null,
+/**
+ * The system prompt, where it wants one.
+ */
+system: string | null,
+/**
+ * The messages, oldest first, as `role: text`; what is no text is named in brackets.
+ */
+messages: Array<string>,
+/**
  * The request's params as JSON text.
  */
 request: string, };
+
+/**
+ * Where something was written.
+ */
+export type Saved = {
+/**
+ * Its path.
+ */
+path: string, };
 
 /**
  * The server that a rule is bound to; an edited or replaced server is another one (SRV-16).
@@ -1654,6 +1933,35 @@ version: string,
 instructions: string | null, };
 
 /**
+ * What a server offers beside its tools.
+ */
+export type ServerOffer = {
+/**
+ * What it declared.
+ */
+declared: Declared,
+/**
+ * Its instructions for the model.
+ */
+instructions: string | null,
+/**
+ * Its resources, in its order.
+ */
+resources: Array<ResourceView>,
+/**
+ * Its resource templates, in its order.
+ */
+templates: Array<TemplateView>,
+/**
+ * Its prompts, in its order.
+ */
+prompts: Array<PromptView>,
+/**
+ * URIs that the user watches.
+ */
+watched: Array<string>, };
+
+/**
  * State of one server. Derived from the actor's private state; never stored.
  */
 export type ServerStatus = { "state": "disabled" } | { "state": "stopped" } | { "state": "connecting",
@@ -1715,6 +2023,10 @@ status: ServerStatus,
  */
 counts: Counts,
 /**
+ * What it declared on the present or last connection.
+ */
+declared: Declared,
+/**
  * Whether the user trusts its read-only labels (PERM-2).
  */
 trustedLabels: boolean,
@@ -1743,6 +2055,48 @@ trustLabels: boolean,
  * Secrets that the draft refers to as `${secret:NAME}`.
  */
 secrets: Array<FieldSecret>, };
+
+/**
+ * Calls a tool for the user, who has seen its arguments.
+ */
+export type ServersCallTool = {
+/**
+ * Id or name.
+ */
+server: string,
+/**
+ * Name on the server.
+ */
+tool: string,
+/**
+ * Arguments as JSON text.
+ */
+arguments: string, };
+
+/**
+ * Completes one argument of a prompt or of a resource template.
+ */
+export type ServersComplete = {
+/**
+ * Id or name.
+ */
+server: string,
+/**
+ * Of what.
+ */
+of: CompletionTarget,
+/**
+ * Name of the argument.
+ */
+argument: string,
+/**
+ * What there is of it.
+ */
+value: string,
+/**
+ * The arguments that are settled already.
+ */
+others: { [key in string]: string }, };
 
 /**
  * Copies a server under a new name, with an id of its own and no rights.
@@ -1775,6 +2129,23 @@ draft: ServerDraft,
 secrets: Array<FieldSecret>, };
 
 /**
+ * Gets a prompt for the user.
+ */
+export type ServersGetPrompt = {
+/**
+ * Id or name.
+ */
+server: string,
+/**
+ * Name on the server.
+ */
+prompt: string,
+/**
+ * Its arguments.
+ */
+arguments: { [key in string]: string }, };
+
+/**
  * All servers with their states.
  */
 export type ServersList = Record<symbol, never>;
@@ -1787,6 +2158,28 @@ export type ServersLog = {
  * Id or name.
  */
 server: string, };
+
+/**
+ * What a server offers beside its tools.
+ */
+export type ServersOffer = {
+/**
+ * Id or name.
+ */
+server: string, };
+
+/**
+ * Reads a resource for the user.
+ */
+export type ServersReadResource = {
+/**
+ * Id or name.
+ */
+server: string,
+/**
+ * Its URI.
+ */
+uri: string, };
 
 /**
  * Closes the connection and makes a new one.
@@ -1810,6 +2203,19 @@ server: string, };
  * Goes back to the servers of a first start; all others go with their rights and secrets.
  */
 export type ServersReset = Record<symbol, never>;
+
+/**
+ * Tells a server how much to log.
+ */
+export type ServersSetLogLevel = {
+/**
+ * Id or name.
+ */
+server: string,
+/**
+ * The least that is logged.
+ */
+level: LogLevel, };
 
 /**
  * Starts a server; enables a disabled one.
@@ -1871,6 +2277,23 @@ server: string,
 trusted: boolean, };
 
 /**
+ * Watches a resource for the user, or ceases to; changes come as `resources_changed`.
+ */
+export type ServersWatchResource = {
+/**
+ * Id or name.
+ */
+server: string,
+/**
+ * Its URI.
+ */
+uri: string,
+/**
+ * Whether it is watched from now on.
+ */
+on: boolean, };
+
+/**
  * One connection of a client: an MCP session of the stateful revisions, or a bridge.
  */
 export type SessionId = string;
@@ -1894,7 +2317,11 @@ activityCalls: number,
 /**
  * Whether MCP is on; while it is off no server runs and every call is refused.
  */
-mcpOn: boolean, };
+mcpOn: boolean,
+/**
+ * Where servers get their packages from (SRV-10).
+ */
+packages: PackageSources, };
 
 /**
  * Sets how long things are kept, and lets go of what is older at once. MCP as a whole has its
@@ -1912,12 +2339,53 @@ activityDays: number,
 /**
  * Calls that are kept at most, 1 or more.
  */
-activityCalls: number, };
+activityCalls: number,
+/**
+ * Where servers get their packages from; as before where absent.
+ */
+packages: PackageSources | null, };
 
 /**
  * What is set for Gatehouse as a whole.
  */
 export type SettingsShow = Record<symbol, never>;
+
+/**
+ * What a server gave, as it is shown. The whole of it is kept for a while and can be saved.
+ */
+export type Shown = {
+/**
+ * By what `results.save` finds it.
+ */
+id: string,
+/**
+ * How the request ended.
+ */
+end: ShownEnd,
+/**
+ * Its parts, in their order.
+ */
+parts: Array<ShownPart>,
+/**
+ * `structuredContent` as JSON text, cut like a text.
+ */
+structured: CutText | null,
+/**
+ * What does not fit the tool's `outputSchema`; such a result counts as failed here.
+ */
+unfit: string | null,
+/**
+ * `_meta` as JSON text, where there is one.
+ */
+meta: string | null,
+/**
+ * Bytes of the result.
+ */
+bytes: number,
+/**
+ * How long the server took, in milliseconds.
+ */
+tookMs: number, };
 
 /**
  * One argument as the prompt shows it: the whole value, never cut.
@@ -1937,6 +2405,81 @@ text: string,
 masked: boolean, };
 
 /**
+ * What a part is.
+ */
+export type ShownContent = { "kind": "text",
+/**
+ * The text.
+ */
+text: CutText,
+/**
+ * The resource that it is, where it is one.
+ */
+uri: string | null,
+/**
+ * Its media type, where it is said.
+ */
+mimeType: string | null, } | { "kind": "binary",
+/**
+ * Its media type.
+ */
+mimeType: string,
+/**
+ * Its bytes in base64 (RFC 4648); absent where there are too many to show.
+ */
+data: string | null,
+/**
+ * How many bytes it has.
+ */
+bytes: number,
+/**
+ * The resource that it is, where it is one.
+ */
+uri: string | null, } | { "kind": "link",
+/**
+ * Its URI.
+ */
+uri: string,
+/**
+ * Its title, else its name.
+ */
+title: string,
+/**
+ * Its media type.
+ */
+mimeType: string | null, } | { "kind": "other",
+/**
+ * As JSON text.
+ */
+json: CutText, };
+
+/**
+ * How a request for the user ended.
+ */
+export type ShownEnd = { "end": "ok" } | { "end": "tool_error" } | { "end": "error",
+/**
+ * Its code.
+ */
+code: bigint,
+/**
+ * Its message.
+ */
+message: string, };
+
+/**
+ * One part of what a server gave.
+ */
+export type ShownPart = {
+/**
+ * `user` or `assistant`, for the messages of a prompt.
+ */
+role: string | null,
+/**
+ * What it is.
+ */
+content: ShownContent, };
+
+/**
  * What runs, what waits, what is wrong.
  */
 export type Status = Record<symbol, never>;
@@ -1948,7 +2491,7 @@ export type StatusCause = { "cause": "launch" } | { "cause": "user" } | { "cause
 /**
  * Exit code or signal and the last words, in plain text.
  */
-reason: string, } | { "cause": "unresponsive" } | { "cause": "challenge" } | { "cause": "shutdown" };
+reason: string, } | { "cause": "unresponsive" } | { "cause": "session_lost" } | { "cause": "challenge" } | { "cause": "shutdown" };
 
 /**
  * What runs, what waits, what is wrong.
@@ -2048,6 +2591,31 @@ name: string, } | { "kind": "completion",
  * The prompt's name or the resource template's URI.
  */
 reference: string, };
+
+/**
+ * A resource template (RFC 6570).
+ */
+export type TemplateView = {
+/**
+ * The template.
+ */
+uriTemplate: string,
+/**
+ * The variables in it, in its order.
+ */
+variables: Array<string>,
+/**
+ * Its title, else its name.
+ */
+title: string,
+/**
+ * What it is.
+ */
+description: string | null,
+/**
+ * Its media type.
+ */
+mimeType: string | null, };
 
 /**
  * What **Test connection** found.
@@ -2193,31 +2761,7 @@ env: { [key in string]: string },
 /**
  * Working folder; the user's home where absent.
  */
-cwd: string | null, } | { "type": "http",
-/**
- * Endpoint address.
- */
-url: string,
-/**
- * Static headers.
- */
-headers: { [key in string]: string }, } | { "type": "sse",
-/**
- * Address of the event stream.
- */
-url: string,
-/**
- * Static headers.
- */
-headers: { [key in string]: string }, } | { "type": "ws",
-/**
- * `ws:` or `wss:` address.
- */
-url: string,
-/**
- * Static headers of the opening request.
- */
-headers: { [key in string]: string }, } | { "type": "builtin",
+cwd: string | null, } | { "type": "auto" } & Remote | { "type": "http" } & Remote | { "type": "sse" } & Remote | { "type": "ws" } & Remote | { "type": "builtin",
 /**
  * Which one, with its settings.
  */

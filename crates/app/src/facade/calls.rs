@@ -38,6 +38,7 @@ pub(super) async fn call(parts: &Arc<Parts>, call: &Call) -> Result<CallReply, P
         rest: Vec::new(),
         meta: None,
         progress: None,
+        asks: None,
         cancel,
     };
     let end = parts.tools.call(caller, call).await;

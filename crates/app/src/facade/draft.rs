@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use gatehouse_model::server::{Builtin, ServerDraft};
+use gatehouse_model::server::{Builtin, Remote, ServerDraft};
 use gatehouse_model::{ErrorCode, Problem, ServerConfig, ServerId, Transport};
 use gatehouse_store::check_server_name;
 
@@ -14,13 +14,18 @@ pub(super) fn check(
     others: &[ServerConfig],
 ) -> Result<(), Problem> {
     check_name(&draft.name, own, others)?;
+    if let Some(root) = draft.limits.roots.iter().find(|root| !Path::new(root).is_absolute()) {
+        return Err(wrong(format!("The folder “{root}” that the server may be told of is not a full path.")));
+    }
     match &draft.transport {
         Transport::Stdio { command, .. } if command.trim().is_empty() => {
             Err(wrong("The command is missing.").todo("Say which program is to be run."))
         }
         Transport::Stdio { .. } => Ok(()),
-        Transport::Http { url, .. } | Transport::Sse { url, .. } => check_url(url, &["http://", "https://"]),
-        Transport::Ws { url, .. } => check_url(url, &["ws://", "wss://"]),
+        Transport::Auto(remote) | Transport::Http(remote) | Transport::Sse(remote) => {
+            check_remote(remote, &["http://", "https://"])
+        }
+        Transport::Ws(remote) => check_remote(remote, &["ws://", "wss://"]),
         Transport::Builtin { builtin } => check_builtin(builtin),
     }
 }
@@ -40,6 +45,15 @@ pub(super) fn check_name(name: &str, own: Option<&ServerId>, others: &[ServerCon
     Ok(())
 }
 
+fn check_remote(remote: &Remote, schemes: &[&str]) -> Result<(), Problem> {
+    if remote.headers_from.as_ref().is_some_and(|program| program.command.trim().is_empty()) {
+        return Err(
+            wrong("The program that prints headers is missing.").todo("Say which program is to be run.")
+        );
+    }
+    check_url(&remote.url, schemes)
+}
+
 fn check_url(url: &str, schemes: &[&str]) -> Result<(), Problem> {
     let lower = url.to_ascii_lowercase();
     let rest = schemes.iter().find_map(|scheme| lower.strip_prefix(scheme));
@@ -54,7 +68,7 @@ fn check_url(url: &str, schemes: &[&str]) -> Result<(), Problem> {
 
 fn check_builtin(builtin: &Builtin) -> Result<(), Problem> {
     let folder = match builtin {
-        Builtin::Time | Builtin::Notes => return Ok(()),
+        Builtin::Time | Builtin::Notes | Builtin::Fetch { .. } => return Ok(()),
         Builtin::Files { folder } => Path::new(folder),
     };
     if !folder.is_absolute() {

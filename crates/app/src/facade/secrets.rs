@@ -18,9 +18,10 @@ const REFERENCE: &str = "${secret:";
 fn referring(transport: &Transport) -> BTreeMap<String, &str> {
     let (place, values) = match transport {
         Transport::Stdio { env, .. } => ("env", env),
-        Transport::Http { headers, .. } | Transport::Sse { headers, .. } | Transport::Ws { headers, .. } => {
-            ("headers", headers)
-        }
+        Transport::Auto(remote)
+        | Transport::Http(remote)
+        | Transport::Sse(remote)
+        | Transport::Ws(remote) => ("headers", &remote.headers),
         Transport::Builtin { .. } => return BTreeMap::new(),
     };
     let fields = values.iter().filter(|(_, value)| value.contains(REFERENCE));
@@ -40,10 +41,10 @@ fn same_place(before: &Transport, after: &Transport) -> bool {
             Transport::Stdio { command: a, args: b, cwd: c, .. },
             Transport::Stdio { command: x, args: y, cwd: z, .. },
         ) => (a, b, c) == (x, y, z),
-        (Transport::Http { url: a, .. }, Transport::Http { url: b, .. })
-        | (Transport::Sse { url: a, .. }, Transport::Sse { url: b, .. })
-        | (Transport::Ws { url: a, .. }, Transport::Ws { url: b, .. }) => a == b,
-        _ => false,
+        _ => match (before.remote(), after.remote()) {
+            (Some(a), Some(b)) => before.kind() == after.kind() && a.url == b.url,
+            (_, None) | (None, _) => false,
+        },
     }
 }
 

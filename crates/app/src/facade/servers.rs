@@ -32,6 +32,7 @@ pub(super) async fn add(parts: &Arc<Parts>, wanted: ServersAdd) -> Result<Server
         let mut configs = parts.configs.lock().await;
         draft::check(&wanted.draft, None, &configs)?;
         let config = with_id(new_id()?, wanted.draft);
+        permitted(parts, &config).await?;
         let plan = secrets::Plan::new(None, &config, &wanted.secrets)?;
         plan.keep(parts).await?;
         if let Err(problem) = put(parts, &mut configs, config.clone(), "added").await {
@@ -54,6 +55,9 @@ pub(super) async fn edit(parts: &Arc<Parts>, wanted: ServersEdit) -> Result<Serv
     let mut after = with_id(before.id.clone(), wanted.draft);
     let another = after.transport != before.transport;
     after.generation = if another { before.generation.next() } else { before.generation };
+    if another || after.name != before.name {
+        permitted(parts, &after).await?;
+    }
     let plan = secrets::Plan::new(Some(&before), &after, &wanted.secrets)?;
     plan.keep(parts).await?;
     put(parts, &mut configs, after.clone(), what_was_done(&before, &after)).await?;
@@ -300,6 +304,16 @@ async fn grant_reads_when_known(parts: &Parts, config: &ServerConfig) -> Result<
     parts.tools.rights().set_auto_approve(&config.id, AutoApprove::Reads).await
 }
 
+/// Refuses what the computer's administrator forbids (SRV-18).
+async fn permitted(parts: &Parts, config: &ServerConfig) -> Result<(), Problem> {
+    let (policy, config) = (parts.policy.clone(), config.clone());
+    let forbidden = tokio::task::spawn_blocking(move || policy.forbids(&config)).await;
+    match forbidden.unwrap_or_else(|error| Some(format!("The policy could not be read: {error}."))) {
+        None => Ok(()),
+        Some(why) => Err(Problem::new(ErrorCode::NotPermitted, why)),
+    }
+}
+
 /// Finds a server by id or name.
 fn named<'a>(configs: &'a [ServerConfig], wanted: &str) -> Result<&'a ServerConfig, Problem> {
     let by_id = configs.iter().find(|config| config.id.as_str() == wanted);
@@ -348,6 +362,7 @@ fn view_of(parts: &Parts, snapshot: ServerSnapshot) -> ServerView {
         config: (*snapshot.config).clone(),
         status: snapshot.status,
         counts: snapshot.counts,
+        declared: snapshot.declared,
         log_tail: snapshot.log_tail,
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use gatehouse_model::command::SettingsSet;
 use gatehouse_model::record::AuditEvent;
-use gatehouse_model::settings::AUDIT_DAYS_LEAST;
+use gatehouse_model::settings::{AUDIT_DAYS_LEAST, PackageSource};
 use gatehouse_model::{ErrorCode, Event, EventSink as _, Problem, Settings};
 
 use super::Parts;
@@ -28,11 +28,13 @@ pub(super) async fn set(parts: &Arc<Parts>, wanted: &SettingsSet) -> Result<Sett
         activity_days: wanted.activity_days,
         activity_calls: wanted.activity_calls,
         mcp_on: held.settings.mcp_on,
+        packages: wanted.packages.clone().unwrap_or_else(|| held.settings.packages.clone()),
     };
     if held.problem.is_none() && held.settings == set {
         return Ok(set);
     }
     keep(parts, &mut held, set.clone(), in_words(&set)).await?;
+    parts.servers.set_packages(&set.packages);
     retain(parts, &held).await?;
     Ok(set)
 }
@@ -82,6 +84,14 @@ fn check(wanted: &SettingsSet) -> Result<(), Problem> {
     }
     if wanted.activity_days == 0 || wanted.activity_calls == 0 {
         return refuse("Calls are kept for at least one day, and at least one of them.".to_owned());
+    }
+    let sources = wanted.packages.iter().flat_map(|sources| [&sources.npm, &sources.pypi]);
+    for source in sources {
+        if let PackageSource::Custom { url } = source
+            && !(url.starts_with("https://") || url.starts_with("http://"))
+        {
+            return refuse(format!("“{url}” is not the address of a package registry."));
+        }
     }
     Ok(())
 }

@@ -40,7 +40,7 @@ async fn names_are_unique_and_legal() {
 async fn a_draft_that_cannot_work_is_refused_in_words() {
     let home = Home::new();
     let core = home.start().await;
-    let remote = |url: &str| Transport::Http { url: url.into(), headers: BTreeMap::new() };
+    let remote = |url: &str| Transport::Http(gatehouse_model::server::Remote::at(url));
     let program = |command: &str| Transport::Stdio {
         command: command.into(),
         args: vec![],

@@ -76,7 +76,9 @@ pub(crate) fn answer(pending: &PendingAsk, word: &Word) -> Result<AskAnswer, Str
             let choice = find(call, *lifetime, *width).ok_or("This question does not offer that.")?;
             Answer::Allow { choice: choice.clone() }
         }
-        (Ask::Elicitation(_) | Ask::Sampling(_), Word::Allow) => {
+        // A form is sent with what it gives for each field; the core says when that is not enough.
+        (Ask::Elicitation(_), Word::Allow) => Answer::Accept { content: Some("{}".to_owned()) },
+        (Ask::Sampling(_), Word::Allow) => {
             return Err("A terminal cannot answer this with yes.".to_owned());
         }
         (_, Word::Allow) => Answer::Accept { content: None },

@@ -1,7 +1,7 @@
 //! A question in plain text: who, what, with the whole arguments, and how long is left. Everything
 //! that came from a client or a server is shown with its hidden characters, and nothing is cut.
 
-use gatehouse_model::ask::{Ask, AskClient, AskServer, CallAsk, ConfigChangeKind, Warning};
+use gatehouse_model::ask::{Ask, AskClient, AskServer, CallAsk, ConfigChangeKind, Elicited, Warning};
 use gatehouse_model::grant::FieldChange;
 use gatehouse_model::{Clock as _, PendingAsk, SystemClock};
 
@@ -49,8 +49,12 @@ pub(crate) fn lines(pending: &PendingAsk, number: usize, of: usize) -> Vec<Strin
         Ask::Elicitation(ask) => {
             server(&mut lines, &ask.server);
             field(&mut lines, "It asks", &plain::lines(&ask.message));
-            if let Some(url) = &ask.url {
-                field(&mut lines, "To open", &plain::line(url));
+            if let Some(asker) = &ask.client {
+                field(&mut lines, "For", &client(asker));
+            }
+            match &ask.want {
+                Elicited::Url { url, .. } => field(&mut lines, "To open", &plain::line(url)),
+                Elicited::Form { schema } => field(&mut lines, "Form", &plain::lines(schema)),
             }
         }
         Ask::Sampling(ask) => {

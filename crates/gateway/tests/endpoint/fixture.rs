@@ -6,14 +6,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use gatehouse_gateway::{ClientBook, Gateway, GatewayParts, ToolDoor};
-use gatehouse_model::{BoxFuture, ClientEntry, ClientId, Event, EventSink, SessionId, SystemClock};
+use gatehouse_model::{BoxFuture, ClientEntry, ClientId, Event, EventSink, ServerId, SessionId, SystemClock};
 use gatehouse_store::{Owner, Store, StoreOptions, memory};
-use gatehouse_tools::{AccessCall, AccessKind, CallEnd, Caller, Changes, Era, ListOf, Place, ToolCall};
+use gatehouse_tools::{
+    AccessCall, AccessKind, CallEnd, Caller, Changes, Era, ListOf, Place, ToolCall, Updated,
+};
 use parking_lot::Mutex;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tempfile::TempDir;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Semaphore, broadcast, watch};
 
 /// Nothing in these tests takes longer.
 pub(crate) const SOON: Duration = Duration::from_secs(20);
@@ -58,6 +60,8 @@ pub(crate) struct Script {
     pub(crate) finished: AtomicUsize,
     pub(crate) sessions_ended: Mutex<Vec<String>>,
     pub(crate) clients_gone: Mutex<Vec<String>>,
+    pub(crate) updates: broadcast::Sender<Updated>,
+    pub(crate) unwatched: Mutex<Vec<String>>,
     me: std::sync::Weak<Script>,
 }
 
@@ -77,6 +81,8 @@ impl Script {
             finished: AtomicUsize::new(0),
             sessions_ended: Mutex::default(),
             clients_gone: Mutex::default(),
+            updates: broadcast::Sender::new(16),
+            unwatched: Mutex::default(),
             me: me.clone(),
         })
     }
@@ -197,6 +203,15 @@ impl ToolDoor for Script {
         });
         let me = self.me.upgrade().unwrap();
         Box::pin(async move { me.run(call).await })
+    }
+
+    fn updates(&self) -> broadcast::Receiver<Updated> {
+        self.updates.subscribe()
+    }
+
+    fn unwatch(&self, server: ServerId, target: String) -> BoxFuture<'static, ()> {
+        self.unwatched.lock().push(format!("{server} {target}"));
+        Box::pin(std::future::ready(()))
     }
 
     fn session_ended(&self, session: &SessionId) {

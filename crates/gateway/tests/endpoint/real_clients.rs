@@ -37,6 +37,7 @@ impl House {
             events: Arc::clone(&events),
             clock: clock.clone(),
             data_dir: dir.path().to_owned(),
+            policy: gatehouse_servers::PolicyFile::at("/nonexistent/policy.json".into()),
             guard_program: None,
         });
         let problems = servers

@@ -1,6 +1,7 @@
 //! The one place where a transport is chosen: the real connections and the built-in servers, both as
 //! [`Link`]s. It opens and translates; it never retries.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use gatehouse_model::status::FailureKind;
@@ -9,8 +10,10 @@ use gatehouse_model::{BoxFuture, Transport};
 use super::link::{ConnectOrder, Connector, Link, LinkEnd, LinkError, LinkRequest};
 use crate::builtin::{BuiltinLink, BuiltinPlace};
 use crate::connection::{
-    ConnectDeps, ConnectError, ConnectSpec, Connection, Handshake, Outgoing, RequestError, connect,
+    CloseCause, ConnectDeps, ConnectError, ConnectSpec, Connection, Handshake, Outgoing, RequestError,
+    connect,
 };
+use crate::enterprise::PolicyFile;
 use crate::outgoing::Reply;
 use crate::transition::Failure;
 
@@ -18,6 +21,8 @@ use crate::transition::Failure;
 pub(crate) struct Transports {
     /// What real connections need.
     pub(crate) deps: Arc<ConnectDeps>,
+    /// What the administrator forbids.
+    pub(crate) policy: PolicyFile,
     /// What built-in servers need.
     pub(crate) place: Arc<BuiltinPlace>,
 }
@@ -26,8 +31,19 @@ impl Connector for Transports {
     fn connect(&self, order: ConnectOrder) -> BoxFuture<'_, Result<Arc<dyn Link>, Failure>> {
         Box::pin(async move {
             let ConnectOrder { config, lifecycle, inbound, cancel } = order;
+            let (policy, asked) = (self.policy.clone(), Arc::clone(&config));
+            let forbidden = tokio::task::spawn_blocking(move || policy.forbids(&asked)).await;
+            let forbidden =
+                forbidden.unwrap_or_else(|error| Some(format!("The policy could not be read: {error}.")));
+            if let Some(message) = forbidden {
+                return Err(Failure::Error { kind: FailureKind::Configuration, message });
+            }
             match &config.transport {
-                Transport::Stdio { .. } | Transport::Http { .. } => {
+                Transport::Stdio { .. }
+                | Transport::Auto(_)
+                | Transport::Http(_)
+                | Transport::Sse(_)
+                | Transport::Ws(_) => {
                     let spec = ConnectSpec { config, deps: Arc::clone(&self.deps), lifecycle };
                     let connection = connect(&spec, inbound, &cancel).await?;
                     Ok(Arc::new(connection) as Arc<dyn Link>)
@@ -36,14 +52,6 @@ impl Connector for Transports {
                     let link = BuiltinLink::open(builtin, &self.place).await?;
                     Ok(Arc::new(link) as Arc<dyn Link>)
                 }
-                kind @ (Transport::Sse { .. } | Transport::Ws { .. }) => Err(Failure::Error {
-                    kind: FailureKind::Configuration,
-                    message: format!(
-                        "Servers of the kind \"{}\" cannot be run by this version yet. Use the kind \"http\" if the \
-                         server offers Streamable HTTP.",
-                        kind.kind()
-                    ),
-                }),
             }
         })
     }
@@ -56,8 +64,8 @@ impl Link for Connection {
 
     fn request(&self, request: LinkRequest) -> BoxFuture<'_, Result<Reply, LinkError>> {
         Box::pin(async move {
-            let LinkRequest { method, params, progress, limit, cancel } = request;
-            let outgoing = Outgoing { method, params, progress, limit, cancel };
+            let LinkRequest { method, params, progress, responder, limit, cancel } = request;
+            let outgoing = Outgoing { method, params, progress, responder, limit, cancel };
             Connection::request(self, outgoing).await.map_err(LinkError::from)
         })
     }
@@ -65,12 +73,20 @@ impl Link for Connection {
     fn closed(&self) -> BoxFuture<'_, LinkEnd> {
         Box::pin(async move {
             let reason = Connection::closed(self).await;
-            LinkEnd { kind: reason.failure(), reason: reason.to_string() }
+            match reason.cause {
+                CloseCause::SessionGone => LinkEnd::SessionLost,
+                CloseCause::Refused(RequestError::NeedsAuth { issuer }) => LinkEnd::Challenged { issuer },
+                _ => LinkEnd::Closed { kind: reason.failure(), reason: reason.to_string() },
+            }
         })
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(Connection::close(self))
+    }
+
+    fn watch(&self, uris: BTreeSet<String>) {
+        Connection::watch(self, uris);
     }
 }
 
@@ -90,6 +106,7 @@ impl From<RequestError> for LinkError {
             RequestError::TimedOut { after } => Self::TimedOut { after },
             RequestError::Cancelled => Self::Cancelled,
             RequestError::NeedsAuth { issuer } => Self::NeedsAuth { issuer },
+            RequestError::SessionGone => Self::SessionLost,
             other => Self::Failed { kind: other.failure(), message: other.to_string() },
         }
     }

@@ -1,6 +1,7 @@
 //! What an actor needs of a connection, so that it runs alike over a real one, a built-in server and
 //! a scripted one in tests. Nothing here knows a transport.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use gatehouse_model::status::FailureKind;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::asks::Responder;
 use crate::connection::{CallLimit, Handshake, Inbound, LifecycleHint};
 use crate::outgoing::{OutgoingParams, ProgressSink, Reply};
 use crate::transition::Failure;
@@ -48,15 +50,29 @@ pub(crate) trait Link: Send + Sync {
 
     /// Ends it and returns when nothing of it is left.
     fn close(&self) -> BoxFuture<'_, ()>;
+
+    /// Sets the resources that the server is to tell of, on the revision where that is one standing
+    /// request; elsewhere each is subscribed to by a request of its own.
+    fn watch(&self, uris: BTreeSet<String>);
 }
 
 /// How a connection ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct LinkEnd {
-    /// What kind of end it is.
-    pub(crate) kind: FailureKind,
-    /// Exit code or signal and the last words, in plain text.
-    pub(crate) reason: String,
+pub(crate) enum LinkEnd {
+    /// It closed or broke.
+    Closed {
+        /// What kind of end it is.
+        kind: FailureKind,
+        /// Exit code or signal and the last words, in plain text.
+        reason: String,
+    },
+    /// The server no longer knows the session.
+    SessionLost,
+    /// The server wants the user to sign in.
+    Challenged {
+        /// Authorization server, where known.
+        issuer: Option<String>,
+    },
 }
 
 /// One request.
@@ -67,6 +83,8 @@ pub(crate) struct LinkRequest {
     pub(crate) params: OutgoingParams,
     /// Takes progress, if anybody wants it.
     pub(crate) progress: Option<ProgressSink>,
+    /// Who answers what the server asks because of it.
+    pub(crate) responder: Option<Responder>,
     /// How long it may take.
     pub(crate) limit: CallLimit,
     /// Cancels it upstream.
@@ -80,6 +98,7 @@ impl LinkRequest {
             method,
             params,
             progress: None,
+            responder: None,
             limit: CallLimit::within(limit),
             cancel: CancellationToken::new(),
         }
@@ -110,6 +129,9 @@ pub(crate) enum LinkError {
         /// Authorization server, where known.
         issuer: Option<String>,
     },
+    /// The server no longer knows the session; it did nothing.
+    #[error("the server no longer knows the session")]
+    SessionLost,
     /// Anything else on the way.
     #[error("{message}")]
     Failed {
@@ -130,6 +152,9 @@ impl From<LinkError> for Failure {
                 temporary(format!("The server connected but did not answer within {} s.", after.as_secs()))
             }
             LinkError::Closed { reason } => temporary(reason),
+            LinkError::SessionLost => {
+                temporary("The server lost its session while the connection was made.".to_owned())
+            }
             LinkError::Cancelled => temporary("The attempt was cancelled.".to_owned()),
         }
     }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use gatehouse_model::server::LogLine;
+use gatehouse_model::server::{LogLine, LogSource};
 use gatehouse_model::{Event, ServerStatus, StatusCause};
 use serde_json::value::RawValue;
 use tokio::time::Instant;
@@ -61,6 +61,7 @@ impl ServerActor {
         let live = Live { epoch, generation: config.generation, declared, link, ended };
         self.shared.live.store(Some(Arc::new(live)));
         self.plan_check();
+        self.set_again();
         for remark in remarks {
             self.remark(remark);
         }
@@ -96,6 +97,7 @@ impl ServerActor {
                 self.refresh.mark(ListKind::ResourceTemplates, now);
             }
             Inbound::ResourceUpdated { uri } => {
+                self.deps.roster.updated(&self.shared.id, &uri);
                 self.deps
                     .roster
                     .emit(Event::ResourcesChanged { server: self.shared.id.clone(), uri: Some(uri) });
@@ -127,7 +129,7 @@ impl ServerActor {
     /// Gatehouse's own word in the server's log.
     pub(super) fn remark(&self, text: String) {
         tracing::info!(server = %self.shared.id, "there is a remark in the server's log");
-        self.log(LogLine { at: self.deps.clock.now(), text });
+        self.log(LogLine { at: self.deps.clock.now(), source: LogSource::Gatehouse, level: None, text });
     }
 }
 

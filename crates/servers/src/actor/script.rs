@@ -1,12 +1,12 @@
 //! A scripted house for the stories of actors: servers that do as they are told, a clock that goes
 //! with tokio's, and a record of everything that is announced, one line each.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
-use gatehouse_model::server::{Limits, LogLine, Look, Origin};
+use gatehouse_model::server::{Limits, LogLine, LogSource, Look, Origin, Remote};
 use gatehouse_model::status::{FailureKind, ServerInfo};
 use gatehouse_model::{
     BoxFuture, Clock, Event, EventSink, Generation, ServerConfig, ServerStatus, StatusCause, Timestamp,
@@ -46,24 +46,26 @@ pub(crate) struct Settings {
 }
 
 pub(crate) fn http(name: &str) -> Settings {
-    Settings {
-        config: ServerConfig {
-            id: name.into(),
-            generation: Generation::default(),
-            name: name.to_owned(),
-            transport: Transport::Http { url: format!("http://{name}/mcp"), headers: BTreeMap::new() },
-            enabled: true,
-            autostart: true,
-            look: Look::default(),
-            limits: Limits::default(),
-            origin: Origin::User,
-        },
+    Settings { config: config_of(name) }
+}
+
+pub(crate) fn config_of(name: &str) -> ServerConfig {
+    ServerConfig {
+        id: name.into(),
+        generation: Generation::default(),
+        name: name.to_owned(),
+        transport: Transport::Http(Remote::at(format!("http://{name}/mcp"))),
+        enabled: true,
+        autostart: true,
+        look: Look::default(),
+        limits: Limits::default(),
+        origin: Origin::User,
     }
 }
 
 impl Settings {
     pub(crate) fn at(mut self, url: &str) -> Self {
-        self.config.transport = Transport::Http { url: url.to_owned(), headers: BTreeMap::new() };
+        self.config.transport = Transport::Http(Remote::at(url));
         self
     }
 
@@ -124,7 +126,7 @@ impl House {
     }
 
     pub(crate) fn line(text: &str) -> LogLine {
-        LogLine { at: Timestamp(0), text: text.to_owned() }
+        LogLine { at: Timestamp(0), source: LogSource::Stderr, level: None, text: text.to_owned() }
     }
 
     /// Waits for a line that begins so and comes after the last one that was waited for.
@@ -192,7 +194,13 @@ impl House {
 }
 
 pub(crate) fn upstream(method: &'static str) -> UpstreamCall {
-    UpstreamCall { method, params: OutgoingParams::none(), progress: None, cancel: CancellationToken::new() }
+    UpstreamCall {
+        method,
+        params: OutgoingParams::none(),
+        progress: None,
+        responder: None,
+        cancel: CancellationToken::new(),
+    }
 }
 
 #[derive(Debug)]
@@ -439,6 +447,8 @@ impl Drop for Unanswered<'_> {
 }
 
 impl Link for ScriptLink {
+    fn watch(&self, _: std::collections::BTreeSet<String>) {}
+
     fn handshake(&self) -> &Handshake {
         &self.handshake
     }
@@ -566,7 +576,7 @@ impl Server {
     }
 
     pub(crate) fn dies(&self, reason: &str) {
-        let end = LinkEnd { kind: FailureKind::TemporaryNetwork, reason: reason.to_owned() };
+        let end = LinkEnd::Closed { kind: FailureKind::TemporaryNetwork, reason: reason.to_owned() };
         self.newest().1.end.send_replace(Some(end));
     }
 

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::Message;
-use super::link::{ConnectOrder, Connector, Link, LinkError, LinkRequest};
+use super::link::{ConnectOrder, Connector, Link, LinkEnd, LinkError, LinkRequest};
 use crate::health;
 use crate::lists::{Declared, FetchError, Fetched, ListKind, Lists, Shortfall, fetch};
 use crate::outgoing::OutgoingParams;
@@ -101,7 +101,12 @@ impl Tenure {
                     biased;
                     () = stop.cancelled() => {}
                     end = link.closed() => {
-                        tell(&inbox, Message::Input(Input::Closed { epoch, kind: end.kind, reason: end.reason })).await;
+                        let input = match end {
+                            LinkEnd::Closed { kind, reason } => Input::Closed { epoch, kind, reason },
+                            LinkEnd::SessionLost => Input::SessionLost { epoch },
+                            LinkEnd::Challenged { issuer } => Input::Challenged { epoch, issuer },
+                        };
+                        tell(&inbox, Message::Input(input)).await;
                     }
                 }
                 link.close().await;

@@ -1,15 +1,19 @@
 //! What an actor does for a connection that stands: health checks, and lists that are read again. The
 //! work itself runs beside the actor and comes back as a message with the number of its connection.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tokio::time::{Duration, Instant};
 
-use super::link::LinkError;
+use super::link::{LinkError, LinkRequest};
 use super::tenure::{note, sentence};
 use super::{Message, ServerActor};
+use crate::connection::Era;
+use crate::handle::{SET_LEVEL, SUBSCRIBE};
 use crate::health::{self, Finding};
 use crate::lists::{FetchError, Fetched, ListKind, fetch};
+use crate::outgoing::{OutgoingParams, Reply};
 use crate::transition::{Epoch, Input, Pulse};
 
 impl ServerActor {
@@ -50,6 +54,45 @@ impl ServerActor {
         if self.connected() && epoch == self.state.epoch && !self.pulse.checking {
             self.check_health();
         }
+    }
+
+    /// Sets on a new connection what was set on the one before: the log level, and what is watched.
+    pub(super) fn set_again(&mut self) {
+        let Some((live, inside)) = self.shared.live.load_full().zip(self.tenure.clone()) else { return };
+        let watched: BTreeSet<String> = self.shared.watched.lock().keys().cloned().collect();
+        if let Some(level) = *self.shared.log_level.lock()
+            && live.declared.cover(SET_LEVEL)
+        {
+            let (live, inside, limit) = (Arc::clone(&live), inside.clone(), self.applied.limits.connect());
+            self.tasks.spawn(async move {
+                let params = OutgoingParams::none().with_text("level", level.word());
+                let request = live.link.request(LinkRequest::own(SET_LEVEL, params, limit));
+                if let Some(Err(error)) = inside.run_until_cancelled(request).await {
+                    tracing::debug!(%error, "the log level could not be set again");
+                }
+            });
+        }
+        if watched.is_empty() || !live.declared.cover(SUBSCRIBE) {
+            return;
+        }
+        if live.link.handshake().era == Era::Stateless {
+            live.link.watch(watched);
+            return;
+        }
+        let limit = self.applied.limits.connect();
+        self.tasks.spawn(async move {
+            for uri in watched {
+                let params = OutgoingParams::none().with_text("uri", &uri);
+                let request = live.link.request(LinkRequest::own(SUBSCRIBE, params, limit));
+                match inside.run_until_cancelled(request).await {
+                    None => return,
+                    Some(Ok(Reply::Result(_))) => {}
+                    Some(Ok(Reply::Error(_)) | Err(_)) => {
+                        tracing::debug!("a resource could not be subscribed to again");
+                    }
+                }
+            }
+        });
     }
 
     /// Reads a list again.

@@ -11,7 +11,8 @@ use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
 use super::envelope;
-use super::limit::Heard;
+use super::limit::{Heard, Held};
+use crate::asks::Responder;
 use crate::outgoing::{Progress, ProgressSink, Reply};
 
 /// The requests that wait.
@@ -24,7 +25,17 @@ pub(super) struct Calls {
 struct Open {
     answer: oneshot::Sender<Reply>,
     progress: Option<ProgressSink>,
+    responder: Option<Responder>,
     heard: Arc<Heard>,
+}
+
+/// Where a question of the server's came from.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Origin {
+    /// From the stream of this call.
+    Call(u64),
+    /// From a stream that does not say.
+    Unsaid,
 }
 
 /// One request that waits. Dropping it forgets the request.
@@ -45,11 +56,15 @@ impl Default for Calls {
 
 impl Calls {
     /// Begins a request; `None` when the connection has ended.
-    pub(super) fn begin(&self, progress: Option<ProgressSink>) -> Option<Ticket> {
+    pub(super) fn begin(
+        &self,
+        progress: Option<ProgressSink>,
+        responder: Option<Responder>,
+    ) -> Option<Ticket> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let (sender, answer) = oneshot::channel();
         let heard = Arc::new(Heard::now());
-        let open = Open { answer: sender, progress, heard: Arc::clone(&heard) };
+        let open = Open { answer: sender, progress, responder, heard: Arc::clone(&heard) };
         self.open.lock().as_mut()?.insert(number, open);
         Some(Ticket { number, heard, answer })
     }
@@ -92,6 +107,26 @@ impl Calls {
             sink(progress);
         }
         true
+    }
+
+    /// Who is to answer a question of the server's, if that is certain, and the clocks that it holds
+    /// up: those of the call that it came with, else of all that wait.
+    pub(super) fn asked(&self, origin: Origin) -> (Option<Responder>, Vec<Held>) {
+        let open = self.open.lock();
+        let Some(open) = open.as_ref() else { return (None, Vec::new()) };
+        match origin {
+            Origin::Call(number) => match open.get(&number) {
+                Some(call) => (call.responder.clone(), vec![call.heard.hold()]),
+                None => (None, Vec::new()),
+            },
+            Origin::Unsaid => {
+                let held = open.values().map(|call| call.heard.hold()).collect();
+                let mut able = open.values().filter_map(|call| call.responder.as_ref());
+                let first = able.next();
+                let only = first.filter(|first| able.all(|other| other.whose == first.whose));
+                (only.cloned(), held)
+            }
+        }
     }
 
     /// Forgets a request. `true` when it still waited.

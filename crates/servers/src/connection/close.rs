@@ -6,6 +6,8 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use super::error::RequestError;
+
 /// What ended a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum CloseCause {
@@ -25,6 +27,8 @@ pub(crate) enum CloseCause {
     Broken(String),
     /// The server no longer knows the session.
     SessionGone,
+    /// The server refused a message that somebody waits for the answer of.
+    Refused(RequestError),
 }
 
 /// What ended a connection, with the last words of the process.
@@ -61,6 +65,7 @@ impl fmt::Display for CloseReason {
             }
             CloseCause::Broken(why) => write!(f, "The connection broke: {why}.")?,
             CloseCause::SessionGone => f.write_str("The server no longer knows the session.")?,
+            CloseCause::Refused(why) => write!(f, "{why}")?,
         }
         if !self.last_lines.is_empty() {
             f.write_str(" Its last words were: ")?;

@@ -25,6 +25,8 @@ pub(super) enum Incoming<'a> {
         id: &'a RawValue,
         /// Its method.
         method: Cow<'a, str>,
+        /// Its params.
+        params: Option<&'a RawValue>,
     },
     /// A notification.
     Notification {
@@ -116,7 +118,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Incoming<'_>, NotAMessage> {
     // A message with a method is never an answer, whatever else is in it; an `error: null` beside
     // a result is a habit of old JSON-RPC libraries.
     match (members.method, id, members.result, members.error.filter(|error| !is_null(error))) {
-        (Some(method), Some(id), _, _) => Ok(Incoming::Request { id, method }),
+        (Some(method), Some(id), _, _) => Ok(Incoming::Request { id, method, params: members.params }),
         (Some(method), None, _, _) => Ok(Incoming::Notification { method, params: members.params }),
         (None, id, _, Some(error)) => Ok(Incoming::Response { id, outcome: Err(error) }),
         (None, id, Some(result), None) => Ok(Incoming::Response { id, outcome: Ok(result) }),
@@ -200,6 +202,20 @@ pub(super) struct Meta<'a, T = ()> {
     pub(super) token: Option<T>,
     /// What the revision asks for.
     pub(super) own: &'a OwnMeta,
+}
+
+/// Writes the answer to a request of the server's; its id goes back byte for byte.
+pub(super) fn answer(id: &str, answer: &Result<Box<RawValue>, Box<RawValue>>) -> Vec<u8> {
+    let (member, body) = match answer {
+        Ok(result) => (",\"result\":", result),
+        Err(error) => (",\"error\":", error),
+    };
+    let mut out = Vec::with_capacity(id.len() + body.get().len() + 48);
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+    for piece in [id, member, body.get(), "}"] {
+        out.extend_from_slice(piece.as_bytes());
+    }
+    out
 }
 
 /// Writes the notification that cancels a request of Gatehouse's.

@@ -158,7 +158,8 @@ impl CloseReason {
     /// Which class of failure an unexpected end is.
     #[must_use]
     pub(crate) fn failure(&self) -> FailureKind {
-        match self.cause {
+        match &self.cause {
+            CloseCause::Refused(error) => error.failure(),
             CloseCause::Asked => FailureKind::Unknown,
             CloseCause::NotProtocol(_) | CloseCause::TooLong(_) => FailureKind::Protocol,
             CloseCause::Exited(_)
@@ -172,12 +173,15 @@ impl CloseReason {
 
 impl From<CloseReason> for ConnectError {
     fn from(reason: CloseReason) -> Self {
+        if let CloseCause::Refused(error) = reason.cause {
+            return error.into();
+        }
         Self::Ended { kind: reason.failure(), reason: reason.to_string() }
     }
 }
 
 /// Why a request has no answer.
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RequestError {
     /// The connection has ended.
     #[error("The connection to the server ended. {0}")]

@@ -15,7 +15,7 @@ pub(super) fn names_invalid_session(body: &str) -> bool {
 }
 
 /// What a fault of the HTTP client means.
-pub(super) fn network_fault(error: &reqwest::Error) -> NetworkFault {
+pub(crate) fn network_fault(error: &reqwest::Error) -> NetworkFault {
     let mut chain = Vec::new();
     let mut source: Option<&(dyn Error + 'static)> = error.source();
     while let Some(current) = source {

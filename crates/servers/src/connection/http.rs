@@ -5,38 +5,36 @@
 //! connection: opening another one is the actor's business.
 
 mod client;
-mod endpoint;
-mod events;
+pub(super) mod endpoint;
+pub(super) mod events;
 pub(crate) mod headers;
+mod program;
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures::{FutureExt, StreamExt};
 use gatehouse_auth::TokenRequest;
-use gatehouse_model::Transport;
-use http::{HeaderMap, HeaderValue};
+use http::HeaderMap;
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::common::client_side_sse::ExponentialBackoff;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
-use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use self::client::RmcpClient;
-use self::endpoint::{Endpoint, Posted, PostedBody, SESSION, VERSION};
+use self::endpoint::{Endpoint, HeaderSource, Posted, PostedBody, Sources};
 use self::events::Events;
 use self::headers::ParamHeaders;
-use super::calls::Ticket;
+use super::calls::{Origin, Ticket};
 use super::close::{CloseCause, CloseReason, Closing};
 use super::envelope::{self, Incoming, Meta, OwnMeta};
 use super::error::{ConnectError, RequestError};
 use super::lifecycle::{self, RawCapabilities, Refusal};
-use super::router::Router;
-use super::{
-    ConnectSpec, Connection, Era, Handshake, Inbound, LifecycleHint, Link, Outgoing, listen, references,
-};
+use super::listen::Listening;
+use super::router::{Question, Router, RouterParts, SendBack};
+use super::{ConnectSpec, Connection, Era, Handshake, Inbound, LifecycleHint, Link, Outgoing, references};
 use crate::outgoing::Reply;
 
 /// Longest answer, and longest event of a stream.
@@ -62,12 +60,12 @@ pub(super) struct HttpLink {
     runtime: tokio::runtime::Handle,
     annotated: ParamHeaders,
     agreed: OnceLock<Agreed>,
+    listening: OnceLock<Listening>,
 }
 
 /// What the handshake settled for every request.
 struct Agreed {
     era: Era,
-    version: Option<HeaderValue>,
     own_meta: OwnMeta,
 }
 
@@ -79,14 +77,9 @@ pub(super) async fn connect(
 ) -> Result<Connection, ConnectError> {
     let limit = spec.config.limits.connect();
     let attempt = async {
-        let endpoint = Arc::new(endpoint(spec).await?);
-        let hints: &[LifecycleHint] = match spec.lifecycle {
-            LifecycleHint::Auto => &[LifecycleHint::Auto, LifecycleHint::Initialize],
-            LifecycleHint::Initialize => &[LifecycleHint::Initialize, LifecycleHint::Auto],
-            LifecycleHint::Discover => &[LifecycleHint::Discover, LifecycleHint::Initialize],
-        };
+        let endpoint = endpoint(spec).await?;
         let mut last = ConnectError::Cancelled;
-        for hint in hints {
+        for hint in spec.lifecycle.order() {
             match shake_hands(spec, &endpoint, &inbound, *hint).await {
                 Ok(connection) => return Ok(connection),
                 Err((error, again)) => {
@@ -109,18 +102,29 @@ pub(super) async fn connect(
     }
 }
 
-async fn endpoint(spec: &ConnectSpec) -> Result<Endpoint, ConnectError> {
-    let Transport::Http { url, headers } = &spec.config.transport else {
+/// The way to a remote server, of whatever kind.
+pub(super) async fn endpoint(spec: &ConnectSpec) -> Result<Arc<Endpoint>, ConnectError> {
+    let Some(remote) = spec.config.transport.remote() else {
         return Err(ConnectError::Unsupported { kind: spec.config.transport.kind() });
     };
-    let fields = headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+    let fields = remote.headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
     let resolved = references::resolve(&spec.config, "headers", fields, &spec.deps.secrets).await?;
     let ask = TokenRequest {
         server: spec.config.id.clone(),
         generation: spec.config.generation,
-        resource: url.trim().to_owned(),
+        resource: remote.url.trim().to_owned(),
     };
-    Endpoint::new(url, &resolved.values, Arc::clone(&spec.deps.tokens), ask)
+    let program = remote
+        .headers_from
+        .as_ref()
+        .map(|program| HeaderSource { program: program.clone(), environment: spec.deps.environment.clone() });
+    let endpoint = Endpoint::new(
+        &remote.url,
+        &resolved.values,
+        Sources { tokens: Arc::clone(&spec.deps.tokens), ask, program },
+    )?;
+    endpoint.refresh_headers().await?;
+    Ok(Arc::new(endpoint))
 }
 
 /// One handshake; the error comes with whether another lifecycle may fare better.
@@ -133,7 +137,19 @@ async fn shake_hands(
     let deps = &spec.deps;
     endpoint.set_session(None);
     drop(endpoint.take_fault());
-    let router = Arc::new(Router::new(inbound.clone(), Arc::clone(&deps.clock), deps.tasks.clone()));
+    let send_back: SendBack = {
+        let endpoint = Arc::clone(endpoint);
+        Arc::new(move |message| {
+            let endpoint = Arc::clone(&endpoint);
+            Box::pin(async move { aside(&endpoint, message).await })
+        })
+    };
+    let router = Arc::new(Router::new(RouterParts {
+        config: Arc::clone(&spec.config),
+        deps: Arc::clone(deps),
+        inbound: inbound.clone(),
+        send_back,
+    }));
     let capabilities = Arc::new(RawCapabilities::default());
     let client = RmcpClient {
         endpoint: Arc::clone(endpoint),
@@ -156,6 +172,7 @@ async fn shake_hands(
                 runtime: tokio::runtime::Handle::current(),
                 annotated: ParamHeaders::default(),
                 agreed: OnceLock::new(),
+                listening: OnceLock::new(),
             };
             Ok(link.live(service, handshake))
         }
@@ -176,30 +193,26 @@ async fn shake_hands(
 
 impl HttpLink {
     fn live(self, service: lifecycle::Service, handshake: Handshake) -> Connection {
-        let agreed = Agreed {
-            era: handshake.era,
-            version: HeaderValue::from_str(&handshake.protocol).ok(),
-            own_meta: lifecycle::own_meta(&handshake),
-        };
+        let agreed = Agreed { era: handshake.era, own_meta: lifecycle::own_meta(&handshake) };
         self.agreed.get_or_init(|| agreed);
-        let filter = listen::wanted(&handshake);
+        self.endpoint.set_version(&handshake.protocol);
         let link = Arc::new(self);
+        let listener = Arc::clone(&link);
+        let listening = Listening::start(&handshake, &link.closing, &link.tasks, move |outgoing| {
+            let link = Arc::clone(&listener);
+            async move { link.request(outgoing).await }
+        });
+        if let Some(listening) = listening {
+            link.listening.get_or_init(|| listening);
+        }
         let connection = Connection::new(handshake, Link::Http(Arc::clone(&link)), service);
         let tasks = link.tasks.clone();
-        if let Some(filter) = filter {
-            let closing = Arc::clone(&link.closing);
-            let link = Arc::clone(&link);
-            tasks.spawn(listen::keep(filter, closing, move |outgoing| {
-                let link = Arc::clone(&link);
-                async move { link.request(outgoing).await }
-            }));
-        }
         let closing = Arc::clone(&link.closing);
         let router = Arc::clone(&link.router);
         tasks.spawn(async move {
             closing.asked().await;
             closing.tell(CloseReason::new(CloseCause::Asked));
-            router.calls.end();
+            router.end();
             closing.done();
         });
         connection
@@ -214,27 +227,20 @@ impl HttpLink {
         self.agreed.get().is_some_and(|agreed| agreed.era == Era::Stateless)
     }
 
-    /// The headers that every message carries after the handshake.
-    fn headers(&self) -> HeaderMap {
-        let mut headers = HeaderMap::new();
-        if let Some(version) = self.agreed.get().and_then(|agreed| agreed.version.clone()) {
-            headers.insert(VERSION, version);
-        }
-        if let Some(session) = self.endpoint.session() {
-            headers.insert(SESSION, session);
-        }
-        headers
+    /// What it listens for, on the stateless revision.
+    pub(super) fn listening(&self) -> Option<&Listening> {
+        self.listening.get()
     }
 
     /// Sends a request and waits for its answer.
     pub(super) async fn request(&self, outgoing: Outgoing<'_>) -> Result<Reply, RequestError> {
-        let Outgoing { method, params, progress, limit, cancel } = outgoing;
+        let Outgoing { method, params, progress, responder, limit, cancel } = outgoing;
         let token = progress.is_some().then_some(());
-        let Some(mut ticket) = self.router.calls.begin(progress) else { return Err(self.ended()) };
+        let Some(mut ticket) = self.router.calls.begin(progress, responder) else { return Err(self.ended()) };
         let heard = Arc::clone(&ticket.heard);
         let number = ticket.number;
         let waiting = Waiting { link: self, number };
-        let mut headers = self.headers();
+        let mut headers = self.endpoint.standing();
         if self.is_stateless() {
             headers.extend(headers::of_request(method, &params, &self.annotated));
         }
@@ -299,7 +305,7 @@ impl HttpLink {
                 Ok(Incoming::Response { id: None, outcome: Err(error) }) => {
                     return Ok(Reply::Error(error.to_owned()));
                 }
-                Ok(message) => self.take(&message),
+                Ok(message) => self.take(&message, ticket.number),
                 Err(envelope::NotAMessage) => return Err(wrong()),
             }
         }
@@ -330,7 +336,7 @@ impl HttpLink {
                         }
                         last_event = event.id.or(last_event);
                         if let Some(data) = event.data.filter(|data| !data.trim().is_empty()) {
-                            if let Some(reply) = self.event(&data) {
+                            if let Some(reply) = self.event(&data, ticket.number) {
                                 return Ok(reply);
                             }
                             resumes = 0;
@@ -353,7 +359,7 @@ impl HttpLink {
             let Some(from) = last_event.as_deref().filter(|_| resumes < RESUMES) else { return Err(lost()) };
             resumes += 1;
             tokio::time::sleep(pause).await;
-            match self.endpoint.get(Some(from), self.headers()).await {
+            match self.endpoint.get(Some(from), self.endpoint.standing()).await {
                 Ok(Some(again)) => events = again,
                 Ok(None) => return Err(lost()),
                 Err(RequestError::Network(_)) => events = futures::stream::empty().boxed(),
@@ -367,7 +373,7 @@ impl HttpLink {
     }
 
     /// One event of an answer's stream; an error without an id ends it.
-    fn event(&self, data: &str) -> Option<Reply> {
+    fn event(&self, data: &str, call: u64) -> Option<Reply> {
         let Ok(parts) = envelope::split(data.as_bytes()) else {
             tracing::debug!("an event is no message and is passed over");
             return None;
@@ -377,14 +383,14 @@ impl HttpLink {
                 Ok(Incoming::Response { id: None, outcome: Err(error) }) => {
                     return Some(Reply::Error(error.to_owned()));
                 }
-                Ok(message) => self.take(&message),
+                Ok(message) => self.take(&message, call),
                 Err(envelope::NotAMessage) => tracing::debug!("an event is no message and is passed over"),
             }
         }
         None
     }
 
-    fn take(&self, message: &Incoming<'_>) {
+    fn take(&self, message: &Incoming<'_>, call: u64) {
         match message {
             Incoming::Response { id: Some(id), outcome } => {
                 if let Some(number) = envelope::own_number(id) {
@@ -393,37 +399,10 @@ impl HttpLink {
             }
             Incoming::Response { id: None, .. } => {}
             Incoming::Notification { method, params } => self.router.notification(method, *params),
-            Incoming::Request { id, method } => self.answer(id, method),
+            Incoming::Request { id, method, params } => {
+                self.router.asked(Question { id, method, params: *params }, Origin::Call(call));
+            }
         }
-    }
-
-    /// Answers what the server asks on the stream of a request.
-    fn answer(&self, id: &RawValue, method: &str) {
-        let message = if method == "ping" {
-            format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{}}}}"#, id.get())
-        } else {
-            format!(
-                r#"{{"jsonrpc":"2.0","id":{},"error":{{"code":-32601,"message":"Method not found"}}}}"#,
-                id.get()
-            )
-        };
-        self.aside(message.into_bytes());
-    }
-
-    /// Sends something that nobody waits for.
-    fn aside(&self, message: Vec<u8>) {
-        let endpoint = Arc::clone(&self.endpoint);
-        let headers = self.headers();
-        self.tasks.spawn_on(
-            async move {
-                match tokio::time::timeout(ASIDE, endpoint.post(message, headers)).await {
-                    Ok(Ok(_)) => {}
-                    Ok(Err(error)) => tracing::debug!(%error, "a message beside a request could not be sent"),
-                    Err(_) => tracing::debug!("a message beside a request took too long"),
-                }
-            },
-            &self.runtime,
-        );
     }
 
     /// Reads a stream to its end, so that its connection can serve again.
@@ -441,6 +420,15 @@ impl HttpLink {
     }
 }
 
+/// Sends something that nobody waits for.
+async fn aside(endpoint: &Endpoint, message: Vec<u8>) {
+    match tokio::time::timeout(ASIDE, endpoint.post(message, endpoint.standing())).await {
+        Ok(Ok(_)) => {}
+        Ok(Err(error)) => tracing::debug!(%error, "a message beside a request could not be sent"),
+        Err(_) => tracing::debug!("a message beside a request took too long"),
+    }
+}
+
 /// Tells the server to stop when nobody waits for its answer any more. On the stateless revision
 /// the closed stream says so.
 struct Waiting<'a> {
@@ -451,7 +439,9 @@ struct Waiting<'a> {
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         if self.link.router.calls.forget(self.number) && !self.link.is_stateless() {
-            self.link.aside(envelope::cancelled(self.number, "The caller no longer waits."));
+            let endpoint = Arc::clone(&self.link.endpoint);
+            let message = envelope::cancelled(self.number, "The caller no longer waits.");
+            self.link.tasks.spawn_on(async move { aside(&endpoint, message).await }, &self.link.runtime);
         }
     }
 }

@@ -1,5 +1,5 @@
-//! rmcp's part: the handshake of either revision over a wire of ours, and answers to what the
-//! server asks. Nothing that Gatehouse asks for its clients passes through here.
+//! rmcp's part: the handshake of either revision over a wire of ours. Nothing that Gatehouse asks for
+//! its clients passes through here, and nothing that the server asks.
 
 use std::future::Future;
 use std::io;
@@ -9,12 +9,10 @@ use std::time::Duration;
 use gatehouse_model::status::ServerInfo;
 use parking_lot::Mutex;
 use rmcp::model::{
-    ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationCreateRequestMethod,
-    ErrorData, Implementation, ProtocolVersion, RequestId, ServerJsonRpcMessage,
+    ClientCapabilities, ClientConfig, Implementation, ProtocolVersion, RequestId, ServerJsonRpcMessage,
 };
 use rmcp::service::{
-    ClientInitializeError, ClientLifecycleMode, RequestContext, RunningService, TxJsonRpcMessage,
-    serve_client_with_lifecycle,
+    ClientInitializeError, ClientLifecycleMode, RunningService, TxJsonRpcMessage, serve_client_with_lifecycle,
 };
 use rmcp::transport::{IntoTransport, Transport};
 use rmcp::{ClientHandler, RoleClient};
@@ -25,6 +23,7 @@ use super::envelope::OwnMeta;
 use super::error::ConnectError;
 use super::wire::{LineSender, capabilities_of};
 use super::{Era, Handshake, LifecycleHint};
+use crate::asks;
 
 /// The name that Gatehouse gives itself.
 const NAME: &str = "Gatehouse";
@@ -34,11 +33,15 @@ const END: Duration = Duration::from_secs(3);
 /// rmcp's running side. Dropping it ends that side.
 pub(super) type Service = RunningService<RoleClient, Quiet>;
 
-/// Answers `ping`; declares nothing and refuses the rest.
+/// Says who we are. What the server asks never reaches it: the router takes that.
 pub(super) struct Quiet;
 
+fn capabilities() -> ClientCapabilities {
+    serde_json::from_value(asks::client_capabilities()).unwrap_or_default()
+}
+
 fn client_info() -> ClientConfig {
-    let mut info = ClientConfig::new(ClientCapabilities::default(), implementation());
+    let mut info = ClientConfig::new(capabilities(), implementation());
     info.protocol_version = ProtocolVersion::LATEST_WITH_INITIALIZE;
     info
 }
@@ -50,22 +53,6 @@ fn implementation() -> Implementation {
 impl ClientHandler for Quiet {
     fn get_info(&self) -> ClientConfig {
         client_info()
-    }
-
-    async fn create_elicitation(
-        &self,
-        _: ElicitRequestParams,
-        _: RequestContext<RoleClient>,
-    ) -> Result<ElicitResult, ErrorData> {
-        Err(ErrorData::method_not_found::<ElicitationCreateRequestMethod>())
-    }
-
-    #[expect(deprecated, reason = "the older revisions have it")]
-    async fn list_roots(
-        &self,
-        _: RequestContext<RoleClient>,
-    ) -> Result<rmcp::model::ListRootsResult, ErrorData> {
-        Err(ErrorData::method_not_found::<rmcp::model::ListRootsRequestMethod>())
     }
 }
 
@@ -263,7 +250,7 @@ pub(super) fn own_meta(handshake: &Handshake) -> OwnMeta {
                 ("io.modelcontextprotocol/clientInfo", json(serde_json::to_string(&implementation()))),
                 (
                     "io.modelcontextprotocol/clientCapabilities",
-                    json(serde_json::to_string(&ClientCapabilities::default())),
+                    json(serde_json::to_string(&asks::client_capabilities())),
                 ),
             ])
         }

@@ -1,16 +1,20 @@
-//! How long a request may take (SRV-8). Waiting for a person happens before a request is sent, so
-//! this clock never stops.
+//! How long a request may take (SRV-8). The clock stands still while the server waits for an answer
+//! of ours; everything else that waits for a person happens before a request is sent.
 
 use std::future::Future;
 use std::pin::pin;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
 use std::time::Duration;
 
 use gatehouse_model::server::Limits;
+use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::error::RequestError;
+
+/// How often a clock that stands still is looked at.
+const BREATH: Duration = Duration::from_millis(200);
 
 /// How long a request may take.
 #[derive(Clone, Copy, Debug, Default)]
@@ -45,14 +49,25 @@ impl CallLimit {
         cancel: &CancellationToken,
     ) -> Result<T, RequestError> {
         let mut work = pin!(work);
-        let begun = heard.begun;
-        let end = self.cap.and_then(|cap| begun.checked_add(cap));
         loop {
-            let silent_until = self.silent.and_then(|silent| heard.last().checked_add(silent));
-            let next = [silent_until, end].into_iter().flatten().min();
+            let (active, quiet) = heard.spent();
+            let left = [
+                self.cap.map(|cap| cap.saturating_sub(active)),
+                self.silent.map(|silent| silent.saturating_sub(quiet)),
+            ];
+            if left.first().is_some_and(|left| *left == Some(Duration::ZERO)) {
+                return Err(RequestError::TimedOut { after: self.cap.unwrap_or_default() });
+            }
+            if left.last().is_some_and(|left| *left == Some(Duration::ZERO)) {
+                return Err(RequestError::TimedOut { after: self.silent.unwrap_or_default() });
+            }
+            let next = left.into_iter().flatten().min();
             let over = async {
                 match next {
-                    Some(moment) => tokio::time::sleep_until(moment).await,
+                    // While a person is waited for no time passes, so this looks again and again.
+                    Some(left) => {
+                        tokio::time::sleep(if heard.is_held() { left.max(BREATH) } else { left }).await
+                    }
                     None => std::future::pending().await,
                 }
             };
@@ -60,49 +75,88 @@ impl CallLimit {
                 biased;
                 done = &mut work => return done,
                 () = cancel.cancelled() => return Err(RequestError::Cancelled),
-                () = over => {
-                    let now = Instant::now();
-                    if end.is_some_and(|end| end <= now) {
-                        return Err(RequestError::TimedOut { after: self.cap.unwrap_or_default() });
-                    }
-                    if let Some(silent) = self.silent
-                        && heard.last().checked_add(silent).is_some_and(|moment| moment <= now)
-                    {
-                        return Err(RequestError::TimedOut { after: silent });
-                    }
-                }
+                () = over => {}
             }
         }
     }
 }
 
-/// When a request last made progress.
+/// How a request's time is spent: since its beginning, since its last progress, and not at all while
+/// the server waits for an answer of ours (SRV-8).
 pub(crate) struct Heard {
     begun: Instant,
-    millis: AtomicU64,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Time in use at the last progress.
+    progress: Duration,
+    /// Time that did not count.
+    held: Duration,
+    /// Questions of the server's that wait, and since when the first does.
+    waiting: u32,
+    since: Option<Instant>,
+}
+
+impl State {
+    fn active(&self, begun: Instant) -> Duration {
+        let now = Instant::now();
+        let present = self.since.map(|since| now.saturating_duration_since(since)).unwrap_or_default();
+        now.saturating_duration_since(begun).saturating_sub(self.held + present)
+    }
 }
 
 impl Heard {
     /// Begins now.
     pub(crate) fn now() -> Self {
-        Self { begun: Instant::now(), millis: AtomicU64::new(0) }
+        Self { begun: Instant::now(), state: Mutex::default() }
     }
 
     /// There was progress.
     pub(crate) fn progress(&self) {
-        let millis = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.millis.store(millis, Ordering::Relaxed);
+        let mut state = self.state.lock();
+        state.progress = state.active(self.begun);
     }
 
-    fn last(&self) -> Instant {
-        self.begun + Duration::from_millis(self.millis.load(Ordering::Relaxed))
+    /// Time passes no more until what is returned is dropped.
+    pub(crate) fn hold(self: &Arc<Self>) -> Held {
+        let mut state = self.state.lock();
+        state.waiting += 1;
+        state.since.get_or_insert_with(Instant::now);
+        drop(state);
+        Held(Arc::clone(self))
+    }
+
+    fn is_held(&self) -> bool {
+        self.state.lock().waiting > 0
+    }
+
+    /// Time in use, in all and since the last progress.
+    fn spent(&self) -> (Duration, Duration) {
+        let state = self.state.lock();
+        let active = state.active(self.begun);
+        (active, active.saturating_sub(state.progress))
+    }
+}
+
+/// Holds the clock of a request.
+pub(crate) struct Held(Arc<Heard>);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let mut state = self.0.state.lock();
+        state.waiting = state.waiting.saturating_sub(1);
+        if state.waiting == 0
+            && let Some(since) = state.since.take()
+        {
+            state.held += since.elapsed();
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
 
     const SILENT: Duration = Duration::from_secs(10);
@@ -138,6 +192,24 @@ mod tests {
         teller.abort();
         assert!(matches!(error, RequestError::TimedOut { after } if after == SILENT * 3));
         assert_eq!(begun.elapsed().as_secs(), 30);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn no_time_passes_while_a_person_is_waited_for() {
+        let limit = CallLimit { silent: Some(SILENT), cap: Some(SILENT * 2) };
+        let heard = Arc::new(Heard::now());
+        let (first, second) = (heard.hold(), heard.hold());
+        let answerer = tokio::spawn(async move {
+            tokio::time::sleep(SILENT * 50).await;
+            drop(first);
+            tokio::time::sleep(SILENT * 50).await;
+            drop(second);
+        });
+        let begun = Instant::now();
+        let error = limit.run(never(), &heard, &CancellationToken::new()).await.unwrap_err();
+        answerer.await.unwrap();
+        assert!(matches!(error, RequestError::TimedOut { after } if after == SILENT));
+        assert!((1010..1012).contains(&begun.elapsed().as_secs()), "{:?}", begun.elapsed());
     }
 
     #[tokio::test(start_paused = true)]

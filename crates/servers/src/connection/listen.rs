@@ -1,12 +1,18 @@
-//! On the stateless revision a server speaks by itself only on a stream that was asked for. This
-//! keeps such a stream open; what comes over it reaches the router like any other notification.
+//! On the stateless revision a server speaks by itself only on a stream that was asked for
+//! (`subscriptions/listen`). This keeps such a stream open for the lists that the server tells of and
+//! for the resources that are watched; what comes over it reaches the router like any other
+//! notification.
 
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+use tokio::sync::watch;
+use tokio_util::task::TaskTracker;
 
 use super::close::Closing;
 use super::error::RequestError;
@@ -17,8 +23,52 @@ use crate::outgoing::{OutgoingParams, Reply};
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// What to listen for: the changes that the server says it tells of. `None` where there is none.
-pub(super) fn wanted(handshake: &Handshake) -> Option<OutgoingParams> {
+/// A stream of changes that is kept open, and what it is for.
+pub(super) struct Listening {
+    resources: watch::Sender<BTreeSet<String>>,
+}
+
+impl Listening {
+    /// Begins; `None` on the revisions where a server speaks unasked.
+    pub(super) fn start<F, R>(
+        handshake: &Handshake,
+        closing: &Arc<Closing>,
+        tasks: &TaskTracker,
+        request: F,
+    ) -> Option<Self>
+    where
+        F: Fn(Outgoing<'static>) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<Reply, RequestError>> + Send,
+    {
+        if handshake.era != Era::Stateless {
+            return None;
+        }
+        let lists = lists(handshake);
+        let (resources, wanted) = watch::channel(BTreeSet::new());
+        let closing = Arc::clone(closing);
+        tasks.spawn(async move {
+            tokio::select! {
+                biased;
+                _ = closing.reason() => {}
+                () = closing.asked() => {}
+                () = keep(&lists, wanted, request) => {}
+            }
+        });
+        Some(Self { resources })
+    }
+
+    /// Sets the resources that are watched.
+    pub(super) fn watch(&self, uris: BTreeSet<String>) {
+        self.resources.send_if_modified(|watched| {
+            let another = *watched != uris;
+            *watched = uris;
+            another
+        });
+    }
+}
+
+/// The changes of lists that the server says it tells of.
+fn lists(handshake: &Handshake) -> Vec<&'static str> {
     #[derive(Default, Deserialize)]
     #[serde(rename_all = "camelCase", default)]
     struct Capability {
@@ -31,11 +81,8 @@ pub(super) fn wanted(handshake: &Handshake) -> Option<OutgoingParams> {
         prompts: Option<Capability>,
         resources: Option<Capability>,
     }
-    if handshake.era != Era::Stateless {
-        return None;
-    }
     let found: Capabilities = serde_json::from_str(handshake.capabilities.get()).unwrap_or_default();
-    let names: Vec<&str> = [
+    [
         ("toolsListChanged", found.tools),
         ("promptsListChanged", found.prompts),
         ("resourcesListChanged", found.resources),
@@ -43,30 +90,65 @@ pub(super) fn wanted(handshake: &Handshake) -> Option<OutgoingParams> {
     .into_iter()
     .filter(|(_, capability)| capability.as_ref().is_some_and(|capability| capability.list_changed))
     .map(|(name, _)| name)
-    .collect();
-    if names.is_empty() {
-        return None;
-    }
-    let members: Vec<String> = names.iter().map(|name| format!("\"{name}\":true")).collect();
-    let filter = RawValue::from_string(format!("{{{}}}", members.join(","))).ok()?;
-    Some(OutgoingParams::none().with("notifications", filter))
+    .collect()
 }
 
-/// Listens until the connection ends or the server does not know how.
-pub(super) async fn keep<F, R>(filter: OutgoingParams, closing: Arc<Closing>, request: F)
+/// What is asked for; `None` where there is nothing to listen for.
+fn filter(lists: &[&str], resources: &BTreeSet<String>) -> Option<Box<RawValue>> {
+    if lists.is_empty() && resources.is_empty() {
+        return None;
+    }
+    let mut members: Map<String, Value> =
+        lists.iter().map(|name| ((*name).to_owned(), Value::Bool(true))).collect();
+    if !resources.is_empty() {
+        members.insert("resourceSubscriptions".to_owned(), json!(resources));
+    }
+    Some(crate::json::raw(&Value::Object(members)))
+}
+
+async fn keep<F, R>(lists: &[&str], mut wanted: watch::Receiver<BTreeSet<String>>, request: F)
 where
     F: Fn(Outgoing<'static>) -> R,
     R: Future<Output = Result<Reply, RequestError>>,
 {
-    tokio::select! {
-        biased;
-        _ = closing.reason() => {}
-        () = closing.asked() => {}
-        () = listen(filter, request) => {}
+    loop {
+        let filter = filter(lists, &wanted.borrow_and_update());
+        let listening = async {
+            match filter {
+                Some(filter) => listen(&OutgoingParams::none().with("notifications", filter), &request).await,
+                None => End::Nothing,
+            }
+        };
+        // The stream that stands is given up for one with the other resources.
+        let end = tokio::select! {
+            biased;
+            changed = wanted.changed() => match changed {
+                Ok(()) => continue,
+                Err(_) => return,
+            },
+            end = listening => end,
+        };
+        match end {
+            End::Gone => return,
+            End::Nothing => {
+                if wanted.changed().await.is_err() {
+                    return;
+                }
+            }
+        }
     }
 }
 
-async fn listen<F, R>(filter: OutgoingParams, request: F)
+/// Why there is no stream.
+enum End {
+    /// There is nothing to listen for, or the server does not know how.
+    Nothing,
+    /// The connection has ended.
+    Gone,
+}
+
+/// Listens until the connection ends or the server does not know how.
+async fn listen<F, R>(params: &OutgoingParams, request: &F) -> End
 where
     F: Fn(Outgoing<'static>) -> R,
     R: Future<Output = Result<Reply, RequestError>>,
@@ -74,13 +156,13 @@ where
     let mut pause = FIRST_PAUSE;
     loop {
         let begun = tokio::time::Instant::now();
-        match request(Outgoing::plain("subscriptions/listen", filter.clone(), CallLimit::none())).await {
+        match request(Outgoing::plain("subscriptions/listen", params.clone(), CallLimit::none())).await {
             Ok(Reply::Error(_)) => {
                 tracing::debug!("the server does not offer a stream of changes");
-                return;
+                return End::Nothing;
             }
             Ok(Reply::Result(_)) => tracing::debug!("the server ended its stream of changes"),
-            Err(RequestError::Closed(_) | RequestError::Cancelled) => return,
+            Err(RequestError::Closed(_) | RequestError::Cancelled) => return End::Gone,
             Err(error) => tracing::debug!(%error, "the stream of changes broke"),
         }
         if begun.elapsed() > LONGEST_PAUSE {
@@ -98,26 +180,46 @@ mod tests {
     use super::*;
     use crate::connection::LifecycleHint;
 
-    fn handshake(era: Era, capabilities: &str) -> Handshake {
+    fn handshake(capabilities: &str) -> Handshake {
         Handshake {
             protocol: String::new(),
-            era,
+            era: Era::Stateless,
             info: ServerInfo::default(),
             capabilities: RawValue::from_string(capabilities.to_owned()).unwrap(),
             lifecycle: LifecycleHint::Auto,
         }
     }
 
+    fn wanted(capabilities: &str, resources: &[&str]) -> Option<String> {
+        let resources = resources.iter().map(|uri| (*uri).to_owned()).collect();
+        filter(&lists(&handshake(capabilities)), &resources).map(|filter| filter.get().to_owned())
+    }
+
     #[test]
     fn only_what_the_server_tells_of_is_listened_for() {
         let both = r#"{"tools":{"listChanged":true},"prompts":{},"resources":{"listChanged":true,"x":1}}"#;
-        let filter = wanted(&handshake(Era::Stateless, both)).unwrap();
-        assert_eq!(
-            filter.get("notifications").unwrap().get(),
-            r#"{"toolsListChanged":true,"resourcesListChanged":true}"#
-        );
-        assert!(wanted(&handshake(Era::Stateful, both)).is_none());
-        assert!(wanted(&handshake(Era::Stateless, r#"{"tools":{}}"#)).is_none());
-        assert!(wanted(&handshake(Era::Stateless, "null")).is_none());
+        assert_eq!(wanted(both, &[]).unwrap(), r#"{"toolsListChanged":true,"resourcesListChanged":true}"#);
+        assert_eq!(wanted("null", &["a://b"]).unwrap(), r#"{"resourceSubscriptions":["a://b"]}"#);
+        assert_eq!(wanted(r#"{"tools":{}}"#, &[]), None);
+        assert_eq!(wanted("null", &[]), None);
+    }
+
+    #[tokio::test]
+    async fn another_choice_of_resources_takes_the_place_of_the_stream() {
+        let (resources, receiver) = watch::channel(BTreeSet::new());
+        let (asked, mut asks) = tokio::sync::mpsc::unbounded_channel();
+        let kept = tokio::spawn(async move {
+            keep(&["toolsListChanged"], receiver, move |outgoing: Outgoing<'static>| {
+                asked.send(outgoing.params.get("notifications").unwrap().get().to_owned()).unwrap();
+                std::future::pending()
+            })
+            .await;
+        });
+        assert_eq!(asks.recv().await.unwrap(), r#"{"toolsListChanged":true}"#);
+        resources.send_replace(BTreeSet::from(["a://b".to_owned()]));
+        let second = asks.recv().await.unwrap();
+        assert_eq!(second, r#"{"toolsListChanged":true,"resourceSubscriptions":["a://b"]}"#);
+        drop(resources);
+        kept.await.unwrap();
     }
 }

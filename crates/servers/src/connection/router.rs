@@ -1,36 +1,128 @@
 //! Where a message of the server's goes when it is not rmcp's business: notifications are taken
-//! here, in the order of the wire, before anything else sees them.
+//! here, in the order of the wire, before anything else sees them, and questions are given to
+//! whoever answers them.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use gatehouse_model::Clock;
-use gatehouse_model::server::LogLine;
+use gatehouse_model::server::{LogLevel, LogLine, LogSource};
+use gatehouse_model::{BoxFuture, ServerConfig};
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc::{self, error::TrySendError};
-use tokio_util::task::TaskTracker;
+use tokio_util::sync::CancellationToken;
 
-use super::Inbound;
-use super::calls::Calls;
+use super::calls::{Calls, Origin};
+use super::{ConnectDeps, Inbound, envelope};
+use crate::asks::{self, Respond, ServerRequest};
 
 /// Longest log line that is made of one notification, in characters.
 const LOG_LINE: usize = 8 * 1024;
+
+/// Most questions of one server that wait at a time.
+const MOST_ASKS: usize = 64;
+
+/// Takes a message to the server, as well as it can.
+pub(super) type SendBack = Arc<dyn Fn(Vec<u8>) -> BoxFuture<'static, ()> + Send + Sync>;
+
+/// What a router is made of.
+pub(super) struct RouterParts {
+    /// The server, as the connection was made to it.
+    pub(super) config: Arc<ServerConfig>,
+    /// What connections need from outside.
+    pub(super) deps: Arc<ConnectDeps>,
+    /// Takes everything but progress and questions.
+    pub(super) inbound: mpsc::Sender<Inbound>,
+    /// Takes the answers to questions.
+    pub(super) send_back: SendBack,
+}
 
 /// Takes what the server says by itself.
 pub(super) struct Router {
     /// The requests that wait.
     pub(super) calls: Calls,
-    inbound: mpsc::Sender<Inbound>,
+    parts: RouterParts,
     owed: [Arc<AtomicBool>; 3],
-    clock: Arc<dyn Clock>,
-    tasks: TaskTracker,
+    /// The server's questions that wait, by their id.
+    asks: Mutex<HashMap<Box<str>, CancellationToken>>,
 }
 
 impl Router {
-    /// Sends everything but progress to `inbound`.
-    pub(super) fn new(inbound: mpsc::Sender<Inbound>, clock: Arc<dyn Clock>, tasks: TaskTracker) -> Self {
-        Self { calls: Calls::default(), inbound, owed: Default::default(), clock, tasks }
+    /// A router for one connection.
+    pub(super) fn new(parts: RouterParts) -> Self {
+        Self { calls: Calls::default(), parts, owed: Default::default(), asks: Mutex::default() }
+    }
+
+    /// Ends everything that waits, in both directions.
+    pub(super) fn end(&self) {
+        self.calls.end();
+        for (_, cancel) in self.asks.lock().drain() {
+            cancel.cancel();
+        }
+    }
+
+    /// Takes one question of the server's; its answer is sent back when somebody has given it.
+    pub(super) fn asked(self: &Arc<Self>, question: Question<'_>, origin: Origin) {
+        let Question { id, method, params } = question;
+        let id: Box<str> = id.get().into();
+        let known = matches!(method, asks::ELICIT | asks::SAMPLE | asks::ROOTS);
+        if !known {
+            let reply = match method {
+                "ping" => envelope::answer(&id, &Ok(crate::json::empty_object())),
+                _ => envelope::answer(&id, &Err(asks::error(-32601, "Method not found"))),
+            };
+            self.parts.deps.tasks.spawn((self.parts.send_back)(reply));
+            return;
+        }
+        let cancel = CancellationToken::new();
+        {
+            let mut open = self.asks.lock();
+            if open.len() >= MOST_ASKS || open.contains_key(&id) {
+                let refused = asks::error(-32603, "This id is in use, or too many questions wait.");
+                self.parts.deps.tasks.spawn((self.parts.send_back)(envelope::answer(&id, &Err(refused))));
+                return;
+            }
+            open.insert(id.clone(), cancel.clone());
+        }
+        let (responder, held) = self.calls.asked(origin);
+        let respond = match responder {
+            Some(responder) => responder.respond,
+            None => Arc::new(self.parts.deps.fallback.clone()) as Arc<dyn Respond>,
+        };
+        let request = ServerRequest {
+            server: Arc::clone(&self.parts.config),
+            method: method.into(),
+            params: params.map_or_else(crate::json::empty_object, ToOwned::to_owned),
+        };
+        tracing::debug!(method, "the server asks");
+        let router = Arc::clone(self);
+        self.parts.deps.tasks.spawn(async move {
+            let answer = cancel.run_until_cancelled(asks::answered(&*respond, request)).await;
+            drop(held);
+            if let Some(answer) = answer {
+                (router.parts.send_back)(envelope::answer(&id, &answer)).await;
+            }
+            router.asks.lock().remove(&id);
+        });
+    }
+
+    /// The server no longer waits for the answer to a question.
+    fn withdrawn(&self, params: Option<&RawValue>) {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Params<'a> {
+            #[serde(borrow)]
+            request_id: &'a RawValue,
+        }
+        let Some(Params { request_id }) = params.and_then(|params| serde_json::from_str(params.get()).ok())
+        else {
+            return;
+        };
+        if let Some(cancel) = self.asks.lock().get(request_id.get()) {
+            cancel.cancel();
+        }
     }
 
     /// Takes one notification.
@@ -41,6 +133,7 @@ impl Router {
                     tracing::trace!("progress came that nobody waits for");
                 }
             }
+            "notifications/cancelled" => self.withdrawn(params),
             "notifications/tools/list_changed" => self.change(0, Inbound::ToolsChanged),
             "notifications/prompts/list_changed" => self.change(1, Inbound::PromptsChanged),
             "notifications/resources/list_changed" => self.change(2, Inbound::ResourcesChanged),
@@ -56,8 +149,9 @@ impl Router {
                 }
             }
             "notifications/message" => {
-                if let Some(text) = params.and_then(log_text) {
-                    self.offer(Inbound::Log { line: LogLine { at: self.clock.now(), text } });
+                if let Some((level, text)) = params.and_then(log_text) {
+                    let line = LogLine { at: self.now(), source: LogSource::Server, level, text };
+                    self.offer(Inbound::Log { line });
                 }
             }
             other => tracing::trace!(method = other, "a notification is passed over"),
@@ -66,27 +160,31 @@ impl Router {
 
     /// Passes on a line of standard error.
     pub(super) fn stderr(&self, text: String) -> LogLine {
-        let line = LogLine { at: self.clock.now(), text };
+        let line = LogLine { at: self.now(), source: LogSource::Stderr, level: None, text };
         self.offer(Inbound::Stderr(line.clone()));
         line
     }
 
+    fn now(&self) -> gatehouse_model::Timestamp {
+        self.parts.deps.clock.now()
+    }
+
     /// A log line or an update that may be lost when nobody takes it.
     fn offer(&self, inbound: Inbound) {
-        if let Err(TrySendError::Full(_)) = self.inbound.try_send(inbound) {
+        if let Err(TrySendError::Full(_)) = self.parts.inbound.try_send(inbound) {
             tracing::debug!("a server says more than is taken; a line of it is lost");
         }
     }
 
     /// A change that must arrive: where there is no room now, one of its kind waits for it.
     fn change(&self, kind: usize, change: Inbound) {
-        let Err(TrySendError::Full(change)) = self.inbound.try_send(change) else { return };
+        let Err(TrySendError::Full(change)) = self.parts.inbound.try_send(change) else { return };
         let Some(owed) = self.owed.get(kind).map(Arc::clone) else { return };
         if owed.swap(true, Ordering::AcqRel) {
             return;
         }
-        let inbound = self.inbound.clone();
-        self.tasks.spawn(async move {
+        let inbound = self.parts.inbound.clone();
+        self.parts.deps.tasks.spawn(async move {
             let permit = inbound.reserve().await;
             owed.store(false, Ordering::Release);
             if let Ok(permit) = permit {
@@ -96,12 +194,22 @@ impl Router {
     }
 }
 
-/// `level logger: data` of a `notifications/message`.
-fn log_text(params: &RawValue) -> Option<String> {
+/// A question of the server's.
+pub(super) struct Question<'a> {
+    /// Its id.
+    pub(super) id: &'a RawValue,
+    /// Its method.
+    pub(super) method: &'a str,
+    /// Its params.
+    pub(super) params: Option<&'a RawValue>,
+}
+
+/// Level and `logger: data` of a `notifications/message`.
+fn log_text(params: &RawValue) -> Option<(Option<LogLevel>, String)> {
     #[derive(Deserialize)]
     struct Params<'a> {
-        #[serde(default)]
-        level: Option<String>,
+        #[serde(borrow, default)]
+        level: Option<&'a RawValue>,
         #[serde(default)]
         logger: Option<String>,
         #[serde(borrow)]
@@ -109,21 +217,16 @@ fn log_text(params: &RawValue) -> Option<String> {
     }
     let Params { level, logger, data } = serde_json::from_str(params.get()).ok()?;
     let data = serde_json::from_str::<String>(data.get()).unwrap_or_else(|_| data.get().to_owned());
-    let mut text = level.unwrap_or_default();
-    if let Some(logger) = logger {
-        text.push(' ');
-        text.push_str(&logger);
-    }
-    text.push_str(": ");
+    let level = level.and_then(|level| serde_json::from_str(level.get()).ok());
+    let mut text = logger.map(|logger| format!("{logger}: ")).unwrap_or_default();
     text.extend(data.chars().take(LOG_LINE));
-    Some(text)
+    Some((level, text))
 }
 
 #[cfg(test)]
 mod tests {
-    use gatehouse_model::SystemClock;
-
     use super::*;
+    use crate::connection::tests::deps;
 
     fn raw(text: &str) -> Box<RawValue> {
         RawValue::from_string(text.to_owned()).unwrap()
@@ -131,7 +234,9 @@ mod tests {
 
     fn router(room: usize) -> (Router, mpsc::Receiver<Inbound>) {
         let (inbound, taken) = mpsc::channel(room);
-        (Router::new(inbound, Arc::new(SystemClock), TaskTracker::new()), taken)
+        let send_back: SendBack = Arc::new(|_| Box::pin(async {}));
+        let config = Arc::new(crate::actor::script::config_of("router"));
+        (Router::new(RouterParts { config, deps: deps(), inbound, send_back }), taken)
     }
 
     #[tokio::test]
@@ -142,7 +247,7 @@ mod tests {
             router.notification("notifications/tools/list_changed", None);
         }
         let Some(Inbound::Log { line }) = taken.recv().await else { panic!("a log line") };
-        assert_eq!(line.text, "info: hello");
+        assert_eq!((line.level, line.text.as_str()), (Some(LogLevel::Info), "hello"));
         assert_eq!(taken.recv().await, Some(Inbound::ToolsChanged));
         drop(router);
         assert_eq!(taken.recv().await, None);
@@ -155,7 +260,7 @@ mod tests {
             router.notification("notifications/message", Some(&raw(&format!(r#"{{"data":{number}}}"#))));
         }
         drop(router);
-        assert!(matches!(taken.recv().await, Some(Inbound::Log { line }) if line.text == ": 0"));
+        assert!(matches!(taken.recv().await, Some(Inbound::Log { line }) if line.text == "0"));
         assert_eq!(taken.recv().await, None);
     }
 }

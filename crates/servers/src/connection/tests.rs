@@ -37,17 +37,20 @@ struct Place {
     deps: Arc<ConnectDeps>,
 }
 
+fn deps_in(folder: &Path) -> Arc<ConnectDeps> {
+    let (secrets, tokens) = (gatehouse_store::memory(), Arc::new(NoTokens));
+    Arc::new(ConnectDeps::new(secrets, tokens, Arc::new(SystemClock), folder.to_owned(), None))
+}
+
+/// What a connection needs that writes nothing.
+pub(super) fn deps() -> Arc<ConnectDeps> {
+    deps_in(Path::new("/nonexistent"))
+}
+
 impl Place {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let deps = ConnectDeps::new(
-            gatehouse_store::memory(),
-            Arc::new(NoTokens),
-            Arc::new(SystemClock),
-            folder.path().to_owned(),
-            None,
-        );
-        Self { folder, deps: Arc::new(deps) }
+        Self { deps: deps_in(folder.path()), folder }
     }
 
     fn path(&self, name: &str) -> PathBuf {

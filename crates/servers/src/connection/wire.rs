@@ -17,11 +17,12 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc::{self, error::TrySendError};
 use tokio_util::sync::CancellationToken;
 
+use super::calls::Origin;
 use super::close::CloseCause;
 use super::envelope::{self, Incoming};
 use super::lifecycle::RawCapabilities;
 use super::references::Redactor;
-use super::router::Router;
+use super::router::{Question, Router};
 
 /// Longest line that is taken.
 pub(super) const LONGEST_LINE: usize = 64 * 1024 * 1024;
@@ -220,17 +221,11 @@ impl LineReader {
                 }
             },
             Incoming::Response { id: None, .. } => self.to_rmcp(bytes),
-            Incoming::Request { id, method } => {
-                tracing::debug!(method = &**method, id = id.get(), "the server asks");
-                self.to_rmcp(bytes);
+            Incoming::Request { id, method, params } => {
+                let question = Question { id, method, params: *params };
+                self.router.asked(question, Origin::Unsaid);
             }
-            Incoming::Notification { method, params } => {
-                if method == "notifications/cancelled" {
-                    self.to_rmcp(bytes);
-                } else {
-                    self.router.notification(method, *params);
-                }
-            }
+            Incoming::Notification { method, params } => self.router.notification(method, *params),
         }
     }
 

@@ -12,6 +12,9 @@ use crate::retry::{RETRIES, wait_after, worth_retrying};
 /// A connection that ends by itself sooner than this counts as flapping: its reconnects slow down.
 const SHORT_LIFE: Duration = Duration::from_secs(10);
 
+/// A session that is lost sooner than this after the last one makes the server fail.
+const SESSION_LASTS: Duration = Duration::from_secs(60);
+
 /// A transition under way.
 pub(super) struct Step {
     pub(super) state: State,
@@ -35,6 +38,7 @@ impl Step {
             Input::Ready { epoch, protocol, server } => self.ready(epoch, protocol, server),
             Input::AttemptFailed { epoch, failure } => self.attempt_failed(epoch, failure),
             Input::Closed { epoch, kind, reason } => self.closed(epoch, kind, reason),
+            Input::SessionLost { epoch } => self.session_lost(epoch),
             Input::Pulse { epoch, pulse } => self.pulse(epoch, pulse),
             Input::Challenged { epoch, issuer } => self.challenged(epoch, issuer),
             Input::Shutdown => self.shutdown(),
@@ -232,6 +236,35 @@ impl Step {
         }
     }
 
+    /// A lost session is opened once more, at once. A server that loses the next one too soon is
+    /// given up: it would only go round in a circle (SRV-6).
+    fn session_lost(&mut self, epoch: Epoch) {
+        match self.state.phase {
+            Phase::Connected { .. } if epoch == self.state.epoch => {
+                let now = self.moment.now;
+                let before = self.state.session_lost.replace(now);
+                if before.is_some_and(|before| before.plus(SESSION_LASTS) > now) {
+                    self.leave();
+                    let message =
+                        "The server lost its session again right after it was opened anew. Restart the \
+                                   server, then reconnect."
+                            .to_owned();
+                    let kind = FailureKind::Protocol;
+                    self.fail(Fall { kind, message, attempts: 1, again: false }, StatusCause::SessionLost);
+                } else {
+                    self.open(1, StatusCause::SessionLost);
+                }
+            }
+            Phase::Connected { .. }
+            | Phase::Disabled
+            | Phase::Stopped
+            | Phase::Connecting { .. }
+            | Phase::NeedsAuth { .. }
+            | Phase::NeedsClientRegistration { .. }
+            | Phase::Failed { .. } => {}
+        }
+    }
+
     fn pulse(&mut self, epoch: Epoch, pulse: Pulse) {
         let current = epoch == self.state.epoch;
         match &mut self.state.phase {
@@ -295,6 +328,7 @@ impl Step {
     /// Begins a row of attempts with the first.
     fn open_row(&mut self, cause: StatusCause) {
         self.state.flaps = 0;
+        self.state.session_lost = None;
         self.open(1, cause);
     }
 

@@ -10,7 +10,7 @@ const STALE: Epoch = Epoch(0);
 
 /// The state in which the newest attempt is the first.
 fn at(phase: Phase) -> State {
-    State { epoch: E1, flaps: 0, on: true, phase }
+    State { epoch: E1, flaps: 0, on: true, session_lost: None, phase }
 }
 
 fn connecting(attempt: u32) -> Phase {
@@ -85,7 +85,7 @@ fn ignored(phase: &Phase, input: &Input) {
 }
 
 fn opened(attempt: u32) -> State {
-    State { epoch: E2, flaps: 0, on: true, phase: connecting(attempt) }
+    State { epoch: E2, flaps: 0, on: true, session_lost: None, phase: connecting(attempt) }
 }
 
 fn secs(secs: u64) -> Effect {

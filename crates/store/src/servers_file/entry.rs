@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use gatehouse_model::server::{Builtin, Limits, Look, Origin};
+use gatehouse_model::server::{Builtin, Limits, Look, Origin, Remote};
 use gatehouse_model::{Generation, ServerConfig, ServerId, Transport};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -44,15 +44,23 @@ pub(super) struct Fault {
 
 const COMMON: [&str; 8] =
     ["type", "enabled", "autostart", "description", "icon", "group", "limits", "gatehouse"];
-const LIMITS: [&str; 6] =
-    ["connectSecs", "callSecs", "callCapSecs", "healthEverySecs", "healthTimeoutSecs", "healthFailures"];
-const TYPES: [&str; 5] = ["stdio", "http", "sse", "ws", "builtin"];
+const LIMITS: [&str; 8] = [
+    "connectSecs",
+    "callSecs",
+    "callCapSecs",
+    "healthEverySecs",
+    "healthTimeoutSecs",
+    "healthFailures",
+    "strict",
+    "roots",
+];
+const TYPES: [&str; 6] = ["stdio", "auto", "http", "sse", "ws", "builtin"];
 
 fn own_fields(kind: &str) -> &'static [&'static str] {
     match kind {
         "stdio" => &["command", "args", "env", "cwd"],
         "builtin" => &["builtin"],
-        _ => &["url", "headers"],
+        _ => &["url", "headers", "headersFrom"],
     }
 }
 
@@ -108,12 +116,17 @@ pub(super) fn write(server: &ServerConfig) -> serde_json::Result<Value> {
             put_unless(&mut entry, "env", env, env.is_empty())?;
             put_unless(&mut entry, "cwd", cwd, cwd.is_none())?;
         }
-        Transport::Http { url, headers }
-        | Transport::Sse { url, headers }
-        | Transport::Ws { url, headers } => {
-            entry.insert("type".to_owned(), json!(server.transport.kind()));
+        Transport::Auto(remote)
+        | Transport::Http(remote)
+        | Transport::Sse(remote)
+        | Transport::Ws(remote) => {
+            let Remote { url, headers, headers_from } = remote;
+            if !matches!(server.transport, Transport::Auto(_)) {
+                entry.insert("type".to_owned(), json!(server.transport.kind()));
+            }
             entry.insert("url".to_owned(), json!(url));
             put_unless(&mut entry, "headers", headers, headers.is_empty())?;
+            put_unless(&mut entry, "headersFrom", headers_from, headers_from.is_none())?;
         }
         Transport::Builtin { builtin } => {
             entry.insert("type".to_owned(), json!("builtin"));
@@ -178,7 +191,7 @@ fn kind(fields: &BTreeMap<&str, &RawValue>) -> Result<String, Fault> {
     let has = |name: &str| fields.contains_key(name);
     match (has("command"), has("url"), has("builtin")) {
         (true, false, false) => Ok("stdio".to_owned()),
-        (false, true, false) => Ok("http".to_owned()),
+        (false, true, false) => Ok("auto".to_owned()),
         (false, false, true) => Ok("builtin".to_owned()),
         (false, false, false) => {
             // A misspelt “command” or “url” is the likelier mistake than a missing one.
@@ -215,11 +228,11 @@ fn transport(kind: &str, take: &mut Fields<'_>) -> Result<Transport, Fault> {
         });
     }
     if kind == "builtin" {
-        let wanted = "an object with “kind”: “time”, “notes”, or “files” with “folder”";
+        let wanted = "an object with “kind”: “time”, “notes”, “fetch”, or “files” with “folder”";
         let members =
             take.0.get("builtin").and_then(|raw| serde_json::from_str::<Members<'_>>(raw.get()).ok());
         for (name, _) in members.iter().flat_map(|members| &members.0) {
-            if name != "kind" && name != "folder" {
+            if !matches!(name.as_str(), "kind" | "folder" | "allowPrivate") {
                 return Err(fault(format!("The field “builtin.{name}” is not known.")));
             }
         }
@@ -238,10 +251,13 @@ fn transport(kind: &str, take: &mut Fields<'_>) -> Result<Transport, Fault> {
         return Err(fault(format!("The field “url” must begin with {}.", schemes.join(" or "))));
     }
     let headers = take.field("headers", texts)?.unwrap_or_default();
+    let headers_from = take.field("headersFrom", "an object with “command” and “args”")?;
+    let remote = Remote { url, headers, headers_from };
     Ok(match kind {
-        "sse" => Transport::Sse { url, headers },
-        "ws" => Transport::Ws { url, headers },
-        _ => Transport::Http { url, headers },
+        "sse" => Transport::Sse(remote),
+        "ws" => Transport::Ws(remote),
+        "http" => Transport::Http(remote),
+        _ => Transport::Auto(remote),
     })
 }
 
@@ -256,12 +272,22 @@ fn limits(take: &mut Fields<'_>) -> Result<Limits, Fault> {
                 todo: likely(name, LIMITS).map(|right| format!("Did you mean “limits.{right}”?")),
             });
         }
-        let none_is_legal = name == "callSecs" && value.get() == "null";
-        if !none_is_legal && serde_json::from_str::<u32>(value.get()).is_err() {
-            return Err(fault(format!("The field “limits.{name}” must be a whole number of at least 0.")));
+        let (legal, wanted) = match name.as_str() {
+            "strict" => (serde_json::from_str::<bool>(value.get()).is_ok(), "true or false"),
+            "roots" => (are_folders(value), "a list of absolute folders"),
+            "callSecs" if value.get() == "null" => (true, ""),
+            _ => (serde_json::from_str::<u32>(value.get()).is_ok(), "a whole number of at least 0"),
+        };
+        if !legal {
+            return Err(fault(format!("The field “limits.{name}” must be {wanted}.")));
         }
     }
     serde_json::from_str(raw.get()).map_err(|_| fault("A field of “limits” is there twice.".to_owned()))
+}
+
+fn are_folders(value: &RawValue) -> bool {
+    serde_json::from_str::<Vec<std::path::PathBuf>>(value.get())
+        .is_ok_and(|folders| folders.iter().all(|folder| folder.is_absolute()))
 }
 
 fn unknown(name: &str, kind: &str) -> Fault {

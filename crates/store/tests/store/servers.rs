@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use gatehouse_model::ask::ConfigChangeKind;
-use gatehouse_model::server::{Builtin, Limits, Look, Origin};
+use gatehouse_model::server::{Builtin, HeaderProgram, Limits, Look, Origin, Remote};
 use gatehouse_model::{ErrorCode, Generation, Problem, ServerConfig, ServerId, Transport};
 use gatehouse_store::{HandEdit, LoadedServers, Owner, StoreError};
 
@@ -81,9 +81,14 @@ fn every_kind_of_server_comes_back_as_it_was() {
     let mut servers = Vec::new();
     for (index, transport) in [
         full,
-        Transport::Http { url: url(), headers: headers() },
-        Transport::Sse { url: url(), headers: headers() },
-        Transport::Ws { url: "wss://mcp.example".into(), headers: headers() },
+        Transport::Auto(Remote { url: url(), headers: headers(), headers_from: None }),
+        Transport::Http(Remote {
+            url: url(),
+            headers: headers(),
+            headers_from: Some(HeaderProgram { command: "gh".into(), args: vec!["token".into()] }),
+        }),
+        Transport::Sse(Remote { url: url(), headers: headers(), headers_from: None }),
+        Transport::Ws(Remote { url: "wss://mcp.example".into(), headers: headers(), headers_from: None }),
         Transport::Builtin { builtin: Builtin::Time },
         Transport::Builtin { builtin: Builtin::Notes },
         Transport::Builtin { builtin: Builtin::Files { folder: "/data".into() } },

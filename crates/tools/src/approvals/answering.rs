@@ -2,8 +2,9 @@
 
 use std::collections::HashSet;
 
-use gatehouse_model::ask::ChoiceLifetime;
+use gatehouse_model::ask::{ChoiceLifetime, ElicitationAsk, Elicited};
 use gatehouse_model::{Effect, GrantChoice};
+use gatehouse_servers::form_fault;
 
 use super::keeping::tell;
 use super::*;
@@ -58,7 +59,18 @@ impl Queue {
         if matches!(answer, Answer::Allow { .. } | Answer::Deny { .. }) {
             return Err(wrong("This question is answered with accept, decline or cancel."));
         }
-        let question = self.desk.lock().remove(id).ok_or_else(stale)?;
+        let mut desk = self.desk.lock();
+        let shown = desk.get(id).map(|question| &question.ask);
+        if let (
+            Some(Ask::Elicitation(ElicitationAsk { want: Elicited::Form { schema }, .. })),
+            Answer::Accept { content },
+        ) = (shown, &answer)
+            && let Some(fault) = form_fault(schema, content.as_deref().unwrap_or("{}"))
+        {
+            return Err(wrong("What was entered does not fit the form.").why(format!("{fault}.")));
+        }
+        let question = desk.remove(id).ok_or_else(stale)?;
+        drop(desk);
         let About::Plain(Some(to)) = question.about else { return Err(stale()) };
         let allowed = matches!(answer, Answer::Accept { .. });
         to.send(answer).map_err(|_| stale())?;

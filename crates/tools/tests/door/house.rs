@@ -94,6 +94,7 @@ impl House {
             events: events.clone(),
             clock: clock.clone(),
             data_dir: dir.path().to_owned(),
+            policy: gatehouse_servers::PolicyFile::at("/nonexistent/policy.json".into()),
             guard_program: None,
         });
         let tools = ToolManager::start(ToolDeps {
@@ -298,6 +299,7 @@ pub fn call(tool: &str, arguments: &str) -> ToolCall {
         rest: Vec::new(),
         meta: None,
         progress: None,
+        asks: None,
         cancel: CancellationToken::new(),
     }
 }

@@ -248,6 +248,7 @@ async fn what_is_not_a_tool_is_judged_as_a_read() {
         rest: Vec::new(),
         meta: None,
         progress: None,
+        asks: None,
         cancel: CancellationToken::new(),
     };
     let asked = |house: &House| {
@@ -276,6 +277,7 @@ async fn a_server_that_does_not_run_is_said_to_be_so() {
         rest: Vec::new(),
         meta: None,
         progress: None,
+        asks: None,
         cancel: CancellationToken::new(),
     };
     let tools = house.tools.clone();
@@ -311,7 +313,7 @@ async fn challenging() -> String {
 async fn a_server_that_wants_a_sign_in_says_what_to_do_and_nobody_is_asked() {
     let house = House::new().await;
     let transport =
-        gatehouse_model::Transport::Http { url: challenging().await, headers: Default::default() };
+        gatehouse_model::Transport::Http(gatehouse_model::server::Remote::at(challenging().await));
     house.servers.put(config("remote", transport)).await.unwrap();
     house.servers.start(&"remote".into()).await.unwrap();
     let needs = |house: &House| {
@@ -326,6 +328,7 @@ async fn a_server_that_wants_a_sign_in_says_what_to_do_and_nobody_is_asked() {
         rest: Vec::new(),
         meta: None,
         progress: None,
+        asks: None,
         cancel: CancellationToken::new(),
     };
     let end = value(house.tools.access(caller("Claude"), call).await);

@@ -16,10 +16,11 @@ use sse_stream::Sse;
 
 use super::endpoint::{Endpoint, Posted, PostedBody, SESSION};
 use super::events::Events;
+use crate::connection::calls::Origin;
 use crate::connection::envelope::{self, Incoming};
 use crate::connection::error::RequestError;
 use crate::connection::lifecycle::RawCapabilities;
-use crate::connection::router::Router;
+use crate::connection::router::{Question, Router};
 
 /// What rmcp's worker sends through.
 #[derive(Clone)]
@@ -40,7 +41,12 @@ impl RmcpClient {
         match envelope::read(bytes) {
             Ok(Incoming::Notification { method, params }) => {
                 self.router.notification(&method, params);
-                method == "notifications/cancelled"
+                false
+            }
+            Ok(Incoming::Request { id, method, params }) => {
+                let question = Question { id, method: &method, params };
+                self.router.asked(question, Origin::Unsaid);
+                false
             }
             Ok(Incoming::Response { id, outcome }) => {
                 if let Some(number) = id.and_then(envelope::own_number) {
@@ -52,7 +58,7 @@ impl RmcpClient {
                 }
                 true
             }
-            Ok(Incoming::Request { .. }) | Err(envelope::NotAMessage) => true,
+            Err(envelope::NotAMessage) => true,
         }
     }
 

@@ -7,17 +7,22 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use gatehouse_auth::{TokenRequest, TokenSource, issuer_hint};
 use gatehouse_model::Secret;
-use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, LOCATION, RETRY_AFTER, WWW_AUTHENTICATE};
+use gatehouse_model::server::HeaderProgram;
+use http::header::{
+    ACCEPT, AUTHORIZATION, CONNECTION, CONTENT_TYPE, LOCATION, RETRY_AFTER, SEC_WEBSOCKET_ACCEPT,
+    SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_PROTOCOL, SEC_WEBSOCKET_VERSION, UPGRADE, WWW_AUTHENTICATE,
+};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use parking_lot::Mutex;
-use reqwest::{RequestBuilder, Response};
+use reqwest::{RequestBuilder, Response, Upgraded};
 use tokio::time::Instant;
 use url::Url;
 
-use super::LONGEST_BODY;
 use super::events::{self, Events};
+use super::{LONGEST_BODY, program};
 use crate::connection::error::{ConnectError, RequestError};
 use crate::connection::foreign;
+use crate::environment::UserEnvironment;
 
 pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 pub(super) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -29,6 +34,7 @@ const RESERVED: &[&str] = &[
     "content-length",
     "host",
     "connection",
+    "upgrade",
     "transfer-encoding",
     "mcp-session-id",
     "mcp-protocol-version",
@@ -45,15 +51,34 @@ const REACH: Duration = Duration::from_secs(15);
 /// How long a token is used without asking for it again.
 const TOKEN_KEPT: Duration = Duration::from_secs(5);
 
+/// Where the headers come from that are not in the entry.
+pub(crate) struct Sources {
+    /// Bearer tokens.
+    pub(crate) tokens: Arc<dyn TokenSource>,
+    /// What to ask for one with.
+    pub(crate) ask: TokenRequest,
+    /// A program that prints headers.
+    pub(crate) program: Option<HeaderSource>,
+}
+
+/// A program that prints headers, and what it runs in.
+pub(crate) struct HeaderSource {
+    /// The program.
+    pub(crate) program: HeaderProgram,
+    /// Its environment.
+    pub(crate) environment: UserEnvironment,
+}
+
 /// The address of a server.
-pub(super) struct Endpoint {
+pub(crate) struct Endpoint {
     client: reqwest::Client,
     url: Url,
     headers: HeaderMap,
-    tokens: Arc<dyn TokenSource>,
-    ask: TokenRequest,
+    sources: Sources,
+    printed: Mutex<HeaderMap>,
     token: Mutex<Option<(Instant, Option<Secret>)>>,
     session: Mutex<Option<HeaderValue>>,
+    version: Mutex<Option<HeaderValue>>,
     fault: Mutex<Option<RequestError>>,
 }
 
@@ -79,37 +104,26 @@ pub(super) enum PostedBody {
 
 impl Endpoint {
     /// Checks an entry's address and headers and makes its HTTP client.
-    pub(super) fn new(
+    pub(crate) fn new(
         url: &str,
         fields: &[(String, Secret)],
-        tokens: Arc<dyn TokenSource>,
-        ask: TokenRequest,
+        sources: Sources,
     ) -> Result<Self, ConnectError> {
         let wrong = |what: String| ConnectError::BadConfig { what };
-        let url =
-            Url::parse(url.trim()).map_err(|error| wrong(format!("The address cannot be read: {error}.")))?;
+        let url = web_address(url.trim());
+        let url = Url::parse(&url).map_err(|error| wrong(format!("The address cannot be read: {error}.")))?;
         if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
             return Err(wrong("The address must begin with https:// or http://.".to_owned()));
-        }
-        let mut headers = HeaderMap::new();
-        for (name, value) in fields {
-            let bad = || wrong(format!("The header \"{}\" cannot be sent as it is.", name.escape_debug()));
-            let header = HeaderName::from_bytes(name.trim().as_bytes()).map_err(|_| bad())?;
-            if RESERVED.contains(&header.as_str()) {
-                return Err(wrong(format!("The header \"{header}\" is set by Gatehouse itself.")));
-            }
-            let mut value = HeaderValue::from_str(value.reveal().trim()).map_err(|_| bad())?;
-            value.set_sensitive(true);
-            headers.insert(header, value);
         }
         Ok(Self {
             client: client(&url)?,
             url,
-            headers,
-            tokens,
-            ask,
+            headers: header_map(fields.iter().map(|(name, value)| (name.as_str(), value.reveal())))?,
+            sources,
+            printed: Mutex::default(),
             token: Mutex::default(),
             session: Mutex::default(),
+            version: Mutex::default(),
             fault: Mutex::default(),
         })
     }
@@ -119,14 +133,41 @@ impl Endpoint {
         self.url.as_str()
     }
 
+    /// The address.
+    pub(crate) fn address(&self) -> &Url {
+        &self.url
+    }
+
+    /// Lets the program print its headers, where there is one. `false` where there is none.
+    pub(crate) async fn refresh_headers(&self) -> Result<bool, ConnectError> {
+        let Some(source) = &self.sources.program else { return Ok(false) };
+        let surroundings = source.environment.get().await;
+        let printed = program::run(&source.program, &surroundings).await?;
+        let headers = header_map(printed.iter().map(|(name, value)| (name.as_str(), value.as_str())))?;
+        *self.printed.lock() = headers;
+        Ok(true)
+    }
+
+    /// The revision of the requests to come.
+    pub(super) fn set_version(&self, protocol: &str) {
+        *self.version.lock() = HeaderValue::from_str(protocol).ok();
+    }
+
+    /// The headers that every message carries after the handshake.
+    pub(crate) fn standing(&self) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        if let Some(version) = self.version.lock().clone() {
+            headers.insert(VERSION, version);
+        }
+        if let Some(session) = self.session.lock().clone() {
+            headers.insert(SESSION, session);
+        }
+        headers
+    }
+
     /// The session of the requests to come.
     pub(super) fn set_session(&self, session: Option<&str>) {
         *self.session.lock() = session.and_then(|session| HeaderValue::from_str(session).ok());
-    }
-
-    /// The session, if the server gave one.
-    pub(super) fn session(&self) -> Option<HeaderValue> {
-        self.session.lock().clone()
     }
 
     /// What went wrong last, for the reason of a handshake that failed.
@@ -208,7 +249,17 @@ impl Endpoint {
     }
 
     async fn request(&self, method: Method, more: HeaderMap) -> Result<RequestBuilder, RequestError> {
+        self.request_to(method, self.url.clone(), more).await
+    }
+
+    async fn request_to(
+        &self,
+        method: Method,
+        url: Url,
+        more: HeaderMap,
+    ) -> Result<RequestBuilder, RequestError> {
         let mut headers = self.headers.clone();
+        headers.extend(self.printed.lock().clone());
         if !headers.contains_key(AUTHORIZATION)
             && let Some(token) = self.bearer().await?
             && let Ok(mut value) = HeaderValue::from_str(&format!("Bearer {}", token.reveal()))
@@ -217,7 +268,7 @@ impl Endpoint {
             headers.insert(AUTHORIZATION, value);
         }
         headers.extend(more);
-        Ok(self.client.request(method, self.url.clone()).headers(headers))
+        Ok(self.client.request(method, url).headers(headers))
     }
 
     async fn bearer(&self) -> Result<Option<Secret>, RequestError> {
@@ -227,21 +278,113 @@ impl Endpoint {
         {
             return Ok(token);
         }
-        match self.tokens.bearer(&self.ask).await {
+        match self.sources.tokens.bearer(&self.sources.ask).await {
             Ok(token) => {
                 *self.token.lock() = Some((Instant::now(), token.clone()));
                 Ok(token)
             }
             Err(error) => {
-                tracing::warn!(server = %self.ask.server, %error, "the stored sign-in cannot be read");
+                tracing::warn!(server = %self.sources.ask.server, %error, "the stored sign-in cannot be read");
                 Err(self.failed(RequestError::NeedsAuth { issuer: None }))
             }
         }
     }
 
     async fn send(&self, request: RequestBuilder) -> Result<Response, RequestError> {
-        request
-            .send()
+        let again = self.sources.program.as_ref().and_then(|_| request.try_clone());
+        let unreachable =
+            |error: reqwest::Error| self.failed(RequestError::Network(foreign::network_fault(&error)));
+        let response = request.send().await.map_err(unreachable)?;
+        match again {
+            // What the program printed may be out of date.
+            Some(again) if response.status() == StatusCode::UNAUTHORIZED => {
+                match self.refresh_headers().await {
+                    Ok(_) => {
+                        let headers = self.printed.lock().clone();
+                        again.headers(headers).send().await.map_err(unreachable)
+                    }
+                    Err(error) => {
+                        tracing::warn!(server = %self.sources.ask.server, %error, "the headers could not be printed anew");
+                        Ok(response)
+                    }
+                }
+            }
+            Some(_) | None => Ok(response),
+        }
+    }
+
+    /// POSTs a message whose answer comes another way.
+    pub(crate) async fn post_to(
+        &self,
+        address: Url,
+        message: Vec<u8>,
+        more: HeaderMap,
+    ) -> Result<(), RequestError> {
+        let request = self
+            .request_to(Method::POST, address, more)
+            .await?
+            .header(CONTENT_TYPE, "application/json")
+            .body(message);
+        let response = self.send(request).await?;
+        if response.status().is_success() { Ok(()) } else { self.refused(response, false).await.map(drop) }
+    }
+
+    /// Opens the event stream that everything of the server comes on.
+    pub(crate) async fn stream(&self) -> Result<Events, RequestError> {
+        let request = self.request(Method::GET, HeaderMap::new()).await?.header(ACCEPT, "text/event-stream");
+        let response = self.send(request).await?;
+        let status = response.status();
+        if !status.is_success() {
+            return match self.refused(response, false).await {
+                Ok(_) => Err(self.failed(RequestError::Status {
+                    status: status.as_u16(),
+                    body: String::new(),
+                    retry_after: None,
+                })),
+                Err(error) => Err(error),
+            };
+        }
+        if matches!(content_type(&response), Kind::Events) {
+            return Ok(events::of_response(response));
+        }
+        Err(self.failed(RequestError::Protocol(
+            "its answer is no stream of events. Check that the address is that of an MCP server.".to_owned(),
+        )))
+    }
+
+    /// Turns a connection into a WebSocket (RFC 6455, section 4.1).
+    pub(crate) async fn upgrade(&self, key: &str, accept: &str) -> Result<Upgraded, RequestError> {
+        let request = self
+            .request(Method::GET, HeaderMap::new())
+            .await?
+            .version(http::Version::HTTP_11)
+            .header(CONNECTION, "Upgrade")
+            .header(UPGRADE, "websocket")
+            .header(SEC_WEBSOCKET_VERSION, "13")
+            .header(SEC_WEBSOCKET_KEY, key)
+            .header(SEC_WEBSOCKET_PROTOCOL, "mcp");
+        let response = self.send(request).await?;
+        let status = response.status();
+        if status != StatusCode::SWITCHING_PROTOCOLS {
+            return match self.refused(response, false).await {
+                Ok(_) => Err(self.failed(RequestError::Protocol(format!(
+                    "it answered HTTP {status} to the opening of a WebSocket."
+                )))),
+                Err(error) => Err(error),
+            };
+        }
+        if text(response.headers(), &SEC_WEBSOCKET_ACCEPT).as_deref() != Some(accept) {
+            return Err(
+                self.failed(RequestError::Protocol("its WebSocket handshake is not right.".to_owned()))
+            );
+        }
+        if text(response.headers(), &SEC_WEBSOCKET_PROTOCOL).is_some_and(|protocol| protocol != "mcp") {
+            return Err(self.failed(RequestError::Protocol(
+                "it speaks another WebSocket subprotocol than mcp.".to_owned(),
+            )));
+        }
+        response
+            .upgrade()
             .await
             .map_err(|error| self.failed(RequestError::Network(foreign::network_fault(&error))))
     }
@@ -305,6 +448,33 @@ impl Endpoint {
                 Err(error) => return Err(self.failed(RequestError::Network(foreign::network_fault(&error)))),
             }
         }
+    }
+}
+
+/// The headers of an entry, or those that a program printed.
+fn header_map<'a>(fields: impl Iterator<Item = (&'a str, &'a str)>) -> Result<HeaderMap, ConnectError> {
+    let wrong = |what: String| ConnectError::BadConfig { what };
+    let mut headers = HeaderMap::new();
+    for (name, value) in fields {
+        let bad = || wrong(format!("The header \"{}\" cannot be sent as it is.", name.escape_debug()));
+        let header = HeaderName::from_bytes(name.trim().as_bytes()).map_err(|_| bad())?;
+        if RESERVED.contains(&header.as_str()) || header.as_str().starts_with("sec-websocket-") {
+            return Err(wrong(format!("The header \"{header}\" is set by Gatehouse itself.")));
+        }
+        let mut value = HeaderValue::from_str(value.trim()).map_err(|_| bad())?;
+        value.set_sensitive(true);
+        headers.insert(header, value);
+    }
+    Ok(headers)
+}
+
+/// The address as HTTP has it: a WebSocket begins as an HTTP request.
+fn web_address(url: &str) -> String {
+    let lower = url.to_ascii_lowercase();
+    match (lower.starts_with("ws://"), lower.starts_with("wss://")) {
+        (true, _) => format!("http{}", url.get(2..).unwrap_or_default()),
+        (_, true) => format!("https{}", url.get(3..).unwrap_or_default()),
+        (false, false) => url.to_owned(),
     }
 }
 

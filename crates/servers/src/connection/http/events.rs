@@ -11,7 +11,7 @@ use sse_stream::{Sse, SseStream};
 use super::LONGEST_BODY;
 
 /// Events as they come.
-pub(super) type Events = BoxStream<'static, Result<Sse, sse_stream::Error>>;
+pub(crate) type Events = BoxStream<'static, Result<Sse, sse_stream::Error>>;
 
 /// Why a stream of events ended.
 #[derive(Debug, thiserror::Error)]

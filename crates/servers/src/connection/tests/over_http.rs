@@ -9,6 +9,7 @@ use axum::body::Body;
 use axum::extract::{ConnectInfo, State};
 use axum::response::Response;
 use futures::{StreamExt, stream};
+use gatehouse_model::server::Remote;
 use gatehouse_model::status::FailureKind;
 use serde_json::Value;
 
@@ -264,7 +265,7 @@ impl Running {
 
 fn transport(url: &str) -> Transport {
     let headers = BTreeMap::from([("X-Team".to_owned(), "blue ${secret:team}".to_owned())]);
-    Transport::Http { url: url.to_owned(), headers }
+    Transport::Http(Remote { url: url.to_owned(), headers, headers_from: None })
 }
 
 fn spec(place: &Place, url: &str, hint: LifecycleHint) -> ConnectSpec {

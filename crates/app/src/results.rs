@@ -1,0 +1,309 @@
+//! What servers gave to the user, made ready to be shown (TOOL-5): long texts cut, images and sounds
+//! within bounds, the whole kept for a while so that it can be saved. Nothing here is asked of a
+//! server, and nothing that is saved overwrites anything or can be run.
+
+use std::collections::VecDeque;
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use gatehouse_model::offer::{CutText, Saved, Shown, ShownContent, ShownEnd, ShownPart};
+use gatehouse_model::{ErrorCode, Problem};
+use gatehouse_tools::CallEnd;
+use parking_lot::Mutex;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// Longest text that is shown whole, in bytes.
+const LONGEST_TEXT: usize = 64 * 1024;
+/// Most bytes of an image or a sound that is shown.
+const LARGEST_SHOWN: usize = 8 * 1024 * 1024;
+/// So many results are kept, and so many bytes of them.
+const MOST_KEPT: usize = 32;
+const MOST_BYTES: usize = 192 * 1024 * 1024;
+/// Names that are tried for a file.
+const TRIES: u32 = 1000;
+
+/// The results that can still be saved.
+#[derive(Default)]
+pub(crate) struct Results {
+    kept: Mutex<Kept>,
+}
+
+#[derive(Default)]
+struct Kept {
+    next: u64,
+    results: VecDeque<(String, String, Box<RawValue>)>,
+}
+
+/// What a result came of.
+pub(crate) struct Came<'a> {
+    /// Name of the server.
+    pub(crate) server: &'a str,
+    /// How long it took.
+    pub(crate) took: Duration,
+    /// What does not fit the tool's `outputSchema`.
+    pub(crate) unfit: Option<String>,
+}
+
+impl Results {
+    /// Makes a result ready, and keeps the whole of it.
+    pub(crate) fn show(&self, end: &CallEnd, came: Came<'_>) -> Shown {
+        let raw = end.body();
+        let value: Value = serde_json::from_str(raw.get()).unwrap_or_default();
+        let is_error = value.get("isError") == Some(&Value::Bool(true));
+        let (end, parts) = match end {
+            CallEnd::Error(_) => (error(&value), Vec::new()),
+            CallEnd::Result(_) if is_error => (ShownEnd::ToolError, parts(&value)),
+            CallEnd::Result(_) => (ShownEnd::Ok, parts(&value)),
+        };
+        let json = |name: &str| value.get(name).filter(|member| !member.is_null()).map(ToString::to_string);
+        Shown {
+            id: self.keep(came.server, raw),
+            end,
+            parts,
+            structured: json("structuredContent").map(cut),
+            unfit: came.unfit,
+            meta: json("_meta"),
+            bytes: raw.get().len() as u64,
+            took_ms: u32::try_from(came.took.as_millis()).unwrap_or(u32::MAX),
+        }
+    }
+
+    fn keep(&self, server: &str, raw: &RawValue) -> String {
+        let mut kept = self.kept.lock();
+        kept.next += 1;
+        let id = format!("res-{}", kept.next);
+        kept.results.push_back((id.clone(), server.to_owned(), raw.to_owned()));
+        let bytes = |kept: &Kept| kept.results.iter().map(|(_, _, raw)| raw.get().len()).sum::<usize>();
+        while kept.results.len() > MOST_KEPT || (kept.results.len() > 1 && bytes(&kept) > MOST_BYTES) {
+            kept.results.pop_front();
+        }
+        id
+    }
+
+    /// Writes a part of a result, or all of it as JSON, into a folder. Blocks.
+    pub(crate) fn save(&self, id: &str, part: Option<u32>, folder: &Path) -> Result<Saved, Problem> {
+        let found = {
+            let kept = self.kept.lock();
+            kept.results
+                .iter()
+                .find(|(kept, _, _)| kept == id)
+                .map(|(_, server, raw)| (server.clone(), raw.clone()))
+        };
+        let gone = || {
+            Problem::new(ErrorCode::NotFound, "This result is not kept any more.")
+                .todo("Get it again, then save it.")
+        };
+        let (server, raw) = found.ok_or_else(gone)?;
+        let (bytes, ending) = match part {
+            None => (raw.get().as_bytes().to_vec(), "json"),
+            Some(number) => {
+                let value: Value = serde_json::from_str(raw.get()).unwrap_or_default();
+                let blocks = blocks(&value);
+                let block = blocks.get(number as usize).ok_or_else(gone)?;
+                content(block.1)
+            }
+        };
+        write(folder, &server, ending, &bytes)
+    }
+}
+
+fn write(folder: &Path, server: &str, ending: &str, bytes: &[u8]) -> Result<Saved, Problem> {
+    let wrong = |error: std::io::Error| {
+        Problem::new(ErrorCode::Storage, format!("The file could not be written to {}.", folder.display()))
+            .why(format!("{error}."))
+    };
+    let name: String = server
+        .chars()
+        .map(|piece| if piece.is_ascii_alphanumeric() { piece } else { '-' })
+        .take(40)
+        .collect();
+    std::fs::create_dir_all(folder).map_err(wrong)?;
+    for number in 1..TRIES {
+        let path: PathBuf = folder.join(format!("{}-{number}.{ending}", name.trim_matches('-')));
+        match OpenOptions::new().write(true).create_new(true).open(&path) {
+            Ok(mut file) => {
+                file.write_all(bytes).map_err(wrong)?;
+                return Ok(Saved { path: path.display().to_string() });
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(wrong(error)),
+        }
+    }
+    Err(wrong(std::io::ErrorKind::AlreadyExists.into()))
+}
+
+fn error(value: &Value) -> ShownEnd {
+    let message = value.get("message").and_then(Value::as_str).unwrap_or("(no message)");
+    ShownEnd::Error {
+        code: value.get("code").and_then(Value::as_i64).unwrap_or_default(),
+        message: message.to_owned(),
+    }
+}
+
+/// The blocks of a result with their roles: of a tool's `content`, a resource's `contents`, a
+/// prompt's `messages`.
+fn blocks(value: &Value) -> Vec<(Option<&str>, &Value)> {
+    let list = |name: &str| value.get(name).and_then(Value::as_array).into_iter().flatten();
+    let messages = list("messages")
+        .filter_map(|message| Some((message.get("role").and_then(Value::as_str), message.get("content")?)));
+    list("content").chain(list("contents")).map(|block| (None, block)).chain(messages).collect()
+}
+
+fn parts(value: &Value) -> Vec<ShownPart> {
+    blocks(value)
+        .into_iter()
+        .map(|(role, block)| ShownPart { role: role.map(ToOwned::to_owned), content: shown(block) })
+        .collect()
+}
+
+fn text_of(value: &Value, name: &str) -> Option<String> {
+    value.get(name).and_then(Value::as_str).map(ToOwned::to_owned)
+}
+
+fn shown(block: &Value) -> ShownContent {
+    let inner = block.get("resource").unwrap_or(block);
+    let (uri, mime_type) = (text_of(inner, "uri"), text_of(inner, "mimeType"));
+    let binary = ["data", "blob"].iter().find_map(|name| inner.get(*name).and_then(Value::as_str));
+    let title = || text_of(block, "title").or_else(|| text_of(block, "name"));
+    match (block.get("type").and_then(Value::as_str), inner.get("text").and_then(Value::as_str), binary) {
+        (Some("resource_link"), _, _) => {
+            let uri = uri.unwrap_or_default();
+            ShownContent::Link { title: title().unwrap_or_else(|| uri.clone()), uri, mime_type }
+        }
+        (_, Some(text), _) => ShownContent::Text { text: cut(text.to_owned()), uri, mime_type },
+        (_, None, Some(data)) => {
+            let bytes = data.len() / 4 * 3;
+            ShownContent::Binary {
+                mime_type: mime_type.unwrap_or_else(|| "application/octet-stream".to_owned()),
+                data: (bytes <= LARGEST_SHOWN).then(|| data.to_owned()),
+                bytes: bytes as u64,
+                uri,
+            }
+        }
+        (_, None, None) => ShownContent::Other { json: cut(block.to_string()) },
+    }
+}
+
+/// The bytes of a block, and the ending of a file with them: none that a system would run.
+fn content(block: &Value) -> (Vec<u8>, &'static str) {
+    let inner = block.get("resource").unwrap_or(block);
+    if let Some(text) = inner.get("text").and_then(Value::as_str) {
+        return (text.as_bytes().to_vec(), "txt");
+    }
+    let data = ["data", "blob"].iter().find_map(|name| inner.get(*name).and_then(Value::as_str));
+    match data.map(|data| STANDARD.decode(data)) {
+        Some(Ok(bytes)) => (bytes, ending(inner.get("mimeType").and_then(Value::as_str).unwrap_or_default())),
+        Some(Err(_)) | None => (block.to_string().into_bytes(), "json"),
+    }
+}
+
+fn ending(mime: &str) -> &'static str {
+    match mime.split(';').next().unwrap_or_default().trim() {
+        "image/png" => "png",
+        "image/jpeg" => "jpg",
+        "image/gif" => "gif",
+        "image/webp" => "webp",
+        "audio/wav" | "audio/x-wav" => "wav",
+        "audio/mpeg" => "mp3",
+        "audio/ogg" => "ogg",
+        "application/pdf" => "pdf",
+        "application/json" => "json",
+        "application/zip" => "zip",
+        "text/csv" => "csv",
+        "text/plain" => "txt",
+        _ => "bin",
+    }
+}
+
+fn cut(text: String) -> CutText {
+    if text.len() <= LONGEST_TEXT {
+        return CutText { text, whole_bytes: None };
+    }
+    let whole = text.len() as u64;
+    let mut text = text;
+    let mut end = LONGEST_TEXT;
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.truncate(end);
+    CutText { text, whole_bytes: Some(whole) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn show(results: &Results, text: &str) -> Shown {
+        let end = CallEnd::Result(RawValue::from_string(text.to_owned()).unwrap());
+        results.show(&end, Came { server: "My server!", took: Duration::from_millis(5), unfit: None })
+    }
+
+    #[test]
+    fn parts_are_told_apart() {
+        let results = Results::default();
+        let shown = show(
+            &results,
+            r#"{"content":[{"type":"text","text":"hi"},{"type":"image","data":"aGk=","mimeType":"image/png"},
+                {"type":"resource","resource":{"uri":"a://b","blob":"aGk="}},{"type":"resource_link","uri":"a://c","name":"C"},
+                {"type":"odd"}],"structuredContent":{"n":1},"_meta":{"k":1}}"#,
+        );
+        let kinds: Vec<&str> = shown
+            .parts
+            .iter()
+            .map(|part| match &part.content {
+                ShownContent::Text { .. } => "text",
+                ShownContent::Binary { .. } => "binary",
+                ShownContent::Link { .. } => "link",
+                ShownContent::Other { .. } => "other",
+            })
+            .collect();
+        assert_eq!(kinds, ["text", "binary", "binary", "link", "other"]);
+        assert_eq!(
+            (shown.structured.unwrap().text.as_str(), shown.meta.as_deref()),
+            (r#"{"n":1}"#, Some(r#"{"k":1}"#))
+        );
+        let prompt = show(&results, r#"{"messages":[{"role":"user","content":{"type":"text","text":"x"}}]}"#);
+        assert_eq!(prompt.parts[0].role.as_deref(), Some("user"));
+    }
+
+    #[test]
+    fn the_whole_of_a_long_text_can_be_saved_and_nothing_is_overwritten() {
+        let (results, folder) = (Results::default(), tempfile::tempdir().unwrap());
+        let long = "ä".repeat(LONGEST_TEXT);
+        let shown = show(&results, &format!(r#"{{"contents":[{{"uri":"a://b","text":"{long}"}}]}}"#));
+        let ShownContent::Text { text, .. } = &shown.parts[0].content else { panic!("a text") };
+        assert_eq!((text.text.len(), text.whole_bytes), (LONGEST_TEXT, Some(long.len() as u64)));
+        let first = results.save(&shown.id, Some(0), folder.path()).unwrap().path;
+        let second = results.save(&shown.id, Some(0), folder.path()).unwrap().path;
+        assert_ne!(first, second);
+        assert!(first.ends_with("My-server-1.txt"), "{first}");
+        assert_eq!(std::fs::read_to_string(&first).unwrap(), long);
+        assert!(results.save(&shown.id, None, folder.path()).unwrap().path.ends_with(".json"));
+        assert_eq!(results.save(&shown.id, Some(1), folder.path()).unwrap_err().code, ErrorCode::NotFound);
+        assert_eq!(results.save("res-99", None, folder.path()).unwrap_err().code, ErrorCode::NotFound);
+    }
+
+    #[test]
+    fn what_could_be_run_is_saved_as_mere_bytes() {
+        let (results, folder) = (Results::default(), tempfile::tempdir().unwrap());
+        let shown =
+            show(&results, r#"{"content":[{"type":"image","data":"aGk=","mimeType":"application/x-sh"}]}"#);
+        assert!(results.save(&shown.id, Some(0), folder.path()).unwrap().path.ends_with(".bin"));
+    }
+
+    #[test]
+    fn old_results_make_room() {
+        let results = Results::default();
+        let first = show(&results, "{}").id;
+        for _ in 0..MOST_KEPT {
+            show(&results, "{}");
+        }
+        assert!(results.save(&first, None, Path::new("/nonexistent")).is_err());
+        assert_eq!(results.kept.lock().results.len(), MOST_KEPT);
+    }
+}

@@ -1,0 +1,62 @@
+//! What a client declared that it can answer: its capabilities, read once.
+
+use gatehouse_tools::Inquiry;
+use serde_json::value::RawValue;
+
+use crate::envelope::Members;
+
+/// What a client can answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Abilities {
+    form: bool,
+    url: bool,
+    sampling: bool,
+    roots: bool,
+}
+
+impl Abilities {
+    /// Reads a client's capabilities. An empty `elicitation` means forms, as before there were modes.
+    pub(crate) fn of(capabilities: Option<&RawValue>) -> Self {
+        let Some(declared) = capabilities.and_then(|raw| Members::of(raw).ok()) else {
+            return Self::default();
+        };
+        let modes = declared.get("elicitation").and_then(|raw| Members::of(raw).ok());
+        let mode = |name: &str| modes.as_ref().is_some_and(|modes| modes.get(name).is_some());
+        let any = modes.as_ref().is_some_and(|modes| modes.iter().next().is_some());
+        Self {
+            form: modes.is_some() && (!any || mode("form")),
+            url: mode("url"),
+            sampling: declared.get("sampling").is_some(),
+            roots: declared.get("roots").is_some(),
+        }
+    }
+
+    /// Whether it can answer this.
+    pub(crate) fn cover(self, what: Inquiry) -> bool {
+        match what {
+            Inquiry::Form => self.form,
+            Inquiry::Url => self.url,
+            Inquiry::Sampling => self.sampling,
+            Inquiry::Roots => self.roots,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modes_are_told_apart() {
+        let of = |text: &str| {
+            let raw = RawValue::from_string(text.to_owned()).unwrap();
+            let abilities = Abilities::of(Some(&raw));
+            [Inquiry::Form, Inquiry::Url, Inquiry::Sampling, Inquiry::Roots].map(|what| abilities.cover(what))
+        };
+        assert_eq!(of("{}"), [false; 4]);
+        assert_eq!(of(r#"{"elicitation":{}}"#), [true, false, false, false]);
+        assert_eq!(of(r#"{"elicitation":{"url":{}},"roots":{}}"#), [false, true, false, true]);
+        assert_eq!(of(r#"{"elicitation":{"form":{},"url":{}},"sampling":{}}"#), [true, true, true, false]);
+        assert_eq!(of(r#"{"elicitation":true}"#), [false; 4]);
+    }
+}

@@ -1,0 +1,80 @@
+//! Asking a client of the older revisions what a server wants to know: a request on the stream of the
+//! client's own call, answered by a POST in the same session.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use gatehouse_model::BoxFuture;
+use gatehouse_tools::{ClientAsk, Inquiry, ServerAnswer, ServerRequest};
+use serde_json::json;
+use serde_json::value::{RawValue, to_raw_value};
+
+use crate::event_log::EventLog;
+use crate::sessions::Session;
+
+/// How long a client, and whoever sits before it, may take to answer.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(600);
+
+const INTERNAL: i32 = -32603;
+
+/// A client in a session, asked on the stream of one of its calls.
+pub(crate) struct SessionAsk {
+    /// The session.
+    pub(crate) session: Arc<Session>,
+    /// The stream.
+    pub(crate) log: Arc<EventLog>,
+}
+
+impl ClientAsk for SessionAsk {
+    fn can(&self, what: Inquiry) -> bool {
+        self.session.abilities.cover(what)
+    }
+
+    fn ask(&self, request: ServerRequest) -> BoxFuture<'static, ServerAnswer> {
+        let (session, log) = (Arc::clone(&self.session), Arc::clone(&self.log));
+        Box::pin(async move {
+            let Some((id, answer)) = session.ask() else {
+                return Err(error("Too many questions wait for this client."));
+            };
+            let text = format!(
+                r#"{{"jsonrpc":"2.0","id":"{id}","method":"{}","params":{}}}"#,
+                request.method,
+                request.params.get()
+            );
+            log.push(std::iter::once(text.as_bytes()));
+            let withdrawn = Withdrawn { session: &session, log: &log, id: &id };
+            let answer = tokio::select! {
+                answer = answer => answer.unwrap_or_else(|_| Err(error("The client went away."))),
+                () = tokio::time::sleep(PATIENCE) => Err(error("The client did not answer in time.")),
+                () = session.ended.cancelled() => Err(error("The client's session ended.")),
+            };
+            drop(withdrawn);
+            answer
+        })
+    }
+}
+
+/// Tells the client that its answer is no longer waited for.
+struct Withdrawn<'a> {
+    session: &'a Session,
+    log: &'a EventLog,
+    id: &'a str,
+}
+
+impl Drop for Withdrawn<'_> {
+    fn drop(&mut self) {
+        if self.session.forget_ask(self.id) {
+            let text = format!(
+                r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":"{}","reason":"The server no longer waits."}}}}"#,
+                self.id
+            );
+            self.log.push(std::iter::once(text.as_bytes()));
+        }
+    }
+}
+
+/// A JSON-RPC error object.
+pub(crate) fn error(message: &str) -> Box<RawValue> {
+    to_raw_value(&json!({ "code": INTERNAL, "message": message }))
+        .unwrap_or_else(|_| RawValue::NULL.to_owned())
+}

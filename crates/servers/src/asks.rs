@@ -1,0 +1,366 @@
+//! What a server asks of its client (SRV-15): input from the user, a model's answer, the folders that
+//! it may work in. Requests and answers are checked here; who answers is decided elsewhere, and
+//! nothing here ever makes up an answer for a person.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use gatehouse_model::{BoxFuture, ServerConfig};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+use url::Url;
+
+use crate::json;
+
+/// `elicitation/create`
+pub const ELICIT: &str = "elicitation/create";
+/// `sampling/createMessage`
+pub const SAMPLE: &str = "sampling/createMessage";
+/// `roots/list`
+pub const ROOTS: &str = "roots/list";
+
+const INVALID_PARAMS: i32 = -32602;
+const INTERNAL: i32 = -32603;
+
+/// What Gatehouse declares to every server: there is always somebody to ask, if need be the user.
+#[must_use]
+pub fn client_capabilities() -> Value {
+    json!({ "elicitation": { "form": {}, "url": {} }, "sampling": {}, "roots": {} })
+}
+
+/// One request of a server's.
+#[derive(Clone, Debug)]
+pub struct ServerRequest {
+    /// Which server asks, with the settings of the connection that it asks on.
+    pub server: Arc<ServerConfig>,
+    /// [`ELICIT`], [`SAMPLE`] or [`ROOTS`].
+    pub method: Box<str>,
+    /// Params; `{}` where there are none.
+    pub params: Box<RawValue>,
+}
+
+/// The `result`, or the whole `error` object.
+pub type ServerAnswer = Result<Box<RawValue>, Box<RawValue>>;
+
+/// Answers what servers ask.
+pub trait Respond: Send + Sync {
+    /// Answers one request, which was checked. Dropping the future withdraws the question.
+    fn respond(&self, request: ServerRequest) -> BoxFuture<'static, ServerAnswer>;
+}
+
+/// Who answers what a server asks while it works on one call.
+#[derive(Clone)]
+pub struct Responder {
+    /// Tells the clients that are in flight on a server apart: the client, and its session if it
+    /// has one.
+    pub whose: Arc<str>,
+    /// Answers.
+    pub respond: Arc<dyn Respond>,
+}
+
+impl fmt::Debug for Responder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Responder").field("whose", &self.whose).finish_non_exhaustive()
+    }
+}
+
+/// Who answers where no client can be told to be the one that is asked. Set once, when everything
+/// that a person is asked by is there; before that nobody answers.
+#[derive(Clone, Default)]
+pub(crate) struct Fallback(Arc<OnceLock<Arc<dyn Respond>>>);
+
+impl Fallback {
+    /// Sets it; only the first time counts.
+    pub(crate) fn set(&self, respond: Arc<dyn Respond>) {
+        if self.0.set(respond).is_err() {
+            tracing::error!("somebody else answers what servers ask already");
+        }
+    }
+}
+
+impl Respond for Fallback {
+    fn respond(&self, request: ServerRequest) -> BoxFuture<'static, ServerAnswer> {
+        match self.0.get() {
+            Some(respond) => respond.respond(request),
+            None => Box::pin(async { Err(error(INTERNAL, "There is nobody to ask yet.")) }),
+        }
+    }
+}
+
+/// Checks a request, lets it be answered, and checks the answer.
+pub async fn answered(respond: &dyn Respond, request: ServerRequest) -> ServerAnswer {
+    let checked = Checked::read(&request)?;
+    let answer = respond.respond(request).await?;
+    checked.fit(answer)
+}
+
+/// What is wrong with the fields of a form, if something is: both as JSON text.
+#[must_use]
+pub fn form_fault(schema: &str, fields: &str) -> Option<String> {
+    let Ok(schema) = serde_json::from_str::<Map<String, Value>>(schema) else {
+        return Some("The form cannot be read.".to_owned());
+    };
+    let Ok(given) = serde_json::from_str::<Map<String, Value>>(fields) else {
+        return Some("The fields are no object.".to_owned());
+    };
+    let Ok(validator) = form_validator(&schema) else { return Some("The form cannot be read.".to_owned()) };
+    let content = Value::Object(with_defaults(&schema, &given));
+    validator.validate(&content).err().map(|why| format!("{why} (at {})", why.instance_path()))
+}
+
+/// The answer to [`ROOTS`] with the folders that the user set for a server.
+#[must_use]
+pub fn roots_of(config: &ServerConfig) -> Box<RawValue> {
+    let roots: Vec<Value> = config
+        .limits
+        .roots
+        .iter()
+        .filter_map(|folder| {
+            let path = std::path::Path::new(folder);
+            let uri = Url::from_file_path(path).ok()?;
+            let name =
+                path.file_name().map_or_else(|| folder.clone(), |name| name.to_string_lossy().into_owned());
+            Some(json!({ "uri": uri.as_str(), "name": name }))
+        })
+        .collect();
+    json::raw(&json!({ "roots": roots }))
+}
+
+/// A JSON-RPC error object.
+pub(crate) fn error(code: i32, message: &str) -> Box<RawValue> {
+    json::raw(&json!({ "code": code, "message": message }))
+}
+
+fn invalid(message: impl AsRef<str>) -> Box<RawValue> {
+    error(INVALID_PARAMS, message.as_ref())
+}
+
+/// What an answer has to be.
+enum Checked {
+    Form { schema: Map<String, Value>, validator: Box<jsonschema::Validator> },
+    Url,
+    Sampling,
+    Roots,
+}
+
+impl Checked {
+    fn read(request: &ServerRequest) -> Result<Self, Box<RawValue>> {
+        let Ok(params) = serde_json::from_str::<Map<String, Value>>(request.params.get()) else {
+            return Err(invalid("The params have to be an object."));
+        };
+        match &*request.method {
+            ELICIT => Self::elicitation(&params),
+            SAMPLE => match params.get("messages").and_then(Value::as_array) {
+                Some(messages) if !messages.is_empty() => Ok(Self::Sampling),
+                _ => Err(invalid("The member `messages` has to be a list of messages.")),
+            },
+            ROOTS => Ok(Self::Roots),
+            _ => Err(error(-32601, "Method not found")),
+        }
+    }
+
+    fn elicitation(params: &Map<String, Value>) -> Result<Self, Box<RawValue>> {
+        if !params.get("message").is_some_and(Value::is_string) {
+            return Err(invalid("The member `message` has to be a text."));
+        }
+        match params.get("mode").map(|mode| mode.as_str()) {
+            None | Some(Some("form")) => {
+                let schema = params
+                    .get("requestedSchema")
+                    .and_then(Value::as_object)
+                    .ok_or_else(|| invalid("The member `requestedSchema` has to be a JSON Schema."))?;
+                if schema.get("type").is_some_and(|kind| kind != "object") {
+                    return Err(invalid("A form has to be of the type object."));
+                }
+                let fields = schema.get("properties").and_then(Value::as_object);
+                for (name, field) in fields.into_iter().flatten() {
+                    if !is_flat(field) {
+                        return Err(invalid(format!(
+                            "The field `{name}` of the form is neither a primitive nor a choice of texts."
+                        )));
+                    }
+                }
+                let validator = form_validator(schema)
+                    .map_err(|why| invalid(format!("The schema of the form cannot be used: {why}.")))?;
+                Ok(Self::Form { schema: schema.clone(), validator: Box::new(validator) })
+            }
+            Some(Some("url")) => {
+                let url = params.get("url").and_then(Value::as_str).and_then(|url| Url::parse(url).ok());
+                match url {
+                    Some(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => Ok(Self::Url),
+                    Some(_) | None => Err(invalid("The member `url` has to be a web address.")),
+                }
+            }
+            Some(_) => Err(invalid("This mode of elicitation was not declared; `form` and `url` are.")),
+        }
+    }
+
+    fn fit(&self, answer: Box<RawValue>) -> ServerAnswer {
+        let wrong = |why: &str| error(INTERNAL, &format!("The answer cannot be used: {why}."));
+        let Ok(members) = serde_json::from_str::<Map<String, Value>>(answer.get()) else {
+            return Err(wrong("it is no object"));
+        };
+        match self {
+            Self::Form { schema, validator } => {
+                let Some(action) = action(&members) else { return Err(wrong("it has no action")) };
+                if action != "accept" {
+                    return Ok(json::raw(&json!({ "action": action })));
+                }
+                let Some(Value::Object(given)) = members.get("content") else {
+                    return Err(wrong("its content is no object"));
+                };
+                let content = Value::Object(with_defaults(schema, given));
+                if let Err(why) = validator.validate(&content) {
+                    return Err(wrong(&format!("{why} (at {})", why.instance_path())));
+                }
+                if content.as_object() == Some(given) {
+                    return Ok(answer);
+                }
+                let mut whole = members;
+                whole.insert("content".to_owned(), content);
+                Ok(json::raw(&Value::Object(whole)))
+            }
+            Self::Url => match action(&members) {
+                Some(action) => Ok(json::raw(&json!({ "action": action }))),
+                None => Err(wrong("it has no action")),
+            },
+            Self::Sampling => {
+                let texts =
+                    ["role", "model"].iter().all(|name| members.get(*name).is_some_and(Value::is_string));
+                let content =
+                    members.get("content").is_some_and(|content| content.is_object() || content.is_array());
+                if texts && content { Ok(answer) } else { Err(wrong("it is no message of a model")) }
+            }
+            Self::Roots => {
+                let is_root = |root: &Value| {
+                    root.get("uri").and_then(Value::as_str).is_some_and(|uri| uri.starts_with("file://"))
+                };
+                let roots = members.get("roots").and_then(Value::as_array);
+                if roots.is_some_and(|roots| roots.iter().all(is_root)) {
+                    Ok(answer)
+                } else {
+                    Err(wrong("it is no list of folders"))
+                }
+            }
+        }
+    }
+}
+
+fn form_validator(schema: &Map<String, Value>) -> Result<jsonschema::Validator, String> {
+    let schema = Value::Object(schema.clone());
+    jsonschema::options().should_validate_formats(true).build(&schema).map_err(|why| why.to_string())
+}
+
+fn action(answer: &Map<String, Value>) -> Option<&str> {
+    answer
+        .get("action")
+        .and_then(Value::as_str)
+        .filter(|action| matches!(*action, "accept" | "decline" | "cancel"))
+}
+
+/// A primitive, or a list of texts to choose from: all that a form may have (MCP, Elicitation).
+fn is_flat(field: &Value) -> bool {
+    match field.get("type").and_then(Value::as_str) {
+        Some("string" | "number" | "integer" | "boolean") => true,
+        Some("array") => field.get("items").is_some_and(|items| {
+            items.get("type").and_then(Value::as_str).is_none_or(|kind| kind == "string")
+        }),
+        Some(_) => false,
+        None => ["enum", "oneOf", "const"].iter().any(|name| field.get(*name).is_some()),
+    }
+}
+
+/// The content of a form with what the schema gives for fields that were left out.
+fn with_defaults(schema: &Map<String, Value>, given: &Map<String, Value>) -> Map<String, Value> {
+    let mut content = given.clone();
+    let fields = schema.get("properties").and_then(Value::as_object);
+    for (name, field) in fields.into_iter().flatten() {
+        if let Some(default) = field.get("default")
+            && !content.contains_key(name)
+        {
+            content.insert(name.clone(), default.clone());
+        }
+    }
+    content
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(method: &str, params: Value) -> ServerRequest {
+        let config = crate::actor::script::config_of("asks");
+        ServerRequest { server: Arc::new(config), method: method.into(), params: json::raw(&params) }
+    }
+
+    fn fit(method: &str, params: Value, answer: Value) -> Result<Value, Value> {
+        let value = |raw: Box<RawValue>| serde_json::from_str::<Value>(raw.get()).unwrap();
+        let checked = Checked::read(&request(method, params)).map_err(value)?;
+        checked.fit(json::raw(&answer)).map(value).map_err(value)
+    }
+
+    fn form(fields: Value) -> Value {
+        json!({ "message": "m", "requestedSchema": { "type": "object", "properties": fields } })
+    }
+
+    #[test]
+    fn requests_that_make_no_sense_are_refused() {
+        let table = [
+            (ELICIT, json!({ "message": "m", "mode": "carrier-pigeon" })),
+            (ELICIT, json!({ "message": "m" })),
+            (ELICIT, json!({ "requestedSchema": { "type": "object" } })),
+            (ELICIT, form(json!({ "deep": { "type": "object" } }))),
+            (ELICIT, form(json!({ "rows": { "type": "array", "items": { "type": "object" } } }))),
+            (ELICIT, json!({ "message": "m", "mode": "url", "url": "file:///etc/passwd" })),
+            (ELICIT, json!({ "message": "m", "mode": "url", "url": "not an address" })),
+            (SAMPLE, json!({ "messages": [] })),
+        ];
+        for (method, params) in table {
+            let error = fit(method, params.clone(), json!({})).unwrap_err();
+            assert_eq!(error["code"], -32602, "{params}");
+        }
+        assert_eq!(fit("other/method", json!({}), json!({})).unwrap_err()["code"], -32601);
+    }
+
+    #[test]
+    fn defaults_fill_what_was_left_out() {
+        let fields = json!({
+            "name": { "type": "string", "default": "Ann" },
+            "age": { "type": "integer", "default": 30 },
+            "note": { "type": "string" },
+        });
+        let answer = json!({ "action": "accept", "content": { "age": 7 } });
+        let fitted = fit(ELICIT, form(fields), answer).unwrap();
+        assert_eq!(fitted, json!({ "action": "accept", "content": { "age": 7, "name": "Ann" } }));
+    }
+
+    #[test]
+    fn answers_have_to_fit_the_form() {
+        let fields = json!({
+            "age": { "type": "integer", "minimum": 0 },
+            "mail": { "type": "string", "format": "email" },
+            "colours": { "type": "array", "items": { "type": "string", "enum": ["red", "green"] } },
+        });
+        for content in
+            [json!({ "age": -1 }), json!({ "mail": "nobody" }), json!({ "colours": ["blue"] }), json!([])]
+        {
+            let answer = json!({ "action": "accept", "content": content });
+            assert_eq!(fit(ELICIT, form(fields.clone()), answer).unwrap_err()["code"], -32603, "{content}");
+        }
+        let good = json!({ "action": "accept", "content": { "mail": "a@example.org", "colours": ["red"] } });
+        assert_eq!(fit(ELICIT, form(fields.clone()), good.clone()).unwrap(), good);
+        let declined = json!({ "action": "decline", "content": { "age": -1 } });
+        assert_eq!(fit(ELICIT, form(fields), declined).unwrap(), json!({ "action": "decline" }));
+    }
+
+    #[test]
+    fn other_answers_are_checked_too() {
+        let ask = json!({ "messages": [{ "role": "user", "content": { "type": "text", "text": "Hi" } }] });
+        let good =
+            json!({ "role": "assistant", "model": "m", "content": { "type": "text", "text": "Hello" } });
+        assert_eq!(fit(SAMPLE, ask.clone(), good.clone()).unwrap(), good);
+        assert!(fit(SAMPLE, ask, json!({ "role": "assistant" })).is_err());
+        assert!(fit(ROOTS, json!({}), json!({ "roots": [{ "uri": "https://x" }] })).is_err());
+        assert!(fit(ROOTS, json!({}), json!({ "roots": [] })).is_ok());
+    }
+}

@@ -1,0 +1,253 @@
+//! HTML as Markdown that is good to read. It goes over the tags once, in order, and builds no tree:
+//! time and memory grow with the length of the page and not with how deep its tags are nested.
+//!
+//! Pages are strangers' work: whatever they hold, this ends soon and never fails.
+
+mod writer;
+
+use html5gum::{HtmlString, StartTag, Token, Tokenizer, naive_next_state};
+use url::Url;
+
+use writer::{Gap, Writer};
+
+/// Longest address of a link that is shown, and of a base that links are relative to.
+const LONGEST_LINK: usize = 2000;
+/// Longest title, in characters.
+const LONGEST_TITLE: usize = 300;
+/// Elements whose content is nothing to read.
+const SKIPPED: &[&str] = &[
+    "script", "style", "template", "svg", "math", "iframe", "audio", "video", "canvas", "object", "noframes",
+    "noembed", "select", "datalist", "textarea",
+];
+/// Elements that begin and end a line.
+const LINES: &[&str] = &[
+    "address",
+    "article",
+    "aside",
+    "body",
+    "caption",
+    "center",
+    "dd",
+    "details",
+    "div",
+    "dl",
+    "dt",
+    "fieldset",
+    "figcaption",
+    "figure",
+    "footer",
+    "form",
+    "header",
+    "hgroup",
+    "legend",
+    "main",
+    "nav",
+    "section",
+    "summary",
+];
+
+/// A page to read.
+pub(super) struct Page {
+    /// Its title.
+    pub(super) title: Option<String>,
+    /// Its text.
+    pub(super) text: String,
+}
+
+/// Makes text of a page from this address.
+pub(super) fn read(source: &str, address: &Url) -> Page {
+    let mut tokens = Tokenizer::new(source);
+    let mut reader =
+        Reader { writer: Writer::default(), base: address.clone(), title: Title::None, skipped: None };
+    while let Some(Ok(token)) = tokens.next() {
+        match token {
+            Token::StartTag(tag) => {
+                // No script runs here, so that what stands in its place is part of the page.
+                if tag.name.as_slice() != b"noscript"
+                    && let Some(state) = naive_next_state(&tag.name)
+                {
+                    tokens.set_state(state);
+                }
+                reader.open(&tag);
+            }
+            Token::EndTag(tag) => reader.close(&String::from_utf8_lossy(&tag.name)),
+            Token::String(text) => reader.text(&String::from_utf8_lossy(&text)),
+            Token::Comment(_) | Token::Doctype(_) | Token::Error(_) => {}
+        }
+        if reader.writer.is_full() {
+            reader.writer.ask(Gap::Paragraph);
+            reader.writer.put("[The rest of this very long page is left out.]");
+            break;
+        }
+    }
+    let title = match reader.title {
+        Title::Open(title) | Title::Closed(title) => title,
+        Title::None => String::new(),
+    };
+    let title = shortened(&title, LONGEST_TITLE);
+    Page { title: (!title.is_empty()).then_some(title), text: reader.writer.finish() }
+}
+
+struct Reader {
+    writer: Writer,
+    /// What links are relative to.
+    base: Url,
+    title: Title,
+    /// An element that is passed over, and how many of its kind are open.
+    skipped: Option<(String, usize)>,
+}
+
+enum Title {
+    None,
+    Open(String),
+    Closed(String),
+}
+
+impl Reader {
+    fn open(&mut self, tag: &StartTag<()>) {
+        let name = &*String::from_utf8_lossy(&tag.name);
+        if let Some((skipped, depth)) = &mut self.skipped {
+            *depth += usize::from(skipped == name && !tag.self_closing);
+            return;
+        }
+        if SKIPPED.contains(&name) {
+            // Only these two can end where they begin.
+            if !(tag.self_closing && matches!(name, "svg" | "math")) {
+                self.skipped = Some((name.to_owned(), 1));
+            }
+            return;
+        }
+        let writer = &mut self.writer;
+        match name {
+            "title" if matches!(self.title, Title::None) => self.title = Title::Open(String::new()),
+            // It has one already.
+            "title" => self.skipped = Some((name.to_owned(), 1)),
+            "base" => {
+                if let Some(base) = attribute(tag, "href").and_then(|href| self.base.join(&href).ok())
+                    && base.as_str().len() <= LONGEST_LINK
+                {
+                    self.base = base;
+                }
+            }
+            "a" => {
+                let url = attribute(tag, "href").and_then(|href| self.link(&href));
+                self.writer.close_link();
+                if let Some(url) = url {
+                    self.writer.open_link(url);
+                }
+            }
+            "img" => {
+                let words = attribute(tag, "alt").map(|alt| shortened(&alt, LONGEST_TITLE));
+                if let Some(words) = words.filter(|words| !words.is_empty()) {
+                    writer.put(&format!("[image: {words}]"));
+                }
+            }
+            "br" => writer.line_break(),
+            "hr" => {
+                writer.ask(Gap::Paragraph);
+                writer.put("---");
+                writer.ask(Gap::Paragraph);
+            }
+            "p" => writer.ask(Gap::Paragraph),
+            "h1" | "h2" | "h3" | "h4" | "h5" | "h6" => {
+                writer.ask(Gap::Paragraph);
+                writer.heading(name.get(1..).and_then(|level| level.parse().ok()).unwrap_or(1));
+            }
+            "ul" | "menu" => writer.open_list(None),
+            "ol" => {
+                let first = attribute(tag, "start").and_then(|start| start.trim().parse().ok());
+                writer.open_list(Some(first.unwrap_or(1)));
+            }
+            "li" => writer.item(),
+            "blockquote" => writer.open_quote(),
+            "pre" => writer.open_preformatted(),
+            "code" => writer.open_code(),
+            "table" => writer.end_table(),
+            "tr" => writer.row(),
+            "td" | "th" => writer.cell(),
+            _ if LINES.contains(&name) => writer.ask(Gap::Line),
+            _ => {}
+        }
+    }
+
+    fn close(&mut self, name: &str) {
+        if let Some((skipped, depth)) = &mut self.skipped {
+            *depth -= usize::from(skipped == name);
+            if *depth == 0 {
+                self.skipped = None;
+            }
+            return;
+        }
+        let writer = &mut self.writer;
+        match name {
+            "title" => {
+                self.title = match std::mem::replace(&mut self.title, Title::None) {
+                    Title::Open(title) => Title::Closed(title),
+                    other => other,
+                };
+            }
+            "a" => writer.close_link(),
+            "p" | "h1" | "h2" | "h3" | "h4" | "h5" | "h6" => {
+                writer.forget_heading();
+                writer.ask(Gap::Paragraph);
+            }
+            "ul" | "menu" | "ol" => writer.close_list(),
+            "li" => writer.end_item(),
+            "blockquote" => writer.close_quote(),
+            "pre" => writer.close_preformatted(),
+            "code" => writer.close_code(),
+            "table" => writer.end_table(),
+            "tr" => writer.end_row(),
+            _ if LINES.contains(&name) => writer.ask(Gap::Line),
+            _ => {}
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        if self.skipped.is_some() {
+            return;
+        }
+        match &mut self.title {
+            Title::Open(title) => title.push_str(text),
+            Title::None | Title::Closed(_) => self.writer.text(text),
+        }
+    }
+
+    /// Where a link leads, if that is worth showing.
+    fn link(&self, href: &str) -> Option<String> {
+        let href = href.trim();
+        if href.is_empty() || href.starts_with('#') || href.len() > LONGEST_LINK {
+            return None;
+        }
+        let url = self.base.join(href).ok()?;
+        let shown = matches!(url.scheme(), "http" | "https" | "mailto") && url.as_str().len() <= LONGEST_LINK;
+        shown.then(|| url.into())
+    }
+}
+
+fn attribute(tag: &StartTag<()>, name: &str) -> Option<String> {
+    let value = tag.attributes.get(&HtmlString::from(name.as_bytes().to_vec()))?;
+    Some(String::from_utf8_lossy(value).into_owned())
+}
+
+/// On one line, and no longer than this.
+fn shortened(text: &str, most: usize) -> String {
+    let mut short = String::new();
+    for word in text.split_whitespace() {
+        if !short.is_empty() {
+            short.push(' ');
+        }
+        short.push_str(word);
+        if short.len() > most * 4 {
+            break;
+        }
+    }
+    if short.chars().count() > most {
+        short = short.chars().take(most).collect();
+        short.push('…');
+    }
+    short
+}
+
+#[cfg(test)]
+mod tests;

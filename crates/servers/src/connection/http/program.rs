@@ -1,0 +1,103 @@
+//! Headers that a program of the user's prints (SRV-11): a JSON object of texts, or one
+//! `Name: value` a line. What it prints is never logged, and it does not outlive its limit.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use gatehouse_model::server::HeaderProgram;
+use process_wrap::tokio::{ChildWrapper, CommandWrap};
+use tokio::io::AsyncReadExt;
+
+use crate::connection::error::ConnectError;
+use crate::environment::Surroundings;
+
+/// How long the program may take.
+const LIMIT: Duration = Duration::from_secs(10);
+/// Most that it may print.
+const LONGEST: u64 = 64 * 1024;
+
+/// Ends the program, and whatever it started, with whoever waited for it.
+struct Killed(Box<dyn ChildWrapper>);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        if let Err(error) = self.0.start_kill() {
+            tracing::trace!(%error, "the program has ended already");
+        }
+    }
+}
+
+/// Runs the program and reads its headers.
+pub(super) async fn run(
+    program: &HeaderProgram,
+    surroundings: &Surroundings,
+) -> Result<Vec<(String, String)>, ConnectError> {
+    let wrong = |why: String| ConnectError::BadConfig {
+        what: format!("The program \"{}\" that prints headers {why}.", program.command),
+    };
+    let folder = surroundings.folder(None)?;
+    let path = surroundings.find(&program.command, &folder, None)?;
+    let mut command = CommandWrap::with_new(&path, |command| {
+        command
+            .args(&program.args)
+            .env_clear()
+            .envs(surroundings.with(std::iter::empty()))
+            .current_dir(&folder)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
+    });
+    #[cfg(unix)]
+    command.wrap(process_wrap::tokio::ProcessGroup::leader());
+    #[cfg(windows)]
+    command.wrap(process_wrap::tokio::JobObject);
+    let mut child = Killed(command.spawn().map_err(|error| wrong(format!("could not be started: {error}")))?);
+    let ran = tokio::time::timeout(LIMIT, async {
+        let mut printed = Vec::new();
+        if let Some(stdout) = child.0.stdout().take() {
+            stdout.take(LONGEST).read_to_end(&mut printed).await?;
+        }
+        Ok::<_, std::io::Error>((printed, child.0.wait().await?))
+    });
+    match ran.await {
+        Err(_) => Err(wrong(format!("did not end within {} s", LIMIT.as_secs()))),
+        Ok(Err(error)) => Err(wrong(format!("could not be read: {error}"))),
+        Ok(Ok((_, status))) if !status.success() => Err(wrong(format!("failed ({status})"))),
+        Ok(Ok((printed, _))) => parse(&printed).ok_or_else(|| {
+            wrong(
+                "printed something else than headers: a JSON object of texts, or lines like \"Name: value\""
+                    .to_owned(),
+            )
+        }),
+    }
+}
+
+fn parse(printed: &[u8]) -> Option<Vec<(String, String)>> {
+    let text = std::str::from_utf8(printed).ok()?.trim();
+    if text.starts_with('{') {
+        let members: std::collections::BTreeMap<String, String> = serde_json::from_str(text).ok()?;
+        return Some(members.into_iter().collect());
+    }
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines
+        .map(|line| {
+            line.split_once(':').map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned()))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ways_of_printing_are_read() {
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        assert_eq!(parse(br#"{"X-A": "1", "B": "b:c"}"#).unwrap(), [pair("B", "b:c"), pair("X-A", "1")]);
+        assert_eq!(parse(b"X-A: 1\n\nB: b:c\n").unwrap(), [pair("X-A", "1"), pair("B", "b:c")]);
+        assert_eq!(parse(b"").unwrap(), []);
+        for wrong in [&b"{\"A\": 1}"[..], b"no header", b"\xff"] {
+            assert_eq!(parse(wrong), None);
+        }
+    }
+}

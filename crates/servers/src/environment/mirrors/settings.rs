@@ -1,0 +1,137 @@
+//! Whether the user has settled by himself where packages come from. Who has is left alone: a
+//! company's registry must not be passed by.
+
+use std::path::{Path, PathBuf};
+
+use super::Kind;
+
+/// Longest settings file that is looked into.
+const LONGEST_FILE: u64 = 1024 * 1024;
+
+/// Where settings lie beside the user's own places.
+#[derive(Clone, Copy)]
+pub(super) struct Folders<'a> {
+    /// The folder that the server runs in.
+    pub(super) own: &'a Path,
+    /// Those for everybody.
+    pub(super) system: &'a Path,
+}
+
+/// By a variable.
+pub(super) fn set_by_variable(kind: Kind, user: &dyn Fn(&str) -> Option<String>) -> bool {
+    let names: &[&str] = match kind {
+        Kind::Npm => &["npm_config_registry", "NPM_CONFIG_REGISTRY", "YARN_NPM_REGISTRY_SERVER"],
+        Kind::Pypi => &[
+            "PIP_INDEX_URL",
+            "PIP_EXTRA_INDEX_URL",
+            "PIP_NO_INDEX",
+            "PIP_CONFIG_FILE",
+            "UV_INDEX",
+            "UV_INDEX_URL",
+            "UV_DEFAULT_INDEX",
+            "UV_EXTRA_INDEX_URL",
+            "UV_NO_INDEX",
+            "UV_CONFIG_FILE",
+        ],
+    };
+    names.iter().any(|name| user(name).is_some_and(|value| !value.trim().is_empty()))
+}
+
+/// In one of the files that the tools read by themselves.
+pub(super) async fn set_in_file(
+    kind: Kind,
+    user: &(dyn Fn(&str) -> Option<String> + Sync),
+    folders: Folders<'_>,
+) -> bool {
+    for path in files(kind, user, folders) {
+        if tokio::fs::metadata(&path).await.is_ok_and(|found| found.is_file() && found.len() <= LONGEST_FILE)
+            && let Ok(bytes) = tokio::fs::read(&path).await
+            && names_registry(kind, &String::from_utf8_lossy(&bytes))
+        {
+            tracing::debug!(path = %path.display(), "the user's own registry is left alone");
+            return true;
+        }
+    }
+    false
+}
+
+fn files(kind: Kind, user: &dyn Fn(&str) -> Option<String>, folders: Folders<'_>) -> Vec<PathBuf> {
+    let place = |name: &str| user(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let home = place("HOME").or_else(|| place("USERPROFILE"));
+    let at_home = |path: &str| home.as_ref().map(|home| home.join(path));
+    let configs = place("XDG_CONFIG_HOME").or_else(|| at_home(".config"));
+    let roaming = place("APPDATA");
+    let mut files = Vec::new();
+    match kind {
+        Kind::Npm => {
+            for name in [".npmrc", ".yarnrc", ".yarnrc.yml", ".bunfig.toml", "bunfig.toml"] {
+                files.extend(at_home(name));
+                files.push(folders.own.join(name));
+            }
+            files.extend(["npm_config_userconfig", "NPM_CONFIG_USERCONFIG"].into_iter().filter_map(place));
+            files.extend(configs.map(|configs| configs.join("pnpm/rc")));
+            files.push(folders.system.join("npmrc"));
+        }
+        Kind::Pypi => {
+            for base in configs.iter().chain(&roaming) {
+                for name in ["pip/pip.conf", "pip/pip.ini", "uv/uv.toml"] {
+                    files.push(base.join(name));
+                }
+            }
+            for name in [".pip/pip.conf", "pip/pip.ini", "Library/Application Support/pip/pip.conf"] {
+                files.extend(at_home(name));
+            }
+            files.extend(place("VIRTUAL_ENV").map(|environment| environment.join("pip.conf")));
+            files.extend(["uv.toml", "pyproject.toml"].map(|name| folders.own.join(name)));
+            files.extend(["pip.conf", "uv/uv.toml"].map(|name| folders.system.join(name)));
+        }
+    }
+    files
+}
+
+fn names_registry(kind: Kind, text: &str) -> bool {
+    let keys: &[&str] = match kind {
+        Kind::Npm => &["registry", "npmRegistryServer"],
+        Kind::Pypi => &[
+            "index-url",
+            "extra-index-url",
+            "default-index",
+            "index",
+            "no-index",
+            "[[index]]",
+            "[[tool.uv.index]]",
+        ],
+    };
+    text.lines().any(|line| {
+        let key = line.trim().split(|letter: char| letter == '=' || letter == ':' || letter.is_whitespace());
+        key.into_iter()
+            .next()
+            .is_some_and(|key| keys.contains(&key.trim_matches('"').replace('_', "-").as_str()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn registries_are_found_in_settings() {
+        let table = [
+            (Kind::Npm, "registry=https://r.example/", true),
+            (Kind::Npm, "a=b\n  registry = https://r.example/\n", true),
+            (Kind::Npm, "registry \"https://r.example/\"", true),
+            (Kind::Npm, "npmRegistryServer: \"https://r.example\"", true),
+            (Kind::Npm, "[install]\nregistry = \"https://r.example\"", true),
+            (Kind::Npm, "@scope:registry=https://r.example/\n//r.example/:_authToken=x", false),
+            (Kind::Npm, "# registry=https://r.example/\n;registry=x\nregistry-x=y", false),
+            (Kind::Pypi, "[global]\nindex-url = https://r.example/simple", true),
+            (Kind::Pypi, "index_url=https://r.example/simple", true),
+            (Kind::Pypi, "extra-index-url = https://r.example/simple", true),
+            (Kind::Pypi, "[[tool.uv.index]]\nurl = \"https://r.example\"", true),
+            (Kind::Pypi, "# index-url = x\ntimeout = 60\nindexes = 1", false),
+        ];
+        for (kind, text, expected) in table {
+            assert_eq!(names_registry(kind, text), expected, "{text}");
+        }
+    }
+}

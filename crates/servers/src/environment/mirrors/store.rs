@@ -1,0 +1,75 @@
+//! What was chosen, in a small file. It is a memory and no setting: what cannot be read or is old
+//! is measured again, and what cannot be written is forgotten.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+
+use gatehouse_model::Timestamp;
+use serde::{Deserialize, Serialize};
+use tokio::sync::Mutex;
+
+use super::{KEPT, Kind, is_within};
+
+/// Longest file that is read.
+const LONGEST_FILE: u64 = 64 * 1024;
+
+/// What was chosen for one kind.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Kept {
+    /// When.
+    at: Timestamp,
+    /// The mirror; none where the default is the best.
+    pub(super) mirror: Option<String>,
+}
+
+/// The file.
+pub(super) struct Store {
+    path: PathBuf,
+    turn: Mutex<()>,
+}
+
+type Pages = BTreeMap<String, Kept>;
+
+fn key(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Npm => "npm",
+        Kind::Pypi => "pypi",
+    }
+}
+
+impl Store {
+    pub(super) fn new(path: PathBuf) -> Self {
+        Self { path, turn: Mutex::new(()) }
+    }
+
+    /// What was chosen, if that was not too long ago.
+    pub(super) async fn read(&self, kind: Kind, now: Timestamp) -> Option<Kept> {
+        let _turn = self.turn.lock().await;
+        let mut pages = self.pages().await;
+        pages.remove(key(kind)).filter(|kept| is_within(kept.at, now, KEPT))
+    }
+
+    pub(super) async fn write(&self, kind: Kind, mirror: Option<String>, now: Timestamp) {
+        let _turn = self.turn.lock().await;
+        let mut pages = self.pages().await;
+        pages.insert(key(kind).to_owned(), Kept { at: now, mirror });
+        if let Err(error) = self.replace(&pages).await {
+            tracing::warn!(%error, "the chosen registry cannot be kept");
+        }
+    }
+
+    async fn pages(&self) -> Pages {
+        let small = tokio::fs::metadata(&self.path).await.is_ok_and(|found| found.len() <= LONGEST_FILE);
+        match tokio::fs::read(&self.path).await {
+            Ok(bytes) if small => serde_json::from_slice(&bytes).unwrap_or_default(),
+            Ok(_) | Err(_) => Pages::new(),
+        }
+    }
+
+    async fn replace(&self, pages: &Pages) -> io::Result<()> {
+        let beside = self.path.with_extension("json.new");
+        tokio::fs::write(&beside, serde_json::to_vec_pretty(pages)?).await?;
+        tokio::fs::rename(&beside, &self.path).await
+    }
+}

@@ -1,0 +1,221 @@
+//! Sends a call to its server, and again where the server wants input first: what the client cannot
+//! answer itself is answered here, round by round (multi round-trip requests of 2026-07-28, and
+//! `-32042` of the older revisions). The call stays the one that was approved.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::join_all;
+use gatehouse_model::CallId;
+use gatehouse_servers::{
+    CallError, ELICIT, OutgoingParams, Reply, ServerAnswer, ServerRequest, UpstreamCall, answered,
+};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::call::{AccessKind, Era};
+use crate::door::Course;
+use crate::inquiries::{Inquiry, OfCall};
+use crate::manager::Inner;
+use crate::raw::{Members, object, quoted, raw};
+use crate::request::{Request, Target};
+use crate::rounds::{InputRequired, URL_ELICITATION};
+
+/// Rounds of one call that are answered here.
+const MOST_ROUNDS: u32 = 10;
+/// After the first try, a call that needs a page is tried so many times again (SRV-15).
+const RETRIES: u32 = 3;
+/// The pause before a call is sent again that its server only wants later.
+const LATER: Duration = Duration::from_secs(1);
+const INTERNAL: i32 = -32603;
+
+/// What the next round brings.
+struct Round {
+    responses: Option<Box<RawValue>>,
+    state: Option<Box<RawValue>>,
+}
+
+/// How a round ended.
+enum Next {
+    /// With the answer for the client.
+    Done(Result<Reply, CallError>),
+    /// The server wants this first.
+    Again(Round),
+}
+
+impl Inner {
+    /// Sends a call and drives it to its answer; `None` when the server is another one by now and
+    /// the call was not sent.
+    pub(crate) async fn send(
+        self: &Arc<Self>,
+        request: &Request,
+        id: &CallId,
+        course: &Course,
+    ) -> Option<Result<Reply, CallError>> {
+        let matter = &course.resolved.matter;
+        let asks = OfCall::new(self, matter, request.asks.clone());
+        let mut params = request.params(matter.definition.as_ref().map(|definition| &*definition.name_json));
+        let (mut rounds, mut pages) = (0, 0);
+        loop {
+            let answer = self.send_once(request, id, course, (&asks, params.clone())).await?;
+            let next = match answer {
+                Ok(Reply::Result(result)) if wants_input(&result) && rounds < MOST_ROUNDS => {
+                    rounds += 1;
+                    self.input(course, &asks, result).await
+                }
+                Ok(Reply::Error(error)) if is_page(&error) && pages < RETRIES => {
+                    pages += 1;
+                    self.page(course, &asks, error).await
+                }
+                answer => Next::Done(answer),
+            };
+            match next {
+                Next::Done(answer) => return Some(answer),
+                Next::Again(round) => round.put_into(&mut params),
+            }
+        }
+    }
+
+    async fn send_once(
+        self: &Arc<Self>,
+        request: &Request,
+        id: &CallId,
+        course: &Course,
+        (asks, params): (&OfCall, OutgoingParams),
+    ) -> Option<Result<Reply, CallError>> {
+        let (handle, matter) = (&course.resolved.handle, &course.resolved.matter);
+        if let Target::Access { kind: AccessKind::Subscribe, target, .. } = &request.target {
+            return Some(handle.watch(matter.generation(), target).await);
+        }
+        let call = UpstreamCall {
+            method: request.method(),
+            params,
+            progress: Some(self.progress(request, id)),
+            responder: Some(asks.responder()),
+            cancel: request.cancel.clone(),
+        };
+        match &course.resolved.lists {
+            Some(lists) => handle.call_as_listed(lists, call).await.transpose(),
+            None => Some(handle.call_generation(matter.generation(), call).await),
+        }
+    }
+
+    /// Answers what a server wants before it goes on.
+    async fn input(&self, course: &Course, asks: &OfCall, result: Box<RawValue>) -> Next {
+        let Ok(wanted) = serde_json::from_str::<InputRequired<'_>>(result.get()) else {
+            return Next::Done(Ok(Reply::Result(result)));
+        };
+        let requests = wanted.input_requests.and_then(|raw| Members::read(raw.get()));
+        let requests: Vec<(String, Option<ServerRequest>)> = requests
+            .iter()
+            .flat_map(Members::iter)
+            .map(|(name, raw)| (name.to_owned(), self.inquiry(course, raw)))
+            .collect();
+        let native = course.resolved.matter.caller.era == Era::Stateless
+            && requests.iter().all(|(_, request)| {
+                request.as_ref().and_then(Inquiry::of).is_some_and(|what| asks.can(what))
+            });
+        if native {
+            return Next::Done(Ok(Reply::Result(result)));
+        }
+        let state = wanted.request_state.map(ToOwned::to_owned);
+        if requests.is_empty() {
+            tokio::time::sleep(LATER).await;
+            return Next::Again(Round { responses: None, state });
+        }
+        let answers = join_all(requests.into_iter().map(async |(name, request)| {
+            let answer: ServerAnswer = match request {
+                Some(request) => answered(asks, request).await,
+                None => Err(error("The server asks for something that nobody can answer.")),
+            };
+            (name, answer)
+        }))
+        .await;
+        let mut responses = Vec::with_capacity(answers.len());
+        for (name, answer) in answers {
+            match answer {
+                Ok(answer) => responses.push((name, answer)),
+                Err(error) => return Next::Done(Ok(Reply::Error(error))),
+            }
+        }
+        let responses = object(responses.iter().map(|(name, answer)| (name.as_str(), &**answer)));
+        Next::Again(Round { responses: Some(raw(responses)), state })
+    }
+
+    fn inquiry(&self, course: &Course, request: &RawValue) -> Option<ServerRequest> {
+        let members = Members::read(request.get())?;
+        let params = members.get("params").map_or_else(|| raw("{}".to_owned()), ToOwned::to_owned);
+        let server = Arc::clone(&course.resolved.matter.config);
+        Some(ServerRequest { server, method: members.text("method")?.into(), params })
+    }
+
+    /// Sends the user to the pages that an older server wants opened before it goes on.
+    async fn page(&self, course: &Course, asks: &OfCall, refusal: Box<RawValue>) -> Next {
+        #[derive(Deserialize)]
+        struct Refusal<'a> {
+            #[serde(borrow)]
+            data: Option<Pages<'a>>,
+        }
+        #[derive(Deserialize)]
+        struct Pages<'a> {
+            #[serde(borrow, default)]
+            elicitations: Vec<&'a RawValue>,
+        }
+        let native = course.resolved.matter.caller.era == Era::Stateful && asks.can(Inquiry::Url);
+        let pages: Vec<Box<RawValue>> = match serde_json::from_str::<Refusal<'_>>(refusal.get()) {
+            Ok(Refusal { data: Some(Pages { elicitations }) }) if !native => {
+                elicitations.into_iter().map(ToOwned::to_owned).collect()
+            }
+            Ok(_) | Err(_) => Vec::new(),
+        };
+        if pages.is_empty() {
+            return Next::Done(Ok(Reply::Error(refusal)));
+        }
+        let asks = asks.until_done();
+        for params in pages {
+            let server = Arc::clone(&course.resolved.matter.config);
+            let request = ServerRequest { server, method: ELICIT.into(), params };
+            let accepted = match answered(&asks, request).await {
+                Ok(answer) => {
+                    Members::read(answer.get()).and_then(|answer| answer.text("action")).as_deref()
+                        == Some("accept")
+                }
+                Err(_) => false,
+            };
+            if !accepted {
+                return Next::Done(Ok(Reply::Error(refusal)));
+            }
+        }
+        Next::Again(Round { responses: None, state: None })
+    }
+}
+
+impl Round {
+    fn put_into(self, params: &mut OutgoingParams) {
+        params.members.retain(|(name, _)| !crate::request::ROUND.contains(&&**name));
+        let members = [("inputResponses", self.responses), ("requestState", self.state)];
+        for (name, value) in members {
+            if let Some(value) = value {
+                params.members.push((name.into(), value));
+            }
+        }
+    }
+}
+
+fn wants_input(result: &RawValue) -> bool {
+    memchr::memmem::find(result.get().as_bytes(), b"input_required").is_some()
+        && serde_json::from_str::<InputRequired<'_>>(result.get())
+            .is_ok_and(|read| read.result_type.as_deref() == Some("input_required"))
+}
+
+fn is_page(error: &RawValue) -> bool {
+    #[derive(Deserialize)]
+    struct Code {
+        code: i64,
+    }
+    serde_json::from_str::<Code>(error.get()).is_ok_and(|error| error.code == i64::from(URL_ELICITATION))
+}
+
+fn error(message: &str) -> Box<RawValue> {
+    raw(format!(r#"{{"code":{INTERNAL},"message":{}}}"#, quoted(message)))
+}

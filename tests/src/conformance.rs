@@ -1,0 +1,230 @@
+//! What the client of the conformance suite does in each scenario. Only what a scenario asks the
+//! application to do is here; everything on the wire is the servers crate's.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use gatehouse_auth::{AuthError, TokenRequest, TokenSource};
+use gatehouse_model::server::{Limits, Look, Origin, Remote};
+use gatehouse_model::{
+    BoxFuture, Event, EventSink, Generation, Secret, ServerConfig, ServerStatus, SystemClock, Transport,
+};
+use gatehouse_servers::{
+    OutgoingParams, PolicyFile, Reply, Respond, ServerAnswer, ServerDeps, ServerHandle, ServerManager,
+    ServerRequest, UpstreamCall, answered,
+};
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
+
+/// How long anything may take.
+const SOON: Duration = Duration::from_secs(40);
+
+/// Plays the scenario that the environment names.
+///
+/// # Errors
+/// When the server could not be used as the scenario wants.
+pub async fn run() -> Result<()> {
+    let url = std::env::args().next_back().context("the server's address is missing")?;
+    let scenario = std::env::var("MCP_CONFORMANCE_SCENARIO").context("no scenario is named")?;
+    let folder = tempfile::tempdir()?;
+    let client = Client::connect(&url, folder.path()).await?;
+    let played = client.play(&scenario).await;
+    client.manager.shutdown().await;
+    played
+}
+
+struct Nothing;
+
+impl EventSink for Nothing {
+    fn emit(&self, _: Event) {}
+}
+
+impl TokenSource for Nothing {
+    fn bearer<'a>(&'a self, _: &'a TokenRequest) -> BoxFuture<'a, Result<Option<Secret>, AuthError>> {
+        Box::pin(async { Ok(None) })
+    }
+}
+
+/// A user who agrees to everything and fills in nothing.
+struct Agrees;
+
+impl Respond for Agrees {
+    fn respond(&self, request: ServerRequest) -> BoxFuture<'static, ServerAnswer> {
+        let content = match serde_json::from_str::<Value>(request.params.get()) {
+            Ok(params) if params["requestedSchema"]["properties"]["confirmed"].is_object() => {
+                json!({ "confirmed": true })
+            }
+            Ok(_) | Err(_) => json!({}),
+        };
+        let answer = to_raw_value(&json!({ "action": "accept", "content": content }));
+        Box::pin(async move { answer.map_err(|_| RawValue::NULL.to_owned()) })
+    }
+}
+
+struct Client {
+    manager: ServerManager,
+    server: ServerHandle,
+    config: Arc<ServerConfig>,
+}
+
+impl Client {
+    async fn connect(url: &str, folder: &std::path::Path) -> Result<Self> {
+        let manager = ServerManager::new(ServerDeps {
+            secrets: gatehouse_store::memory(),
+            tokens: Arc::new(Nothing),
+            events: Arc::new(Nothing),
+            clock: Arc::new(SystemClock),
+            data_dir: folder.to_owned(),
+            policy: PolicyFile::at(folder.join("policy.json")),
+            guard_program: None,
+        });
+        manager.answer_with(Arc::new(Agrees));
+        let config = ServerConfig {
+            id: "srv-conformance".into(),
+            generation: Generation::default(),
+            name: "conformance".to_owned(),
+            transport: Transport::Http(Remote::at(url)),
+            enabled: true,
+            autostart: true,
+            look: Look::default(),
+            limits: Limits::default(),
+            origin: Origin::User,
+        };
+        let config = manager.put(config).await?;
+        let server = manager.get(&config.id).context("the server is not there")?;
+        let mut revision = manager.revision();
+        let connected = async {
+            loop {
+                match server.status() {
+                    ServerStatus::Connected { .. } => return Ok(()),
+                    ServerStatus::Failed { message, .. } => bail!(message),
+                    _ => revision.changed().await?,
+                }
+            }
+        };
+        tokio::time::timeout(SOON, connected).await.context("the server never connected")??;
+        Ok(Self { manager, server, config })
+    }
+
+    async fn play(&self, scenario: &str) -> Result<()> {
+        match scenario {
+            "initialize" | "request-metadata" | "json-schema-ref-no-deref" => self.list().await.map(drop),
+            "tools_call" => self.call("add_numbers", json!({ "a": 5, "b": 3 })).await.map(drop),
+            "elicitation-sep1034-client-defaults" => {
+                self.call("test_client_elicitation_defaults", json!({})).await.map(drop)
+            }
+            "sse-retry" => {
+                self.list().await?;
+                self.call("test_reconnection", json!({})).await.map(drop)
+            }
+            "sep-2322-client-request-state" => self.rounds().await,
+            "http-standard-headers" => self.everything().await,
+            "http-custom-headers" => self.told_calls().await,
+            "http-invalid-tool-headers" => self.every_tool().await,
+            "json-schema-2020-12-preservation" => self.schema().await,
+            other => bail!("the scenario {other} is not known"),
+        }
+    }
+
+    async fn request(&self, method: &'static str, params: OutgoingParams) -> Result<Value> {
+        let (progress, responder, cancel) = (None, None, CancellationToken::new());
+        let call = UpstreamCall { method, params, progress, responder, cancel };
+        match self.server.call(call).await? {
+            Reply::Result(result) => Ok(serde_json::from_str(result.get())?),
+            Reply::Error(error) => bail!("{method} was answered with {}", error.get()),
+        }
+    }
+
+    async fn list(&self) -> Result<Vec<Value>> {
+        let listed = self.request("tools/list", OutgoingParams::none()).await?;
+        Ok(listed["tools"].as_array().cloned().unwrap_or_default())
+    }
+
+    async fn call(&self, tool: &str, arguments: Value) -> Result<Value> {
+        let arguments = to_raw_value(&arguments)?;
+        self.request(
+            "tools/call",
+            OutgoingParams::none().with_text("name", tool).with("arguments", arguments),
+        )
+        .await
+    }
+
+    /// Multi-round-trip requests, as the gateway drives them for a client that cannot.
+    async fn rounds(&self) -> Result<()> {
+        for tool in
+            ["test_mrtr_echo_state", "test_mrtr_no_state", "test_mrtr_unrelated", "test_mrtr_no_result_type"]
+        {
+            let result = self.call(tool, json!({})).await?;
+            if result["resultType"] != "input_required" {
+                continue;
+            }
+            let mut responses = Map::new();
+            for (name, request) in result["inputRequests"].as_object().context("no requests")? {
+                let request = ServerRequest {
+                    server: Arc::clone(&self.config),
+                    method: request["method"].as_str().context("no method")?.into(),
+                    params: to_raw_value(&request["params"])?,
+                };
+                let answer = answered(&Agrees, request).await;
+                let answer =
+                    answer.map_err(|error| anyhow::anyhow!("nobody could answer: {}", error.get()))?;
+                responses.insert(name.clone(), serde_json::from_str(answer.get())?);
+            }
+            let mut params = OutgoingParams::none()
+                .with_text("name", tool)
+                .with("arguments", to_raw_value(&json!({}))?)
+                .with("inputResponses", to_raw_value(&responses)?);
+            if let Some(state) = result["requestState"].as_str() {
+                params = params.with_text("requestState", state);
+            }
+            let last = self.request("tools/call", params).await?;
+            ensure!(last["resultType"] != "input_required", "the second round was not the last");
+        }
+        Ok(())
+    }
+
+    async fn everything(&self) -> Result<()> {
+        self.list().await?;
+        self.call("my-hyphenated-tool", json!({})).await?;
+        self.call("test_headers", json!({})).await?;
+        self.request("resources/list", OutgoingParams::none()).await?;
+        for uri in ["file:///path/to/file%20name.txt", "https://example.com/resource?id=123"] {
+            self.request("resources/read", OutgoingParams::none().with_text("uri", uri)).await?;
+        }
+        self.request("prompts/list", OutgoingParams::none()).await?;
+        self.request("prompts/get", OutgoingParams::none().with_text("name", "test_prompt")).await.map(drop)
+    }
+
+    async fn told_calls(&self) -> Result<()> {
+        let context: Value = serde_json::from_str(&std::env::var("MCP_CONFORMANCE_CONTEXT")?)?;
+        self.list().await?;
+        for call in context["toolCalls"].as_array().context("no calls are named")? {
+            self.call(call["name"].as_str().context("no name")?, call["arguments"].clone()).await?;
+        }
+        Ok(())
+    }
+
+    /// Calls every tool that is offered: the catalogue leaves out those with headers that cannot be.
+    async fn every_tool(&self) -> Result<()> {
+        let mut called = 0;
+        for tool in self.list().await? {
+            if gatehouse_servers::param_header_fault(&tool["inputSchema"].to_string()).is_some() {
+                continue;
+            }
+            called += 1;
+            self.call(tool["name"].as_str().context("no name")?, json!({ "region": "us-west1" })).await?;
+        }
+        ensure!(called > 0, "no tool was left");
+        Ok(())
+    }
+
+    async fn schema(&self) -> Result<()> {
+        let lists = self.server.lists();
+        let tool = lists.tools.iter().find(|tool| tool.name == "json_schema_2020_12_tool");
+        let definition: Map<String, Value> =
+            serde_json::from_str(tool.context("the tool is not there")?.raw.get())?;
+        self.call("json_schema_echo", json!({ "schema": definition["inputSchema"] })).await.map(drop)
+    }
+}
