@@ -1,9 +1,14 @@
 // A real MCP client (the TypeScript SDK) on strings: reads one JSON command a line on stdin and
 // answers each with one JSON line on stdout. See tests/src/client.rs for the other end.
 //
-//   {"op":"connect","url":…,"token":…,"revision":"2026-07-28"|"2025-11-25"}
+//   {"op":"connect","url":…,"token":…,"revision":"2026-07-28"|"2025-11-25","answers":{…}}
 //   {"op":"list"}  {"op":"call","id":…,"name":…,"arguments":…,"timeoutMs":…,"progress":true}
+//   {"op":"read","uri":…}  {"op":"watch","uri":…}  {"op":"unwatch","uri":…}
 //   {"op":"cancel","id":…}  {"op":"close"}
+//
+// What it can be asked is what "answers" holds: "form" and "url" (an elicitation result), "sampling"
+// (a text), "roots" (a list). Each question that it got is said as {"asked":method,"params":…}, and
+// each update of a resource as {"updated":uri}.
 import { createInterface } from "node:readline";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 
@@ -12,13 +17,40 @@ const inFlight = new Map();
 const say = (message) => process.stdout.write(`${JSON.stringify(message)}\n`);
 const failure = (error) => ({ error: { code: error?.code ?? null, message: String(error?.message ?? error) } });
 
-async function connect({ url, token, revision }) {
+function answering(answers) {
+  const elicitation = { ...(answers.form ? { form: {} } : {}), ...(answers.url ? { url: {} } : {}) };
+  return {
+    ...(Object.keys(elicitation).length > 0 ? { elicitation } : {}),
+    ...(answers.sampling ? { sampling: {} } : {}),
+    ...(answers.roots ? { roots: {} } : {}),
+  };
+}
+
+function answer(answers) {
+  const take = (method, make) =>
+    client.setRequestHandler(method, async ({ params }) => {
+      say({ asked: method, params });
+      return make(params);
+    });
+  if (answers.form || answers.url) {
+    take("elicitation/create", (params) => (params.mode === "url" ? answers.url : answers.form));
+  }
+  if (answers.sampling) {
+    const content = { type: "text", text: answers.sampling };
+    take("sampling/createMessage", () => ({ role: "assistant", model: "sdk-js", content }));
+  }
+  if (answers.roots) take("roots/list", () => ({ roots: answers.roots }));
+}
+
+async function connect({ url, token, revision, answers = {} }) {
   const modern = revision === "2026-07-28";
   client = new Client(
     { name: "sdk-js", version: "1.0.0" },
-    { versionNegotiation: { mode: modern ? { pin: revision } : "legacy" } },
+    { versionNegotiation: { mode: modern ? { pin: revision } : "legacy" }, capabilities: answering(answers) },
   );
   client.onerror = () => {};
+  answer(answers);
+  client.setNotificationHandler("notifications/resources/updated", ({ params }) => say({ updated: params.uri }));
   const headers = token === null ? {} : { Authorization: `Bearer ${token}` };
   await client.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } }));
   return { protocol: client.getNegotiatedProtocolVersion(), server: client.getServerVersion()?.name };
@@ -45,6 +77,9 @@ const ops = {
   connect,
   list: async () => ({ tools: (await client.listTools()).tools }),
   call,
+  read: ({ uri }) => client.readResource({ uri }),
+  watch: async ({ uri }) => (await client.subscribeResource({ uri })) ?? {},
+  unwatch: async ({ uri }) => (await client.unsubscribeResource({ uri })) ?? {},
   cancel: async ({ id }) => {
     inFlight.get(id)?.abort("the user stopped it");
     return {};

@@ -71,10 +71,26 @@ impl Client {
     /// # Errors
     /// When the process cannot be started or the connection is refused.
     pub fn connect(sdk: Sdk, revision: &str, endpoint: &str, token: Option<&str>) -> Result<Self> {
+        let command = json!({"op": "connect", "url": endpoint, "token": token, "revision": revision});
+        Self::connected(sdk, revision, &command)
+    }
+
+    /// Connects with the TypeScript SDK as a client that can be asked: `answers` has an elicitation
+    /// result as `form` and as `url`, a text as `sampling`, a list as `roots`; what is left out it
+    /// does not declare.
+    ///
+    /// # Errors
+    /// As [`Client::connect`].
+    pub fn connect_able(revision: &str, endpoint: &str, token: &str, answers: &Value) -> Result<Self> {
+        let command = json!({
+            "op": "connect", "url": endpoint, "token": token, "revision": revision, "answers": answers,
+        });
+        Self::connected(Sdk::TypeScript, revision, &command)
+    }
+
+    fn connected(sdk: Sdk, revision: &str, command: &Value) -> Result<Self> {
         let mut client = Self::spawn(sdk)?;
-        let command =
-            json!({"op": "connect", "url": endpoint, "token": token, "revision": revision}).to_string();
-        client.lines.say(&command)?;
+        client.lines.say(&command.to_string())?;
         match client.answer("connect")? {
             Answer::Result(found) if found["protocol"] == json!(revision) => Ok(client),
             Answer::Result(found) => bail!("connected, but with {found}"),
@@ -109,6 +125,39 @@ impl Client {
             Answer::Result(result) => result["tools"].as_array().cloned().context("no tools member"),
             Answer::Error(error) => bail!("tools/list failed: {error}"),
         }
+    }
+
+    /// Does one of the other things that the TypeScript client knows: `read`, `watch`, `unwatch`.
+    ///
+    /// # Errors
+    /// When the client has ended.
+    pub fn ask(&mut self, op: &str, uri: &str) -> Result<Answer> {
+        self.lines.say(&json!({ "op": op, "uri": uri }).to_string())?;
+        self.answer(op)
+    }
+
+    /// The next message of the client's that has this member: `asked`, `updated`.
+    ///
+    /// # Errors
+    /// When none comes in time.
+    pub fn told(&mut self, member: &str) -> Result<Value> {
+        let wanted = |message: &Value| message.get(member).is_some();
+        if let Some(at) = self.early.iter().position(wanted) {
+            return Ok(self.early.remove(at));
+        }
+        loop {
+            let message: Value = serde_json::from_str(&self.lines.next_line()?)?;
+            if wanted(&message) {
+                return Ok(message);
+            }
+            self.early.push(message);
+        }
+    }
+
+    /// Messages with this member that came so far and were not looked at.
+    #[must_use]
+    pub fn so_far(&self, member: &str) -> usize {
+        self.early.iter().filter(|message| message.get(member).is_some()).count()
     }
 
     /// Starts a call and returns its id for [`Client::finish`].

@@ -6,7 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use anyhow::{Context, Result, bail};
+use gatehouse_app::control::ControlClient;
+use gatehouse_model::Secret;
 use serde_json::Value;
+use serde_json::value::to_raw_value;
 use tempfile::TempDir;
 
 use crate::lines::Lines;
@@ -45,13 +48,36 @@ impl Gatehouse {
         Ok(gatehouse)
     }
 
+    /// Starts as from a desktop entry: with this home folder, a login shell, and nothing else.
+    ///
+    /// # Errors
+    /// When it does not get ready.
+    pub fn start_bare(home: &Path) -> Result<Self> {
+        let folder = tempfile::Builder::new().prefix("gatehouse-test-").tempdir()?;
+        fs::DirBuilder::new().mode(0o700).create(folder.path().join("data"))?;
+        let mut gatehouse = Self { home: folder, serve: None, endpoint: String::new() };
+        let mut command = gatehouse.serve_command(&[])?;
+        let kept: Vec<(String, std::ffi::OsString)> = command
+            .get_envs()
+            .filter_map(|(name, value)| Some((name.to_str()?.to_owned(), value?.to_owned())))
+            .collect();
+        command.env_clear().envs(kept).env("HOME", home);
+        gatehouse.run(&mut command)?;
+        Ok(gatehouse)
+    }
+
     /// Starts again after [`Gatehouse::stop`] or [`Gatehouse::kill`].
     ///
     /// # Errors
     /// When it does not get ready.
     pub fn launch(&mut self) -> Result<()> {
+        let mut command = self.serve_command(&[])?;
+        self.run(&mut command)
+    }
+
+    fn run(&mut self, command: &mut Command) -> Result<()> {
         fs::write(self.passphrase_file(), PASSPHRASE)?;
-        let mut serve = Lines::start("gatehousectl serve", &mut self.serve_command(&[])?)?;
+        let mut serve = Lines::start("gatehousectl serve", command)?;
         let ready: Value = serde_json::from_str(&serve.next_line()?).context("the ready line is not JSON")?;
         self.endpoint = ready["endpoint"].as_str().context("no endpoint in the ready line")?.to_owned();
         self.serve = Some(serve);
@@ -64,7 +90,7 @@ impl Gatehouse {
     /// # Errors
     /// When `gatehousectl` is not built.
     pub fn serve_command(&self, more: &[&str]) -> Result<Command> {
-        let mut command = Command::new("sh");
+        let mut command = Command::new("/bin/sh");
         command
             .arg("-c")
             .arg(r#"exec 3>"$KEY" 4<"$PASS"; exec "$0" serve --data-dir "$DATA" --secrets vault --operator-key-fd 3 --vault-passphrase-fd 4 "$@""#)
@@ -209,6 +235,21 @@ impl Gatehouse {
             return Ok(Value::Null);
         }
         serde_json::from_str(&text).with_context(|| format!("gatehousectl {words:?} printed {text}"))
+    }
+
+    /// Runs a command of the core with the operator's key, as the windows do.
+    ///
+    /// # Errors
+    /// What the core says.
+    pub fn command(&self, name: &str, args: &Value) -> Result<Value> {
+        let key = Secret::new(self.operator_key()?);
+        let args = to_raw_value(args)?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(async {
+            let client = ControlClient::connect(&self.data_dir()).await?;
+            let reply = client.with_operator_key(Some(key)).run_raw(name, &args).await?;
+            Ok(serde_json::from_str(reply.get())?)
+        })
     }
 
     /// Adds a client and returns its token.

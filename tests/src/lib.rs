@@ -8,6 +8,7 @@ pub mod gatehouse;
 pub mod http;
 pub mod lines;
 pub mod places;
+pub mod server;
 #[cfg(target_os = "linux")]
 pub mod story;
 #[cfg(target_os = "linux")]

@@ -210,6 +210,9 @@ pub(crate) struct AddServer {
     /// Header of every request to a remote server.
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) header: Vec<String>,
+    /// Program that prints more headers each time a connection is made.
+    #[arg(long, value_name = "PROGRAM", requires = "url")]
+    pub(crate) headers_from: Option<String>,
     /// Variable or header whose value is a secret; it is asked for at the terminal.
     #[arg(long, value_name = "NAME")]
     pub(crate) secret: Vec<String>,
@@ -244,6 +247,8 @@ pub(crate) enum BuiltinKind {
     Notes,
     /// One folder.
     Files,
+    /// One web page as text.
+    Fetch,
 }
 
 #[derive(Debug, Subcommand)]

@@ -7,7 +7,7 @@ use gatehouse_model::command::{
     ServersReconnect, ServersRemove, ServersReset, ServersStart, ServersStop, ServersSwitchOff,
     ServersSwitchOn, ServersTest, ServersTrustLabels,
 };
-use gatehouse_model::server::{Builtin, Limits, Look, Remote, ServerDraft, ServerView};
+use gatehouse_model::server::{Builtin, HeaderProgram, Limits, Look, Remote, ServerDraft, ServerView};
 use gatehouse_model::{ErrorCode, Problem, Secret, ServerStatus, Transport};
 
 use crate::cli::{AddServer, BuiltinKind, ServersVerb, SwitchWord};
@@ -233,7 +233,9 @@ fn transport(
 ) -> Result<Transport, Failure> {
     if let Some(url) = wanted.url.clone() {
         let lower = url.to_ascii_lowercase();
-        let remote = Remote { url, headers, headers_from: None };
+        let program = |command| HeaderProgram { command, args: Vec::new() };
+        let headers_from = wanted.headers_from.clone().map(program);
+        let remote = Remote { url, headers, headers_from };
         return Ok(match (wanted.sse, lower.starts_with("ws:") || lower.starts_with("wss:")) {
             (true, _) => Transport::Sse(remote),
             (false, true) => Transport::Ws(remote),
@@ -242,6 +244,9 @@ fn transport(
     }
     match (wanted.builtin, &wanted.folder) {
         (Some(BuiltinKind::Time), None) => return Ok(Transport::Builtin { builtin: Builtin::Time }),
+        (Some(BuiltinKind::Fetch), None) => {
+            return Ok(Transport::Builtin { builtin: Builtin::Fetch { allow_private: false } });
+        }
         (Some(BuiltinKind::Notes), None) => return Ok(Transport::Builtin { builtin: Builtin::Notes }),
         (Some(BuiltinKind::Files), Some(folder)) => {
             let folder = std::path::absolute(folder)?.display().to_string();
@@ -250,7 +255,7 @@ fn transport(
         (Some(BuiltinKind::Files), None) => {
             return Err(Failure::Usage("Say with --folder which folder.".into()));
         }
-        (Some(BuiltinKind::Time | BuiltinKind::Notes), Some(_)) => {
+        (Some(BuiltinKind::Time | BuiltinKind::Notes | BuiltinKind::Fetch), Some(_)) => {
             return Err(Failure::Usage("--folder is for the built-in file server.".into()));
         }
         (None, _) => {}

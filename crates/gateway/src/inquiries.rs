@@ -1,6 +1,7 @@
 //! Asking a client of the older revisions what a server wants to know: a request on the stream of the
 //! client's own call, answered by a POST in the same session.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use gatehouse_tools::{ClientAsk, Inquiry, ServerAnswer, ServerRequest};
 use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 
+use crate::envelope::Members;
 use crate::event_log::EventLog;
 use crate::sessions::Session;
 
@@ -36,11 +38,9 @@ impl ClientAsk for SessionAsk {
             let Some((id, answer)) = session.ask() else {
                 return Err(error("Too many questions wait for this client."));
             };
-            let text = format!(
-                r#"{{"jsonrpc":"2.0","id":"{id}","method":"{}","params":{}}}"#,
-                request.method,
-                request.params.get()
-            );
+            let params = with_elicitation_id(request.params.get(), &id);
+            let text =
+                format!(r#"{{"jsonrpc":"2.0","id":"{id}","method":"{}","params":{params}}}"#, request.method);
             log.push(std::iter::once(text.as_bytes()));
             let withdrawn = Withdrawn { session: &session, log: &log, id: &id };
             let answer = tokio::select! {
@@ -51,6 +51,21 @@ impl ClientAsk for SessionAsk {
             drop(withdrawn);
             answer
         })
+    }
+}
+
+/// These revisions want an id for each page that the user is sent to; servers of the newest give none.
+fn with_elicitation_id<'a>(params: &'a str, id: &str) -> Cow<'a, str> {
+    let read = RawValue::from_string(params.to_owned());
+    let Some(members) = read.as_ref().ok().and_then(|raw| Members::of(raw).ok()) else {
+        return params.into();
+    };
+    if members.text("mode").as_deref() != Some("url") || members.get("elicitationId").is_some() {
+        return params.into();
+    }
+    match params.trim_start().strip_prefix('{') {
+        Some(rest) => format!(r#"{{"elicitationId":"{id}",{rest}"#).into(),
+        None => params.into(),
     }
 }
 

@@ -34,7 +34,7 @@ async fn a_handshake_agrees_on_a_version() {
             answer["result"]["capabilities"],
             json!({
                 "tools": { "listChanged": true },
-                "resources": { "listChanged": true },
+                "resources": { "listChanged": true, "subscribe": true },
                 "prompts": { "listChanged": true },
                 "completions": {},
             })

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use gatehouse_model::Event;
-use gatehouse_tools::Era;
+use gatehouse_tools::{Era, Updated};
 use serde_json::{Value, json};
 
 use crate::fixture::{Fixture, Sse, send_json_only, text, until};
@@ -21,7 +21,7 @@ async fn discovery_says_what_there_is() {
         result["capabilities"],
         json!({
             "tools": { "listChanged": true },
-            "resources": { "listChanged": true },
+            "resources": { "listChanged": true, "subscribe": true },
             "prompts": { "listChanged": true },
             "completions": {},
         })
@@ -302,7 +302,15 @@ async fn listening_hears_of_changes_until_the_gateway_ends() {
     let mut stream = Sse::new(response);
     assert_eq!(
         stream.next().await.unwrap().data,
-        r#"{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"sub"},"notifications":{"toolsListChanged":true}}}"#
+        r#"{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"sub"},"notifications":{"toolsListChanged":true,"resourceSubscriptions":["x://a"]}}}"#
+    );
+    // What the server says of it, and of nothing else.
+    for uri in ["other", "a"] {
+        fixture.script.updates.send(Updated { server: "s".into(), uri: uri.into() }).unwrap();
+    }
+    assert_eq!(
+        stream.next().await.unwrap().data,
+        r#"{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"sub"},"uri":"x://a"}}"#
     );
     // Several changes at once are one notification.
     for n in 0..5 {

@@ -168,6 +168,13 @@ fn push_text(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
 }
 
+/// Members of `_meta` that are about one connection and never go on to the next.
+const HOP: [&str; 3] = [
+    "io.modelcontextprotocol/protocolVersion",
+    "io.modelcontextprotocol/clientInfo",
+    "io.modelcontextprotocol/clientCapabilities",
+];
+
 /// `_meta` members that every request carries on the stateless revision.
 #[derive(Clone, Debug, Default)]
 pub(super) struct OwnMeta {
@@ -277,8 +284,9 @@ fn push_meta(out: &mut Vec<u8>, theirs: Option<&RawValue>, meta: Meta<'_, u64>) 
         match serde_json::from_str::<Ordered<'_>>(theirs.get()) {
             Ok(Ordered(members)) => {
                 for (name, raw) in members {
-                    // A foreign progress token would bring notifications that nobody waits for.
-                    if name != "progressToken" && !meta.own.names(&name) {
+                    // A foreign progress token would bring notifications that nobody waits for, and what
+                    // says who speaks which revision is each connection's own.
+                    if name != "progressToken" && !HOP.contains(&&*name) && !meta.own.names(&name) {
                         member(out, &mut first, &name, raw.get());
                     }
                 }
@@ -413,6 +421,16 @@ mod tests {
                 r#"{"jsonrpc":"2.0","id":"g5","method":"m","params":{"_meta":{"b":1e3,"a":{"k" :1},"#,
                 r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","progressToken":"g5"}}}"#
             )
+        );
+    }
+
+    #[test]
+    fn an_older_server_hears_nothing_of_the_clients_revision() {
+        let meta = r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{},"io.modelcontextprotocol/clientCapabilities":{},"kept":1}"#;
+        let params = OutgoingParams { members: vec![], meta: Some(raw(meta)) };
+        assert_eq!(
+            text(request(6, "m", &params, Meta { token: None, own: &OwnMeta::default() })),
+            r#"{"jsonrpc":"2.0","id":"g6","method":"m","params":{"_meta":{"kept":1}}}"#
         );
     }
 

@@ -189,7 +189,10 @@ pub(super) async fn keep(link: Arc<LineLink>, mut reading: Reading, mut carrier:
     link.router.end();
     reading.stop.cancel();
     link.sender.close().await;
-    carrier.abort();
+    // The carrier ends by itself when its lines do, and says goodbye.
+    if !carrier.is_finished() && tokio::time::timeout(REASON, &mut carrier).await.is_err() {
+        carrier.abort();
+    }
     link.closing.done();
 }
 

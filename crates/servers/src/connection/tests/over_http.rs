@@ -461,7 +461,7 @@ async fn the_server_may_ping_on_the_stream_and_is_refused_the_rest() {
     let pong = running.fixture.wait_for(|seen| seen.body.contains(r#""id":71"#)).await;
     assert!(pong.body.contains(r#""result":{}"#), "{}", pong.body);
     let refused = running.fixture.wait_for(|seen| seen.body.contains(r#""id":"s-72""#)).await;
-    assert!(refused.body.contains("-32601"), "{}", refused.body);
+    assert!(refused.body.contains("-32602"), "{}", refused.body);
     connection.close().await;
     place.end().await;
     running.end().await;

@@ -1,0 +1,117 @@
+//! The fixture as an upstream server of a Gatehouse, over any of its transports.
+
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use crate::gatehouse::Gatehouse;
+use crate::lines::Lines;
+use crate::places;
+
+/// What a server is reached over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Over {
+    /// Standard streams.
+    Stdio,
+    /// Streamable HTTP.
+    Http,
+    /// HTTP+SSE.
+    Sse,
+    /// WebSocket.
+    Ws,
+}
+
+impl Over {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Stdio, Self::Http, Self::Sse, Self::Ws];
+
+    fn option(self) -> Option<&'static str> {
+        match self {
+            Self::Stdio => None,
+            Self::Http => Some("--http"),
+            Self::Sse => Some("--sse"),
+            Self::Ws => Some("--ws"),
+        }
+    }
+}
+
+/// A server of its own process, or none where Gatehouse starts it.
+#[derive(Debug)]
+pub struct Upstream {
+    lines: Option<Lines>,
+    /// Its address, where it has one.
+    pub url: String,
+}
+
+impl Upstream {
+    /// Starts the fixture with an address.
+    ///
+    /// # Errors
+    /// When it does not get ready.
+    pub fn start(over: Over, more: &[&str]) -> Result<Self> {
+        Self::start_at(over, 0, more)
+    }
+
+    /// The same at a port.
+    ///
+    /// # Errors
+    /// When it does not get ready.
+    pub fn start_at(over: Over, port: u16, more: &[&str]) -> Result<Self> {
+        let mut command = Command::new(places::program("fixture-server")?);
+        let option = over.option().context("a server over standard streams has no address")?;
+        command.args([option, &port.to_string()]).args(more);
+        let mut lines = Lines::start("fixture-server", &mut command)?;
+        let ready: Value = serde_json::from_str(&lines.next_line()?)?;
+        let url = ready["url"].as_str().context("no address")?.to_owned();
+        Ok(Self { lines: Some(lines), url })
+    }
+
+    /// The port in its address.
+    ///
+    /// # Errors
+    /// When it has none.
+    pub fn port(&self) -> Result<u16> {
+        let rest = self.url.split("://").nth(1).and_then(|rest| rest.split(['/', '?']).next());
+        let port = rest.and_then(|authority| authority.rsplit(':').next()).context("no port")?;
+        Ok(port.parse()?)
+    }
+
+    /// Ends it at once.
+    ///
+    /// # Errors
+    /// When it ended already.
+    pub fn kill(&mut self) -> Result<()> {
+        let mut lines = self.lines.take().context("it has ended")?;
+        lines.signal("KILL")?;
+        lines.wait()?;
+        Ok(())
+    }
+}
+
+/// Starts the fixture over a transport and adds it; what is added is connected when this returns.
+///
+/// # Errors
+/// When it does not connect.
+pub fn add(gatehouse: &Gatehouse, name: &str, over: Over, more: &[&str]) -> Result<Upstream> {
+    let upstream = introduce(gatehouse, name, over, more)?;
+    gatehouse.await_status(name, "connected")?;
+    Ok(upstream)
+}
+
+/// The same without waiting for the connection.
+///
+/// # Errors
+/// When it cannot be added.
+pub fn introduce(gatehouse: &Gatehouse, name: &str, over: Over, more: &[&str]) -> Result<Upstream> {
+    if over == Over::Stdio {
+        let program = places::program("fixture-server")?;
+        let mut words = vec!["servers", "add", name, "--", program.to_str().context("path")?];
+        words.extend_from_slice(more);
+        gatehouse.ask(&words)?;
+        return Ok(Upstream { lines: None, url: String::new() });
+    }
+    let upstream = Upstream::start(over, more)?;
+    gatehouse.ask(&["servers", "add", name, "--url", &upstream.url])?;
+    Ok(upstream)
+}

@@ -1,0 +1,224 @@
+//! What a user sees of each fault of a server, how long that takes, and how it comes right again.
+//! The table is printed: `cargo test -p gatehouse-tests --test fault_table -- --nocapture`.
+#![allow(missing_docs, reason = "a test binary has no public items")]
+
+use std::fmt::Write as _;
+use std::fs;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use gatehouse_tests::client::{Client, Sdk};
+use gatehouse_tests::gatehouse::Gatehouse;
+use gatehouse_tests::lines::PATIENCE;
+use gatehouse_tests::server::Over;
+use gatehouse_tests::{places, server};
+use serde_json::{Value, json};
+
+/// One fault.
+struct Case {
+    fault: &'static str,
+    over: Over,
+    lifecycle: &'static str,
+    /// Whether it takes a call to bring it out.
+    call: Option<(&'static str, &'static str)>,
+    /// What has to be seen: in the status, in what the call answered, or in the log.
+    seen: Seen,
+    /// How it comes right again.
+    recovery: &'static str,
+}
+
+#[derive(Clone, Copy)]
+enum Seen {
+    /// This state with these words in its message (empty: any).
+    Status(&'static str, &'static str),
+    /// It works: the fault is not the user's business.
+    Connected,
+    /// The call answers these words, and the state is this afterwards.
+    Call(&'static str, &'static str),
+    /// The log has these words.
+    Log(&'static str),
+}
+
+const CALL: Option<(&str, &str)> = Some(("echo", "{}"));
+
+const fn stdio(fault: &'static str, seen: Seen, recovery: &'static str) -> Case {
+    Case { fault, over: Over::Stdio, lifecycle: "both", call: None, seen, recovery }
+}
+
+const fn http(fault: &'static str, seen: Seen, recovery: &'static str) -> Case {
+    Case { fault, over: Over::Http, lifecycle: "both", call: None, seen, recovery }
+}
+
+const fn calling(case: Case) -> Case {
+    Case { call: CALL, ..case }
+}
+
+const RETRY: &str = "tried again after 1, 2, 4, 8, 16 s";
+const BY_HAND: &str = "by hand, once it is mended";
+const NOTHING: &str = "nothing to do";
+
+const CASES: &[Case] = &[
+    stdio("slow-start=1500", Seen::Connected, NOTHING),
+    stdio("silent-after-connect", Seen::Status("failed", "health check"), RETRY),
+    stdio("half-open", Seen::Status("failed", "health check"), RETRY),
+    http("half-open", Seen::Status("failed", "health check"), RETRY),
+    calling(stdio("dies-mid-call", Seen::Call("exit code 7", "failed"), RETRY)),
+    stdio("dies-at-start", Seen::Status("failed", "exit code 3"), RETRY),
+    stdio("dies-after=300", Seen::Status("failed", "exit code 9"), RETRY),
+    stdio("exits-on-discover", Seen::Connected, "started again with initialize"),
+    calling(stdio("foreign-id", Seen::Call("", "connected"), NOTHING)),
+    calling(stdio("garbage-lines", Seen::Log("not a protocol message"), NOTHING)),
+    calling(stdio("huge-result", Seen::Call("xxx", "connected"), NOTHING)),
+    stdio("many-tools", Seen::Connected, NOTHING),
+    stdio("endless-paging", Seen::Log("not read to its end"), NOTHING),
+    stdio("repeated-cursor", Seen::Log("not read to its end"), NOTHING),
+    calling(stdio("notification-flood", Seen::Call("", "connected"), NOTHING)),
+    calling(Case {
+        lifecycle: "legacy",
+        ..http("loses-session=1", Seen::Call("", "connected"), "opened once more, the call sent again")
+    }),
+    calling(Case {
+        lifecycle: "legacy",
+        ..http("loses-session=always", Seen::Call("session", "failed"), BY_HAND)
+    }),
+    http("http-status=401", Seen::Status("needs_auth", ""), "signing in"),
+    http("http-status=403", Seen::Status("needs_auth", ""), "signing in"),
+    http("http-status=404", Seen::Status("failed", "404"), BY_HAND),
+    http("http-status=405", Seen::Status("failed", "405"), BY_HAND),
+    http("http-status=429", Seen::Status("failed", "429"), RETRY),
+    http("http-status=500", Seen::Status("failed", "500"), RETRY),
+    http("http-status=503", Seen::Status("failed", "503"), RETRY),
+    http("status-times=2:503", Seen::Status("connected", ""), RETRY),
+    Case {
+        call: Some(("slow", r#"{"ms":600,"progress":3}"#)),
+        lifecycle: "legacy",
+        ..http("lost-stream", Seen::Call("slept", "connected"), "the stream is taken up again")
+    },
+    stdio("grandchild-holds-stdout", Seen::Connected, NOTHING),
+    stdio("ignores-sigterm", Seen::Connected, "killed when it is stopped"),
+    calling(stdio("changes-tools", Seen::Call("", "connected"), "read again, asked about again")),
+];
+
+#[test]
+fn every_fault_is_seen_and_told() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    let token = gatehouse.add_client("Tester")?;
+    let mut client = Client::connect(Sdk::TypeScript, "2026-07-28", &gatehouse.endpoint, Some(&token))?;
+    let mut table = String::new();
+    for (number, case) in CASES.iter().enumerate() {
+        let name = format!("case{number}");
+        let began = Instant::now();
+        let row = play(&gatehouse, &mut client, &name, case);
+        let said = row.with_context(|| format!("{} over {:?}", case.fault, case.over))?;
+        let said: String = said.chars().take(110).collect();
+        let took = began.elapsed().as_secs_f64();
+        writeln!(table, "| {} ({:?}) | {said} | {took:.1} s | {} |", case.fault, case.over, case.recovery)?;
+        gatehouse.ask(&["servers", "remove", &name])?;
+    }
+    println!(
+        "\n| fault | what the user sees | seen after | how it comes right |\n|---|---|---|---|\n{table}"
+    );
+    Ok(())
+}
+
+fn add(gatehouse: &Gatehouse, name: &str, case: &Case) -> Result<Option<server::Upstream>> {
+    let words = ["--lifecycle", case.lifecycle, "--fault", case.fault];
+    let checks = case.fault.starts_with("half-open") || case.fault.starts_with("silent");
+    let (transport, upstream) = if case.over == Over::Stdio {
+        let program = places::program("fixture-server")?;
+        (json!({ "type": "stdio", "command": program, "args": words }), None)
+    } else {
+        let upstream = server::Upstream::start(case.over, &words)?;
+        (json!({ "type": "auto", "url": upstream.url }), Some(upstream))
+    };
+    let limits = if checks {
+        json!({ "healthEverySecs": 1, "healthTimeoutSecs": 1, "healthFailures": 2 })
+    } else {
+        json!({})
+    };
+    let draft = json!({ "name": name, "transport": transport, "limits": limits });
+    gatehouse.command("servers.add", &json!({ "draft": draft, "trustLabels": false }))?;
+    Ok(upstream)
+}
+
+fn play(gatehouse: &Gatehouse, client: &mut Client, name: &str, case: &Case) -> Result<String> {
+    let _upstream = add(gatehouse, name, case)?;
+    let mut answered = String::new();
+    if let Some((tool, arguments)) = case.call {
+        await_state(gatehouse, name, "connected", "")?;
+        gatehouse.ask(&["policy", "auto-approve", name, "all"])?;
+        let arguments: Value = serde_json::from_str(arguments)?;
+        answered = format!("{:?}", client.call(tool, &arguments)?);
+    }
+    match case.seen {
+        Seen::Connected => {
+            await_state(gatehouse, name, "connected", "")?;
+            Ok("connected".to_owned())
+        }
+        Seen::Status(state, words) => {
+            let found = await_state(gatehouse, name, state, words)?;
+            let message = found["status"]["message"].as_str().unwrap_or_default();
+            Ok(format!("{state} {message}"))
+        }
+        Seen::Call(words, state) => {
+            ensure!(
+                answered.contains(words),
+                "the call answered {}",
+                answered.chars().take(300).collect::<String>()
+            );
+            await_state(gatehouse, name, state, "")?;
+            let told = if words.is_empty() { "the call's result" } else { words };
+            Ok(format!("{told}; then {state}"))
+        }
+        Seen::Log(words) => {
+            let found = await_state(gatehouse, name, "connected", "")?;
+            let log = gatehouse.ask(&["servers", "log", name])?.to_string();
+            ensure!(log.contains(words), "the log has {log}");
+            Ok(format!("{}; in the log: {words}", found["status"]["state"]))
+        }
+    }
+}
+
+fn await_state(gatehouse: &Gatehouse, name: &str, state: &str, words: &str) -> Result<Value> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let servers = gatehouse.ask(&["servers", "list"])?;
+        let found = servers.as_array().into_iter().flatten().find(|server| server["config"]["name"] == name);
+        let found = found.cloned().unwrap_or(Value::Null);
+        let message = found["status"]["message"].as_str().unwrap_or_default();
+        if found["status"]["state"] == state && message.contains(words) {
+            return Ok(found);
+        }
+        ensure!(Instant::now() < deadline, "it stays {:#}", found["status"]);
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// What the fixture knows of faults is all in the table, so that a new one is not forgotten here.
+#[test]
+fn no_fault_is_missing() -> Result<()> {
+    let source = fs::read_to_string(places::tests_dir().join("src/fixture/options.rs"))?;
+    // Of these the other tests show more than a row could.
+    let elsewhere = [
+        "unauthorized",
+        "status-after",
+        "retry-after",
+        "pages",
+        "ttl",
+        "wrong-output",
+        "no-output",
+        "asks-at-start",
+    ];
+    let (_, faults) = source.split_once("impl Fault {").context("the faults are elsewhere")?;
+    let faults = faults.lines().take_while(|line| !line.starts_with('}'));
+    let faults = faults.filter_map(|line| line.trim().strip_prefix('"')?.split_once("\" =>"));
+    let mut known = 0;
+    for (fault, _) in faults {
+        known += 1;
+        let listed = CASES.iter().any(|case| case.fault.split('=').next() == Some(fault))
+            || elsewhere.contains(&fault);
+        ensure!(listed, "the fault {fault} is not in the table");
+    }
+    ensure!(known > 20, "the list of faults is not where it was: {known} found");
+    Ok(())
+}

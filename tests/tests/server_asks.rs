@@ -1,0 +1,269 @@
+//! What servers ask while they work (SRV-15): the client of the call answers where it can, the user
+//! where it cannot, whatever the two speak and whatever is between them.
+#![allow(missing_docs, reason = "a test binary has no public items")]
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use gatehouse_tests::client::{Answer, Client, Sdk};
+use gatehouse_tests::gatehouse::Gatehouse;
+use gatehouse_tests::lines::PATIENCE;
+use gatehouse_tests::server::{Over, Upstream, add};
+use serde_json::{Value, json};
+
+const OLD: &str = "2025-11-25";
+const NEW: &str = "2026-07-28";
+
+/// What the fixture says that it was answered.
+fn answered(answer: &Answer) -> Result<Value> {
+    let Answer::Result(result) = answer else { anyhow::bail!("{answer:?}") };
+    Ok(result["structuredContent"]["answer"].clone())
+}
+
+fn ready(gatehouse: &Gatehouse, name: &str, over: Over, more: &[&str]) -> Result<Upstream> {
+    let upstream = add(gatehouse, name, over, more)?;
+    gatehouse.ask(&["policy", "auto-approve", name, "all"])?;
+    Ok(upstream)
+}
+
+fn answers() -> Value {
+    json!({
+        "form": { "action": "accept", "content": { "name": "Zoe" } },
+        "url": { "action": "accept" },
+        "sampling": "Hello from a model",
+        "roots": [{ "uri": "file:///work", "name": "work" }],
+    })
+}
+
+/// Each of the four questions, put to a client of either revision by a server of either family over
+/// each transport, comes back as the client answered it, the form with its defaults.
+#[test]
+fn the_client_of_the_call_answers() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    let mut upstreams = Vec::new();
+    for over in Over::ALL {
+        for lifecycle in ["legacy", "modern"] {
+            if over == Over::Sse && lifecycle == "modern" {
+                // The older transport knows no newer revision.
+                continue;
+            }
+            let name = format!("{over:?}-{lifecycle}");
+            upstreams.push(ready(&gatehouse, &name, over, &["--lifecycle", lifecycle])?);
+            gatehouse.ask(&["servers", "stop", &name])?;
+        }
+    }
+    let token = gatehouse.add_client("Able")?;
+    for revision in [OLD, NEW] {
+        let mut client = Client::connect_able(revision, &gatehouse.endpoint, &token, &answers())?;
+        for over in Over::ALL {
+            for lifecycle in ["legacy", "modern"] {
+                let name = format!("{over:?}-{lifecycle}");
+                if over == Over::Sse && lifecycle == "modern" {
+                    continue;
+                }
+                gatehouse.ask(&["servers", "start", &name])?;
+                gatehouse.await_status(&name, "connected")?;
+                let exposed = exposed(&gatehouse, &name, "ask_form")?;
+                let form = answered(&client.call(&exposed, &json!({}))?)?;
+                // Between two that speak the newest revision nothing is in between that would fill in.
+                let expected = if (revision, lifecycle) == (NEW, "modern") {
+                    json!({ "name": "Zoe" })
+                } else {
+                    json!({ "name": "Zoe", "age": 30, "agree": true, "colour": "green" })
+                };
+                ensure!(form["content"] == expected, "{revision} {name}: {form}");
+                let url = answered(&client.call(&exposed.replace("ask_form", "ask_url"), &json!({}))?)?;
+                ensure!(url["action"] == "accept", "{revision} {name}: {url}");
+                let model = answered(&client.call(&exposed.replace("ask_form", "ask_model"), &json!({}))?)?;
+                ensure!(model["content"]["text"] == "Hello from a model", "{revision} {name}: {model}");
+                let roots = answered(&client.call(&exposed.replace("ask_form", "ask_roots"), &json!({}))?)?;
+                ensure!(roots["roots"][0]["uri"] == "file:///work", "{revision} {name}: {roots}");
+                for method in
+                    ["elicitation/create", "elicitation/create", "sampling/createMessage", "roots/list"]
+                {
+                    let asked = client.told("asked")?;
+                    ensure!(asked["asked"] == method, "{revision} {name}: {asked}");
+                }
+                gatehouse.ask(&["servers", "stop", &name, "--disable"])?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn exposed(gatehouse: &Gatehouse, server: &str, tool: &str) -> Result<String> {
+    let tools = gatehouse.ask(&["tools", "list", "--server", server])?;
+    let found =
+        tools.as_array().into_iter().flatten().find(|view| view["tool"] == tool || view["name"] == tool);
+    Ok(found.with_context(|| format!("{tool} is not in {tools:#}"))?["exposedName"]
+        .as_str()
+        .context("no name")?
+        .to_owned())
+}
+
+/// A client that can answer nothing: the user does, in a terminal here, and what is not answered is no
+/// consent. A server of either family, a client of either revision.
+#[test]
+fn without_an_able_client_the_user_answers() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    let token = gatehouse.add_client("Plain")?;
+    let mut person = gatehouse.person()?;
+    for (lifecycle, revision, sdk) in [
+        ("legacy", OLD, Sdk::TypeScript),
+        ("legacy", NEW, Sdk::Python),
+        ("modern", OLD, Sdk::Python),
+        ("modern", NEW, Sdk::TypeScript),
+    ] {
+        let name = format!("{lifecycle}-{revision}");
+        let _upstream = ready(&gatehouse, &name, Over::Stdio, &["--lifecycle", lifecycle])?;
+        let mut client = Client::connect(sdk, revision, &gatehouse.endpoint, Some(&token))?;
+        let form = exposed(&gatehouse, &name, "ask_form")?;
+
+        let call = client.begin(&form, &json!({}))?;
+        let question = person.question()?;
+        let asks = &question["ask"];
+        ensure!(asks["ask"] == "elicitation" && asks["server"]["name"] == name.as_str(), "{question:#}");
+        ensure!(asks["client"]["name"] == "Plain", "whose call it is was not said: {question:#}");
+        ensure!(asks["want"]["mode"] == "form", "{question:#}");
+        person.answer(&question, "allow")?;
+        let answer = answered(&client.finish(&call)?)?;
+        ensure!(answer["content"]["name"] == "Ann", "the defaults were not sent: {answer}");
+
+        let call = client.begin(&form.replace("ask_form", "ask_url"), &json!({}))?;
+        let question = person.question()?;
+        let want = &question["ask"]["want"];
+        ensure!(want["mode"] == "url" && want["host"] == "127.0.0.1", "{question:#}");
+        ensure!(want["url"] == "http://127.0.0.1:9/sign?x=1", "the address was not shown in full: {want}");
+        person.answer(&question, "deny")?;
+        let answer = answered(&client.finish(&call)?)?;
+        ensure!(answer["action"] == "decline", "{answer}");
+
+        let call = client.begin(&form.replace("ask_form", "ask_model"), &json!({}))?;
+        let question = person.question()?;
+        ensure!(question["ask"]["ask"] == "sampling", "{question:#}");
+        ensure!(
+            question["ask"]["messages"][0].as_str().is_some_and(|text| text.contains("Say hello")),
+            "{question:#}"
+        );
+        person.answer(&question, "deny")?;
+        // The refusal is an error to the server, or to the call that it cannot go on with.
+        let text = format!("{:?}", client.finish(&call)?);
+        ensure!(text.contains("rejected"), "{text}");
+
+        let roots = answered(&client.call(&form.replace("ask_form", "ask_roots"), &json!({}))?)?;
+        ensure!(roots["roots"] == json!([]), "folders were given away that nobody named: {roots}");
+        gatehouse.ask(&["servers", "stop", &name, "--disable"])?;
+    }
+    Ok(())
+}
+
+/// A server over standard streams does not say which call it asks for. With two clients in flight
+/// neither of them is asked.
+#[test]
+fn with_two_clients_in_flight_only_the_user_is_asked() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    let log = gatehouse.folder("log")?.join("shared");
+    let words = ["--lifecycle", "legacy", "--log", log.to_str().context("path")?];
+    let _upstream = ready(&gatehouse, "shared", Over::Stdio, &words)?;
+    let first = gatehouse.add_client("First")?;
+    let second = gatehouse.add_client("Second")?;
+    let mut busy = Client::connect_able(OLD, &gatehouse.endpoint, &first, &answers())?;
+    let mut asking = Client::connect_able(OLD, &gatehouse.endpoint, &second, &answers())?;
+    let mut person = gatehouse.person()?;
+    let slow = busy.begin("slow", &json!({ "ms": 60_000 }))?;
+    // Both are with the server before it asks.
+    until_written(&log, "started")?;
+    let call = asking.begin("ask_form", &json!({}))?;
+    let question = person.question()?;
+    ensure!(question["ask"]["ask"] == "elicitation", "{question:#}");
+    ensure!(question["ask"]["client"] == Value::Null, "it is not known who is asked for: {question:#}");
+    person.answer(&question, "deny")?;
+    let answer = answered(&asking.finish(&call)?)?;
+    ensure!(answer["action"] == "decline", "{answer}");
+    busy.cancel(&slow)?;
+    ensure!(asking.so_far("asked") == 0 && busy.so_far("asked") == 0, "a client was asked");
+    Ok(())
+}
+
+/// Waits until a line with these words is in a file, and returns it.
+fn until_written(path: &Path, words: &str) -> Result<String> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let text = fs::read_to_string(path).unwrap_or_default();
+        if let Some(line) = text.lines().find(|line| line.contains(words)) {
+            return Ok(line.to_owned());
+        }
+        ensure!(Instant::now() < deadline, "{words} never came: {text}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// A mode that was not declared is refused, and nobody is asked.
+#[test]
+fn a_mode_that_was_not_declared_is_refused() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    let token = gatehouse.add_client("Able")?;
+    for lifecycle in ["legacy", "modern"] {
+        let _upstream = ready(&gatehouse, lifecycle, Over::Stdio, &["--lifecycle", lifecycle])?;
+        let mut client = Client::connect_able(OLD, &gatehouse.endpoint, &token, &answers())?;
+        let tool = exposed(&gatehouse, lifecycle, "ask_undeclared")?;
+        let text = format!("{:?}", client.call(&tool, &json!({}))?);
+        ensure!(text.contains("-32602"), "{lifecycle}: {text}");
+        ensure!(client.so_far("asked") == 0, "the client was asked");
+        gatehouse.ask(&["servers", "stop", lifecycle, "--disable"])?;
+    }
+    Ok(())
+}
+
+/// `-32042`: the user is sent to the page and the call is tried again, three times and no more; a
+/// client that can do that itself gets the error as it is.
+#[test]
+fn a_page_comes_first_and_at_most_three_more_tries() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    let _upstream = ready(&gatehouse, "pages", Over::Stdio, &["--lifecycle", "legacy"])?;
+    let token = gatehouse.add_client("Plain")?;
+    let mut person = gatehouse.person()?;
+    let mut client = Client::connect(Sdk::TypeScript, OLD, &gatehouse.endpoint, Some(&token))?;
+    let call = client.begin("ask_url_error", &json!({ "times": 3 }))?;
+    for _ in 0..3 {
+        let question = person.question()?;
+        ensure!(question["ask"]["want"]["untilDone"] == true, "{question:#}");
+        person.answer(&question, "allow")?;
+    }
+    let answer = client.finish(&call)?;
+    ensure!(answer.text().contains("signed"), "{answer:?}");
+
+    let call = client.begin("ask_url_error", &json!({ "times": 9 }))?;
+    for _ in 0..3 {
+        let question = person.question()?;
+        person.answer(&question, "allow")?;
+    }
+    let answer = client.finish(&call)?;
+    ensure!(matches!(&answer, Answer::Error(error) if error["code"] == -32042), "{answer:?}");
+
+    let mut able = Client::connect_able(OLD, &gatehouse.endpoint, &token, &answers())?;
+    let answer = able.call("ask_url_error", &json!({ "times": 99 }))?;
+    ensure!(matches!(&answer, Answer::Error(error) if error["code"] == -32042), "{answer:?}");
+    Ok(())
+}
+
+/// A server that asks by itself, with no call under way, asks the user.
+#[test]
+fn a_server_that_asks_by_itself_asks_the_user() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    let mut person = gatehouse.person()?;
+    let log = gatehouse.folder("log")?.join("asks");
+    let words = ["--lifecycle", "legacy", "--fault", "asks-at-start", "--log", log.to_str().context("path")?];
+    let _upstream = add(&gatehouse, "curious", Over::Stdio, &words)?;
+    let question = person.question()?;
+    ensure!(
+        question["ask"]["ask"] == "elicitation" && question["ask"]["client"] == Value::Null,
+        "{question:#}"
+    );
+    person.answer(&question, "allow")?;
+    let line = until_written(&log, "# asked at start:")?;
+    ensure!(line.contains("accept"), "{line}");
+    Ok(())
+}

@@ -1,0 +1,372 @@
+//! Every kind of server, and what becomes of it: transports, sessions, sign-in statuses, headers,
+//! resources that are watched, results that break their promise, what the administrator forbids.
+#![allow(missing_docs, reason = "a test binary has no public items")]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use gatehouse_tests::client::{Client, Sdk};
+use gatehouse_tests::gatehouse::Gatehouse;
+use gatehouse_tests::lines::PATIENCE;
+use gatehouse_tests::server::{Over, Upstream, add, introduce};
+use serde_json::{Value, json};
+
+const OLD: &str = "2025-11-25";
+const NEW: &str = "2026-07-28";
+
+fn status(gatehouse: &Gatehouse, name: &str) -> Result<Value> {
+    let servers = gatehouse.ask(&["servers", "list"])?;
+    let found = servers.as_array().into_iter().flatten().find(|server| server["config"]["name"] == name);
+    Ok(found.map_or(Value::Null, |server| server["status"].clone()))
+}
+
+/// Waits until the status of a server is as wanted.
+fn until(gatehouse: &Gatehouse, name: &str, wanted: impl Fn(&Value) -> bool) -> Result<Value> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let status = status(gatehouse, name)?;
+        if wanted(&status) {
+            return Ok(status);
+        }
+        ensure!(Instant::now() < deadline, "{name} stays {status:#}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn written(path: &Path, words: &str) -> usize {
+    fs::read_to_string(path).unwrap_or_default().lines().filter(|line| line.contains(words)).count()
+}
+
+/// A remote address whose transport nobody said: Streamable HTTP, and where that is not taken the older
+/// one; a WebSocket by its address. A call goes through each.
+#[test]
+fn each_transport_carries_calls() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    let token = gatehouse.add_client("Tester")?;
+    for over in Over::ALL {
+        let name = format!("{over:?}");
+        let _upstream = add(&gatehouse, &name, over, &[])?;
+        gatehouse.ask(&["policy", "auto-approve", &name, "all"])?;
+        let mut client = Client::connect(Sdk::TypeScript, NEW, &gatehouse.endpoint, Some(&token))?;
+        let answer = client.call("echo", &json!({ "over": name }))?;
+        ensure!(answer.is_ok() && format!("{answer:?}").contains(&name), "{name}: {answer:?}");
+        let call = client.begin("slow", &json!({ "ms": 400, "progress": 3 }))?;
+        ensure!(client.finish(&call)?.is_ok(), "{name}: slow");
+        ensure!(client.progress_of(&call).len() == 3, "{name}: progress was lost");
+        gatehouse.ask(&["servers", "remove", &name])?;
+    }
+    Ok(())
+}
+
+/// 401 and 403 end the search for a transport, and so does a fault of the server; 405 leads on.
+#[test]
+fn only_some_statuses_lead_to_the_older_transport() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    for (code, state, error) in [
+        ("401", "needs_auth", ""),
+        ("403", "needs_auth", ""),
+        ("404", "failed", "permanent_network"),
+        ("405", "failed", "protocol"),
+        ("429", "failed", "temporary_network"),
+        ("500", "failed", "temporary_network"),
+        ("503", "failed", "temporary_network"),
+    ] {
+        let log = gatehouse.folder("log")?.join(code);
+        let fault = format!("http-status={code}");
+        let words = ["--fault", &fault, "--log", log.to_str().context("path")?];
+        let _upstream = introduce(&gatehouse, code, Over::Http, &words)?;
+        let status = until(&gatehouse, code, |status| status["state"] == state)?;
+        if !error.is_empty() {
+            ensure!(status["error"] == error, "{code}: {status:#}");
+            ensure!(status["message"].as_str().is_some_and(|words| words.contains(code)), "{status:#}");
+            let again = status["nextRetry"] != Value::Null;
+            ensure!(again == (error == "temporary_network"), "{code}: {status:#}");
+        }
+        // The older transport begins with GET.
+        let led_on = written(&log, "# GET ") > 0;
+        ensure!(led_on == matches!(code, "404" | "405"), "{code}: the older transport was tried: {led_on}");
+        gatehouse.ask(&["servers", "remove", code])?;
+    }
+    Ok(())
+}
+
+/// What a challenge says reaches the user.
+#[test]
+fn a_challenge_says_who_signs_in() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    let fault = "unauthorized=https://auth.example/.well-known/oauth-protected-resource";
+    let _upstream = introduce(&gatehouse, "locked", Over::Http, &["--fault", fault])?;
+    let status = until(&gatehouse, "locked", |status| status["state"] == "needs_auth")?;
+    ensure!(status["issuer"].as_str().is_some_and(|issuer| issuer.contains("auth.example")), "{status:#}");
+    Ok(())
+}
+
+/// A session that the server forgot is opened once more and the call goes out again, once; a server
+/// that forgets it again fails and says why, and is not asked for ever.
+#[test]
+fn a_lost_session_is_opened_once_more() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    let token = gatehouse.add_client("Tester")?;
+    let log = gatehouse.folder("log")?.join("once");
+    let words =
+        ["--lifecycle", "legacy", "--fault", "loses-session=1", "--log", log.to_str().context("path")?];
+    let _once = add(&gatehouse, "once", Over::Http, &words)?;
+    gatehouse.ask(&["policy", "auto-approve", "once", "all"])?;
+    let mut client = Client::connect(Sdk::TypeScript, OLD, &gatehouse.endpoint, Some(&token))?;
+    let answer = client.call("echo", &json!({ "n": 1 }))?;
+    ensure!(answer.is_ok(), "{answer:?}");
+    ensure!(written(&log, r#""method":"initialize""#) == 2, "the session was not opened exactly once more");
+    ensure!(written(&log, r#""method":"tools/call""#) == 2, "the call did not go out exactly twice");
+    until(&gatehouse, "once", |status| status["state"] == "connected")?;
+    gatehouse.ask(&["servers", "remove", "once"])?;
+
+    let log = gatehouse.folder("log")?.join("always");
+    let words =
+        ["--lifecycle", "legacy", "--fault", "loses-session=always", "--log", log.to_str().context("path")?];
+    let _always = add(&gatehouse, "always", Over::Http, &words)?;
+    gatehouse.ask(&["policy", "auto-approve", "always", "all"])?;
+    let answer = client.call("echo", &json!({ "n": 2 }))?;
+    ensure!(answer.is_tool_error() && answer.text().contains("session"), "{answer:?}");
+    let status = until(&gatehouse, "always", |status| status["state"] == "failed")?;
+    ensure!(status["nextRetry"] == Value::Null, "it is tried again by itself: {status:#}");
+    ensure!(status["message"].as_str().is_some_and(|words| words.contains("session")), "{status:#}");
+    ensure!(written(&log, r#""method":"initialize""#) == 2, "it went round in a circle");
+    Ok(())
+}
+
+/// A server that went away and came back at the same address: calls go through again without a click.
+#[test]
+fn a_remote_server_that_comes_back_is_used_again() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    let token = gatehouse.add_client("Tester")?;
+    for over in [Over::Http, Over::Sse, Over::Ws] {
+        let name = format!("{over:?}");
+        let mut upstream = add(&gatehouse, &name, over, &[])?;
+        gatehouse.ask(&["policy", "auto-approve", &name, "all"])?;
+        let port = upstream.port()?;
+        upstream.kill()?;
+        let mut client = Client::connect(Sdk::TypeScript, NEW, &gatehouse.endpoint, Some(&token))?;
+        let _again = Upstream::start_at(over, port, &[])?;
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let answer = client.call("echo", &json!({ "n": 3 }))?;
+            if answer.is_ok() {
+                break;
+            }
+            ensure!(Instant::now() < deadline, "{name}: {answer:?}");
+        }
+        gatehouse.ask(&["servers", "remove", &name])?;
+    }
+    Ok(())
+}
+
+/// Headers of an entry and of a program reach the server; neither is seen anywhere else.
+#[test]
+fn headers_come_from_the_entry_and_from_a_program() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    let program = gatehouse.folder("bin")?.join("headers");
+    fs::write(&program, "#!/bin/sh\necho 'X-Printed: printed-secret-1'\n")?;
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755))?;
+    let log = gatehouse.folder("log")?.join("headers");
+    let upstream = Upstream::start(Over::Http, &["--log", log.to_str().context("path")?])?;
+    gatehouse.ask(&[
+        "servers",
+        "add",
+        "headed",
+        "--url",
+        &upstream.url,
+        "--header",
+        "X-Static=static-value",
+        "--headers-from",
+        program.to_str().context("path")?,
+    ])?;
+    gatehouse.await_status("headed", "connected")?;
+    let seen = fs::read_to_string(&log)?.to_ascii_lowercase();
+    ensure!(seen.contains("x-printed: printed-secret-1"), "the program's header did not arrive: {seen}");
+    ensure!(seen.contains("x-static: static-value"), "the entry's header did not arrive: {seen}");
+    let told = gatehouse.ask(&["servers", "list"])?.to_string() + &gatehouse.stderr();
+    ensure!(!told.contains("printed-secret"), "what the program printed was told");
+
+    fs::write(&program, "#!/bin/sh\necho 'not a header'\n")?;
+    gatehouse.ask(&["servers", "reconnect", "headed"])?;
+    let status = until(&gatehouse, "headed", |status| status["state"] == "failed")?;
+    ensure!(status["error"] == "configuration", "{status:#}");
+    ensure!(
+        status["message"].as_str().is_some_and(|words| words.contains("printed something else")),
+        "{status:#}"
+    );
+    Ok(())
+}
+
+/// A resource that a client watches: one subscription at the server for all of them, told of on both
+/// revisions, again after the server came back, and given back with the last.
+#[test]
+fn watched_resources_are_told_of() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    let token = gatehouse.add_client("Tester")?;
+    for lifecycle in ["legacy", "modern"] {
+        let log = gatehouse.folder("log")?.join(lifecycle);
+        let words = ["--lifecycle", lifecycle, "--log", log.to_str().context("path")?];
+        let _upstream = add(&gatehouse, lifecycle, Over::Stdio, &words)?;
+        gatehouse.ask(&["policy", "auto-approve", lifecycle, "all"])?;
+        let uri = "fixture://note";
+        let mut first = Client::connect(Sdk::TypeScript, OLD, &gatehouse.endpoint, Some(&token))?;
+        let mut second = Client::connect(Sdk::TypeScript, OLD, &gatehouse.endpoint, Some(&token))?;
+        for client in [&mut first, &mut second] {
+            let answer = client.ask("watch", uri)?;
+            ensure!(answer.is_ok(), "{lifecycle}: {answer:?}");
+        }
+        first.call("write_note", &json!({ "text": "one" }))?;
+        for client in [&mut first, &mut second] {
+            ensure!(client.told("updated")?["updated"] == uri, "{lifecycle}: another resource");
+        }
+        gatehouse.ask(&["servers", "reconnect", lifecycle])?;
+        gatehouse.await_status(lifecycle, "connected")?;
+        // The subscription is made again beside the new connection.
+        let subscribes =
+            if lifecycle == "legacy" { r#""method":"resources/subscribe""# } else { "resourceSubscriptions" };
+        let deadline = Instant::now() + PATIENCE;
+        while written(&log, subscribes) < 2 {
+            ensure!(Instant::now() < deadline, "{lifecycle}: it was not watched again");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        ensure!(second.ask("unwatch", uri)?.is_ok(), "{lifecycle}: unwatch");
+        first.call("write_note", &json!({ "text": "two" }))?;
+        ensure!(first.told("updated")?["updated"] == uri, "{lifecycle}: not told after the reconnect");
+        ensure!(second.so_far("updated") == 0, "{lifecycle}: told although no longer wanted");
+        if lifecycle == "legacy" {
+            ensure!(written(&log, r#""method":"resources/subscribe""#) == 2, "one subscription serves all");
+            ensure!(first.ask("unwatch", uri)?.is_ok(), "unwatch");
+            let deadline = Instant::now() + PATIENCE;
+            while written(&log, r#""method":"resources/unsubscribe""#) == 0 {
+                ensure!(Instant::now() < deadline, "the subscription was never given back");
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        }
+        gatehouse.ask(&["servers", "remove", lifecycle])?;
+    }
+    Ok(())
+}
+
+/// What was not declared is not asked for: lists are empty, everything else is a clear error, and in
+/// the strict mode lists are too.
+#[test]
+fn undeclared_capabilities_are_not_asked_for() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    let log = gatehouse.folder("log")?.join("bare");
+    let words = [
+        "--without",
+        "resources",
+        "--without",
+        "prompts",
+        "--without",
+        "logging",
+        "--log",
+        log.to_str().context("path")?,
+    ];
+    let _upstream = add(&gatehouse, "bare", Over::Stdio, &words)?;
+    let servers = gatehouse.ask(&["servers", "list"])?;
+    let bare = servers.as_array().into_iter().flatten().find(|server| server["config"]["name"] == "bare");
+    let declared = &bare.context("no server")?["declared"];
+    ensure!(
+        declared["tools"] == true && declared["resources"] == false && declared["logging"] == false,
+        "{declared}"
+    );
+    ensure!(
+        written(&log, "resources/") + written(&log, "prompts/") + written(&log, "logging/") == 0,
+        "it was asked"
+    );
+    Ok(())
+}
+
+/// A result that breaks the tool's promise goes through unchanged and is flagged.
+#[test]
+fn results_that_break_their_promise_are_flagged() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    let token = gatehouse.add_client("Tester")?;
+    for (fault, flagged) in [("pages", false), ("wrong-output", true), ("no-output", true)] {
+        let _upstream = add(&gatehouse, fault, Over::Stdio, &["--fault", fault])?;
+        gatehouse.ask(&["policy", "auto-approve", fault, "all"])?;
+        let body = gatehouse_tests::http::modern(
+            &gatehouse.endpoint,
+            &token,
+            "tools/call",
+            r#""name":"typed","arguments":{}"#,
+        )?
+        .body;
+        ensure!(!body.contains("isError\":true"), "{fault}: {body}");
+        ensure!(body.contains(r#""n":"one""#) == (fault == "wrong-output"), "{fault}: {body}");
+        let calls = gatehouse.ask(&["calls"])?;
+        let outcome = &calls[0]["outcome"];
+        ensure!((outcome["outcome"] == "unfit") == flagged, "{fault}: {outcome}");
+        gatehouse.ask(&["servers", "remove", fault])?;
+    }
+    Ok(())
+}
+
+/// A server of 10,000 tools and one whose list never ends are both read to an end.
+#[test]
+fn long_lists_end() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    let _many = add(&gatehouse, "many", Over::Stdio, &["--fault", "many-tools"])?;
+    let many = gatehouse.await_status("many", "connected")?;
+    ensure!(many["counts"]["tools"].as_u64().is_some_and(|count| count >= 10_000), "{}", many["counts"]);
+    for fault in ["endless-paging", "repeated-cursor"] {
+        let _upstream = add(&gatehouse, fault, Over::Stdio, &["--fault", fault])?;
+        let found = gatehouse.await_status(fault, "connected")?;
+        let tail = found["logTail"].to_string();
+        ensure!(tail.contains("not read to its end"), "{fault}: {tail}");
+        ensure!(
+            found["logTail"].as_array().into_iter().flatten().any(|line| line["source"] == "gatehouse"),
+            "{tail}"
+        );
+    }
+    Ok(())
+}
+
+/// A server that is there but answers nothing any more is found by its health check and connected to
+/// again, over standard streams and over HTTP.
+#[test]
+fn a_silent_server_is_found() -> Result<()> {
+    let gatehouse = Gatehouse::start_with(|data| {
+        let program = gatehouse_tests::places::program("fixture-server")?;
+        let entry = json!({ "mcpServers": { "silent": {
+            "command": program, "args": ["--fault", "half-open"],
+            "limits": { "healthEverySecs": 1, "healthTimeoutSecs": 1, "healthFailures": 2 },
+        } } });
+        Ok(fs::write(data.join("servers.json"), entry.to_string())?)
+    })?;
+    let mut person = gatehouse.person()?;
+    let question = person.question()?;
+    person.answer(&question, "allow")?;
+    let failed = until(&gatehouse, "silent", |status| status["state"] == "failed")?;
+    ensure!(failed["message"].as_str().is_some_and(|words| words.contains("2 health checks")), "{failed:#}");
+    ensure!(failed["nextRetry"] != Value::Null, "it is not tried again: {failed:#}");
+    gatehouse.await_status("silent", "connected")?;
+    Ok(())
+}
+
+/// Started with nothing but a home, as from a desktop entry, the login shell's PATH is found; and a
+/// runtime that is missing is named before anything is started.
+#[test]
+fn a_bare_environment_finds_the_users_programs() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let bin = folder.path().join("bin");
+    fs::create_dir(&bin)?;
+    std::os::unix::fs::symlink(gatehouse_tests::places::program("fixture-server")?, bin.join("my-server"))?;
+    fs::write(folder.path().join(".profile"), format!("PATH={}:$PATH; export PATH\n", bin.display()))?;
+    let gatehouse = Gatehouse::start_bare(folder.path())?;
+    gatehouse.ask(&["servers", "add", "mine", "--", "my-server"])?;
+    gatehouse.await_status("mine", "connected")?;
+    gatehouse.ask(&["servers", "add", "missing", "--", "bun", "x", "some-server"])?;
+    let status = until(&gatehouse, "missing", |status| status["state"] == "failed")?;
+    let words = status["message"].as_str().unwrap_or_default();
+    ensure!(
+        status["error"] == "configuration" && words.contains("bun") && words.contains("Bun"),
+        "{status:#}"
+    );
+    Ok(())
+}
