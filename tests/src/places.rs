@@ -29,6 +29,18 @@ pub fn program(name: &str) -> Result<PathBuf> {
 /// # Errors
 /// When `cargo xtask setup` has not been run.
 pub fn python() -> Result<PathBuf> {
+    python_of("venv")
+}
+
+/// The Python interpreter with the packages of `tests/py/requirements-older.txt`.
+///
+/// # Errors
+/// When `cargo xtask setup` has not been run.
+pub fn older_python() -> Result<PathBuf> {
+    python_of("venv-older")
+}
+
+fn python_of(venv: &str) -> Result<PathBuf> {
     let cache = match std::env::var_os("GATEHOUSE_CACHE") {
         Some(folder) => PathBuf::from(folder),
         None => match (std::env::var_os("XDG_CACHE_HOME"), std::env::var_os("HOME")) {
@@ -37,6 +49,6 @@ pub fn python() -> Result<PathBuf> {
             _ => bail!("neither GATEHOUSE_CACHE, XDG_CACHE_HOME nor HOME is set"),
         },
     };
-    let python = cache.join("gatehouse-build/venv/bin/python");
+    let python = cache.join("gatehouse-build").join(venv).join("bin/python");
     if python.exists() { Ok(python) } else { bail!("no test packages for Python; run `cargo xtask setup`") }
 }

@@ -47,33 +47,219 @@ fn everything_over_stdio_with_progress() -> Result<()> {
     Ok(())
 }
 
+/// Over both of its HTTP transports; which one it speaks is found out.
 #[test]
-fn everything_over_streamable_http() -> Result<()> {
-    let gatehouse = Gatehouse::start()?;
-    let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-    let mut command = std::process::Command::new("node");
-    command
-        .arg(npm_server("server-everything"))
-        .arg("streamableHttp")
-        .env("PORT", port.to_string())
-        .stderr(std::process::Stdio::null());
-    let _server = gatehouse_tests::lines::Lines::start("server-everything", &mut command)?;
-    let deadline = std::time::Instant::now() + gatehouse_tests::lines::PATIENCE;
-    while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
-        ensure!(std::time::Instant::now() < deadline, "the server never listened");
-        std::thread::sleep(std::time::Duration::from_millis(20));
+fn everything_over_http() -> Result<()> {
+    for (transport, path) in [("streamableHttp", "mcp"), ("sse", "sse")] {
+        let gatehouse = Gatehouse::start()?;
+        let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let mut command = std::process::Command::new("node");
+        command
+            .arg(npm_server("server-everything"))
+            .arg(transport)
+            .env("PORT", port.to_string())
+            .stderr(std::process::Stdio::null());
+        let _server = gatehouse_tests::lines::Lines::start("server-everything", &mut command)?;
+        let deadline = std::time::Instant::now() + gatehouse_tests::lines::PATIENCE;
+        while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
+            ensure!(std::time::Instant::now() < deadline, "the server never listened");
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        let url = format!("http://127.0.0.1:{port}/{path}");
+        gatehouse.ask(&["servers", "add", "remote", "--url", &url])?;
+        gatehouse.await_status("remote", "connected")?;
+        gatehouse.ask(&["policy", "auto-approve", "remote", "all"])?;
+        let token = gatehouse.add_client("Tester")?;
+        let mut client = Client::connect(Sdk::TypeScript, "2026-07-28", &gatehouse.endpoint, Some(&token))?;
+        let answer = client.call("get-sum", &json!({ "a": 2, "b": 40 }))?;
+        ensure!(answer.text().contains("42"), "{transport}: {answer:?}");
+        let call = client.begin("trigger-long-running-operation", &json!({ "duration": 1, "steps": 3 }))?;
+        ensure!(client.finish(&call)?.is_ok(), "{transport}: the long operation failed");
+        ensure!(client.progress_of(&call).len() == 3, "{transport}: progress was lost");
     }
-    let url = format!("http://127.0.0.1:{port}/mcp");
-    gatehouse.ask(&["servers", "add", "remote", "--url", &url])?;
-    gatehouse.await_status("remote", "connected")?;
-    gatehouse.ask(&["policy", "auto-approve", "remote", "all"])?;
+    Ok(())
+}
+
+/// What the everything server asks of its client: answered by the client, and by the user for one that
+/// cannot.
+#[test]
+fn everything_asks_its_client() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    everything(&gatehouse)?;
+    gatehouse.ask(&["policy", "auto-approve", "everything", "all"])?;
     let token = gatehouse.add_client("Tester")?;
-    let mut client = Client::connect(Sdk::TypeScript, "2026-07-28", &gatehouse.endpoint, Some(&token))?;
-    let answer = client.call("get-sum", &json!({ "a": 2, "b": 40 }))?;
-    ensure!(answer.text().contains("42"), "{answer:?}");
-    let call = client.begin("trigger-long-running-operation", &json!({ "duration": 1, "steps": 3 }))?;
-    ensure!(client.finish(&call)?.is_ok(), "the long operation failed");
-    ensure!(client.progress_of(&call).len() == 3, "progress was lost");
+    let answers = json!({
+        "form": { "action": "accept", "content": { "name": "Zoe" } }, "sampling": "A model's words",
+    });
+    for revision in ["2025-11-25", "2026-07-28"] {
+        let mut client = Client::connect_able(revision, &gatehouse.endpoint, &token, &answers)?;
+        let answer = client.call("trigger-elicitation-request", &json!({}))?;
+        ensure!(answer.text().contains("Zoe"), "{revision}: {answer:?}");
+        let answer = client.call("trigger-sampling-request", &json!({ "prompt": "Say something" }))?;
+        ensure!(answer.text().contains("A model's words"), "{revision}: {answer:?}");
+    }
+    let mut person = gatehouse.person()?;
+    let mut client = Client::connect(Sdk::Python, "2025-11-25", &gatehouse.endpoint, Some(&token))?;
+    let call = client.begin("trigger-elicitation-request", &json!({}))?;
+    let question = person.question()?;
+    ensure!(question["ask"]["ask"] == "elicitation", "{question:#}");
+    person.answer(&question, "deny")?;
+    let answer = client.finish(&call)?;
+    ensure!(answer.text().contains("declined"), "{answer:?}");
+    Ok(())
+}
+
+/// One call that shows that a server works.
+struct Proof {
+    name: &'static str,
+    command: Vec<String>,
+    tool: &'static str,
+    arguments: serde_json::Value,
+    expected: &'static str,
+}
+
+/// Servers from npm and PyPI over standard streams, each proved by a call.
+#[test]
+fn servers_from_npm_and_pypi() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    let folder = gatehouse.folder("work")?;
+    let inside = |name: &str| folder.join(name).display().to_string();
+    let node = |package: &str, more: &[String]| -> Result<Vec<String>> {
+        let script = npm_server(package).to_str().context("path")?.to_owned();
+        Ok(["node".to_owned(), script].into_iter().chain(more.iter().cloned()).collect())
+    };
+    let pythons = [places::python()?, places::older_python()?].map(|python| python.display().to_string());
+    let [python, older] = &pythons;
+    let module = |python: &str, module: &str, more: &[String]| -> Vec<String> {
+        [python, "-m", module].into_iter().map(str::to_owned).chain(more.iter().cloned()).collect()
+    };
+    let page = page("<html><body><h1>A page</h1><p>with words</p></body></html>")?;
+    std::fs::write(folder.join("hello.txt"), "hello from a file")?;
+    let git = |words: &[&str]| -> Result<()> {
+        let done = std::process::Command::new("git")
+            .args(["-c", "user.name=T", "-c", "user.email=t@example.org"])
+            .args(words)
+            .current_dir(&folder)
+            .output()?;
+        ensure!(done.status.success(), "git {words:?}: {}", String::from_utf8_lossy(&done.stderr));
+        Ok(())
+    };
+    git(&["init", "--quiet"])?;
+    git(&["add", "hello.txt"])?;
+    git(&["commit", "--quiet", "-m", "The first commit"])?;
+    let repository = folder.display().to_string();
+    let thought = json!({
+        "thought": "One", "nextThoughtNeeded": false, "thoughtNumber": 1, "totalThoughts": 1,
+    });
+    let entity =
+        json!({ "entities": [{ "name": "Ann", "entityType": "person", "observations": ["likes tea"] }] });
+    let proofs = [
+        Proof {
+            name: "filesystem",
+            command: node("server-filesystem", &[repository.clone()])?,
+            tool: "read_text_file",
+            arguments: json!({ "path": inside("hello.txt") }),
+            expected: "hello from a file",
+        },
+        Proof {
+            name: "memory",
+            command: node("server-memory", &[])?,
+            tool: "create_entities",
+            arguments: entity,
+            expected: "likes tea",
+        },
+        Proof {
+            name: "thinking",
+            command: node("server-sequential-thinking", &[])?,
+            tool: "sequentialthinking",
+            arguments: thought,
+            expected: "thoughtNumber",
+        },
+        Proof {
+            name: "git",
+            command: module(python, "mcp_server_git", &["--repository".into(), repository.clone()]),
+            tool: "git_log",
+            arguments: json!({ "repo_path": repository }),
+            expected: "The first commit",
+        },
+        Proof {
+            name: "fetch",
+            command: module(
+                python,
+                "mcp_server_fetch",
+                &["--ignore-robots-txt".into(), "--allow-private-ips".into()],
+            ),
+            tool: "fetch",
+            arguments: json!({ "url": page }),
+            expected: "with words",
+        },
+        Proof {
+            name: "sqlite",
+            command: module(older, "mcp_server_sqlite", &["--db-path".into(), inside("data.db")]),
+            tool: "create_table",
+            arguments: json!({ "query": "CREATE TABLE t (n INTEGER)" }),
+            expected: "created",
+        },
+    ];
+    let token = gatehouse.add_client("Tester")?;
+    for Proof { name, command, tool, arguments, expected } in proofs {
+        let mut words = vec!["servers", "add", name];
+        let memory = format!("MEMORY_FILE_PATH={}", inside("memory.json"));
+        if name == "memory" {
+            words.extend(["--env", &memory]);
+        }
+        words.push("--");
+        words.extend(command.iter().map(String::as_str));
+        gatehouse.ask(&words)?;
+        gatehouse.await_status(name, "connected").with_context(|| name.to_owned())?;
+        gatehouse.ask(&["policy", "auto-approve", name, "all"])?;
+        let mut client = Client::connect(Sdk::TypeScript, "2026-07-28", &gatehouse.endpoint, Some(&token))?;
+        let answer = client.call(tool, &arguments)?;
+        ensure!(answer.is_ok() && format!("{answer:?}").contains(expected), "{name}: {answer:?}");
+        gatehouse.ask(&["servers", "stop", name, "--disable"])?;
+    }
+    Ok(())
+}
+
+/// A page on this machine, served for as long as the test runs.
+fn page(body: &'static str) -> Result<String> {
+    use std::io::{Read as _, Write as _};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
+    let address = listener.local_addr()?;
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { return };
+            let mut head = [0_u8; 4096];
+            if stream.read(&mut head).is_ok() {
+                let answer = format!(
+                    "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+                    body.len()
+                );
+                stream.write_all(answer.as_bytes()).ok();
+            }
+        }
+    });
+    Ok(format!("http://{address}/page.html"))
+}
+
+/// The built-in fetch refuses this machine unless it was allowed, and then reads the page.
+#[test]
+fn the_built_in_fetch_stays_outside_unless_allowed() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    let url = page("<h1>A page</h1><p>with words</p>")?;
+    let token = gatehouse.add_client("Tester")?;
+    for (name, allowed) in [("outside", false), ("inside", true)] {
+        let transport = json!({ "type": "builtin", "builtin": { "kind": "fetch", "allowPrivate": allowed } });
+        let draft = json!({ "draft": { "name": name, "transport": transport }, "trustLabels": false });
+        gatehouse.command("servers.add", &draft)?;
+        gatehouse.await_status(name, "connected")?;
+        gatehouse.ask(&["policy", "auto-approve", name, "all"])?;
+        let mut client = Client::connect(Sdk::TypeScript, "2026-07-28", &gatehouse.endpoint, Some(&token))?;
+        let answer = client.call("fetch", &json!({ "url": url }))?;
+        ensure!(answer.is_ok() == allowed, "{name}: {answer:?}");
+        ensure!(answer.text().contains("with words") == allowed, "{name}: {answer:?}");
+        gatehouse.ask(&["servers", "remove", name])?;
+    }
     Ok(())
 }
 

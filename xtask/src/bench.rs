@@ -6,7 +6,7 @@ use crate::places::Places;
 use crate::process::{cargo, program, run, say};
 use crate::ui;
 
-const BENCHES: [&str; 3] = ["gateway", "policy", "window"];
+const BENCHES: [&str; 4] = ["gateway", "policy", "servers", "window"];
 
 pub(crate) fn bench(places: &Places, arguments: &[String]) -> Result<()> {
     let Some((name, rest)) = arguments.split_first() else { bail!("which one? {}", BENCHES.join(", ")) };

@@ -32,7 +32,8 @@ cargo xtask <task>
   check      format, lints, layers, generated types, file rules, interface, licences
   conformance  plays the scenarios of the MCP conformance suite: --role client --requirements REVISION
   codegen    writes ui/src/gen from the commands and events of the core
-  bench      measures: `gateway` what a call costs, `policy` its policy alone, `window` the windows
+  bench      measures: `gateway` what a call costs, `policy` its policy alone, `servers`
+             many of them, `window` the windows
   bundle     builds the installable package
 ";
 

@@ -33,9 +33,13 @@ impl Places {
         self.root.join("tests/e2e")
     }
 
-    /// The Python environment that tests use.
-    pub(crate) fn venv(&self) -> PathBuf {
-        self.cache.join("venv")
+    /// The Python environments that tests use, each with the list of what is in it.
+    pub(crate) fn venvs(&self) -> [(PathBuf, PathBuf); 2] {
+        let list = |name: &str| self.root.join("tests/py").join(name);
+        [
+            (self.cache.join("venv"), list("requirements.txt")),
+            (self.cache.join("venv-older"), list("requirements-older.txt")),
+        ]
     }
 
     /// A program of this workspace as cargo builds it.

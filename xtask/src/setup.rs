@@ -23,7 +23,7 @@ pub(crate) fn setup(places: &Places) -> Result<()> {
     npm_packages(&places.ui())?;
     npm_packages(&places.tests_js())?;
     npm_packages(&places.tests_e2e())?;
-    python::environment(places)
+    python::environments(places)
 }
 
 /// The npm packages of the interface and of its tests alone, for tasks that need no more.

@@ -1,7 +1,8 @@
-//! The Python environment with the packages that tests drive Gatehouse with. It lies in the cache,
+//! The Python environments with the packages that tests drive Gatehouse with. They lie in the cache,
 //! never in the checkout and never in the system's own Python.
 
 use std::fs;
+use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
@@ -9,26 +10,28 @@ use crate::places::Places;
 use crate::process::{program, run, succeeds};
 use crate::setup::is_copy;
 
-pub(crate) fn environment(places: &Places) -> Result<()> {
-    let wanted = places.root.join("tests/py/requirements.txt");
-    if !wanted.exists() {
-        return Ok(());
+pub(crate) fn environments(places: &Places) -> Result<()> {
+    for (venv, wanted) in places.venvs() {
+        environment(places, &venv, &wanted)?;
     }
-    let venv = places.venv();
+    Ok(())
+}
+
+fn environment(places: &Places, venv: &Path, wanted: &Path) -> Result<()> {
     let stamp = venv.join("installed-requirements.txt");
-    if is_copy(&wanted, &stamp) {
-        println!("Python packages: there");
+    if is_copy(wanted, &stamp) {
+        println!("Python packages of {}: there", venv.display());
         return Ok(());
     }
     let python =
         ["python3", "python"].into_iter().find(|name| succeeds(program(name, &places.root).arg("--version")));
     let Some(python) = python else { bail!("Gatehouse's tests need Python 3.10 or newer") };
     fs::create_dir_all(&places.cache)?;
-    run(program(python, &places.root).args(["-m", "venv", "--clear"]).arg(&venv))?;
+    run(program(python, &places.root).args(["-m", "venv", "--clear"]).arg(venv))?;
     let inside = venv.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
     run(program(inside, &places.root)
         .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement"])
-        .arg(&wanted))?;
-    fs::copy(&wanted, &stamp).context("cannot note which packages are installed")?;
+        .arg(wanted))?;
+    fs::copy(wanted, &stamp).context("cannot note which packages are installed")?;
     Ok(())
 }
