@@ -130,6 +130,7 @@ fn servers_from_npm_and_pypi() -> Result<()> {
     };
     let pythons = [places::python()?, places::older_python()?].map(|python| python.display().to_string());
     let [python, older] = &pythons;
+    let sqlite = older.replace("bin/python", "bin/mcp-server-sqlite");
     let module = |python: &str, module: &str, more: &[String]| -> Vec<String> {
         [python, "-m", module].into_iter().map(str::to_owned).chain(more.iter().cloned()).collect()
     };
@@ -195,7 +196,7 @@ fn servers_from_npm_and_pypi() -> Result<()> {
         },
         Proof {
             name: "sqlite",
-            command: module(older, "mcp_server_sqlite", &["--db-path".into(), inside("data.db")]),
+            command: vec![sqlite, "--db-path".into(), inside("data.db")],
             tool: "create_table",
             arguments: json!({ "query": "CREATE TABLE t (n INTEGER)" }),
             expected: "created",

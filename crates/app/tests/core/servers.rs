@@ -341,3 +341,35 @@ async fn a_hand_edit_that_is_taken_back_withdraws_its_question() {
     assert!(server(&core, "Time").await.is_some());
     core.shutdown().await;
 }
+
+/// The administrator's policy file (SRV-18): what it forbids is neither added, nor edited into, nor
+/// connected to, and the reason is shown; one that cannot be read forbids everything.
+#[tokio::test]
+async fn the_administrators_policy_cannot_be_overridden() {
+    let home = Home::new();
+    let path = home.data_dir().parent().unwrap().join("policy.json");
+    let policy = gatehouse_servers::PolicyFile::at(path.clone());
+    let core = Core::start(gatehouse_app::CoreOptions { policy, ..home.options() }).await.unwrap();
+    until_state(&core, "Notes", "connected").await;
+    let deny = r#"{"servers":{"deny":[{"builtin":"notes"},{"name":"Fetch*"}],"reason":"Ask IT."}}"#;
+    std::fs::write(&path, deny).unwrap();
+
+    let refused = add(&core, draft("More notes", Builtin::Notes)).await.unwrap_err();
+    assert_eq!(refused.code, ErrorCode::NotPermitted);
+    assert!(refused.what.contains("Ask IT."), "{refused}");
+    add(&core, draft("Clock", Builtin::Time)).await.unwrap();
+    let clock = server(&core, "Clock").await.unwrap();
+    let renamed = ServerDraft { name: "Fetched".into(), ..draft_of(&clock) };
+    assert_eq!(edit(&core, "Clock", renamed).await.unwrap_err().code, ErrorCode::NotPermitted);
+
+    run(&core, ServersReconnect { server: "Notes".into() }).await.unwrap();
+    until_state(&core, "Notes", "failed").await;
+    let notes = server(&core, "Notes").await.unwrap();
+    let gatehouse_model::ServerStatus::Failed { message, next_retry, .. } = notes.status else { panic!() };
+    assert!(message.contains("Ask IT.") && next_retry.is_none(), "{message}");
+
+    std::fs::write(&path, "{").unwrap();
+    run(&core, ServersReconnect { server: "Clock".into() }).await.unwrap();
+    until_state(&core, "Clock", "failed").await;
+    core.shutdown().await;
+}
