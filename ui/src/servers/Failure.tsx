@@ -5,7 +5,7 @@ import type { ServerStatus, ServerView } from "../gen/types";
 import { useMessages } from "../messages";
 import { Copy } from "../parts/Copy";
 import { useNow } from "../parts/useNow";
-import { counted, targetOf } from "./status";
+import { counted, ROW, targetOf } from "./status";
 
 type Failed = Extract<ServerStatus, { state: "failed" }>;
 
@@ -31,7 +31,7 @@ export function Failure({ view, status }: { view: ServerView; status: Failed }) 
           {t("servers.details")}
         </Button>
         <span className="dim">
-          {status.nextRetry === null ? t("servers.noRetry") : <Countdown to={status.nextRetry} />}
+          {status.nextRetry === null ? t("servers.noRetry") : <Countdown to={status.nextRetry} attempt={status.attempts + 1} />}
         </span>
       </Group>
       <Collapse expanded={opened} transitionDuration={100} id={id}>
@@ -61,8 +61,9 @@ export function Failure({ view, status }: { view: ServerView; status: Failed }) 
   );
 }
 
-function Countdown({ to }: { to: number }) {
+function Countdown({ to, attempt }: { to: number; attempt: number }) {
   const t = useMessages();
-  const left = Math.ceil((to - useNow(1000)) / 1000);
-  return t("servers.retryIn", { seconds: Math.max(0, left) });
+  const seconds = Math.max(0, Math.ceil((to - useNow(1000)) / 1000));
+  // A call may add one to the row.
+  return attempt <= ROW ? t("servers.retryInOf", { seconds, attempt, all: ROW }) : t("servers.retryIn", { seconds });
 }

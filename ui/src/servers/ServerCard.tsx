@@ -1,5 +1,5 @@
 import { ActionIcon, Menu, Switch } from "@mantine/core";
-import { IconClock, IconDots, IconFolder, IconNotes, IconTerminal2, IconWorld } from "@tabler/icons-react";
+import { IconClock, IconDots, IconFolder, IconNotes, IconTerminal2, IconWorld, IconWorldDownload } from "@tabler/icons-react";
 
 import { format, go } from "../frame/route";
 import type { ServerConfig, ServerView } from "../gen/types";
@@ -79,5 +79,7 @@ function ServerIcon({ config: { transport } }: { config: ServerConfig }) {
       return <IconNotes {...look} />;
     case "files":
       return <IconFolder {...look} />;
+    case "fetch":
+      return <IconWorldDownload {...look} />;
   }
 }

@@ -1,10 +1,13 @@
-import { ActionIcon, Button, Checkbox, Collapse, PasswordInput, SegmentedControl, Select, Stack, Text, TextInput } from "@mantine/core";
+import { ActionIcon, Button, Checkbox, Collapse, PasswordInput, SegmentedControl, Stack, Text, TextInput } from "@mantine/core";
 import { IconPlus, IconX } from "@tabler/icons-react";
 import { useState } from "react";
 
 import { useMessages } from "../messages";
+import { BuiltinFields } from "./BuiltinFields";
+import { CommandWords } from "./CommandWords";
 import { emptyLine, type Faults, type Form, type Line } from "./form";
-import { splitCommand } from "./words";
+import { LimitsFields } from "./LimitsFields";
+import { HeadersFrom, RemoteFields } from "./RemoteFields";
 
 type Props = { form: Form; faults: Faults; onChange: (change: Partial<Form>) => void };
 
@@ -41,46 +44,10 @@ export function ServerFields({ form, faults, onChange }: Props) {
         }}
       />
       {form.kind === "stdio" && <CommandField form={form} error={said("command")} onChange={onChange} />}
-      {form.kind === "http" && (
-        <TextInput
-          label={t("servers.form.url")}
-          placeholder={form.remote === "ws" ? "wss://" : "https://"}
-          spellCheck={false}
-          value={form.url}
-          error={said("url")}
-          onChange={(event) => {
-            onChange({ url: event.currentTarget.value });
-          }}
-        />
-      )}
-      {form.kind === "builtin" && (
-        <>
-          <Select
-            label={t("servers.form.builtinWhich")}
-            allowDeselect={false}
-            data={[
-              { value: "files", label: t("servers.form.files") },
-              { value: "time", label: t("servers.form.time") },
-              { value: "notes", label: t("servers.form.notes") },
-            ]}
-            value={form.builtin}
-            onChange={(builtin) => {
-              if (builtin !== null) onChange({ builtin });
-            }}
-          />
-          {form.builtin === "files" && (
-            <TextInput
-              label={t("servers.form.folder")}
-              value={form.folder}
-              error={said("folder")}
-              onChange={(event) => {
-                onChange({ folder: event.currentTarget.value });
-              }}
-            />
-          )}
-        </>
-      )}
+      {form.kind === "http" && <RemoteFields form={form} said={said} onChange={onChange} />}
+      {form.kind === "builtin" && <BuiltinFields form={form} said={said} onChange={onChange} />}
       {form.kind !== "builtin" && <Lines form={form} error={said("lines")} onChange={onChange} />}
+      {form.kind === "http" && <HeadersFrom form={form} said={said} onChange={onChange} />}
       <Button
         variant="subtle"
         size="xs"
@@ -127,6 +94,13 @@ export function ServerFields({ form, faults, onChange }: Props) {
           />
         </Stack>
       </Collapse>
+      <LimitsFields
+        limits={form.limits}
+        faults={faults}
+        onChange={(limits) => {
+          onChange({ limits });
+        }}
+      />
     </Stack>
   );
 }
@@ -134,7 +108,6 @@ export function ServerFields({ form, faults, onChange }: Props) {
 /** The command, and how its words were told apart. */
 function CommandField({ form, error, onChange }: { form: Form; error: string | null; onChange: Props["onChange"] }) {
   const t = useMessages();
-  const words = splitCommand(form.command) ?? [];
   return (
     <div>
       <TextInput
@@ -148,14 +121,7 @@ function CommandField({ form, error, onChange }: { form: Form; error: string | n
           onChange({ command: event.currentTarget.value });
         }}
       />
-      {words.length > 1 && (
-        <Text size="xs" c="dimmed" mt={4} component="div" className="words">
-          {t("servers.form.words")}
-          {words.map((word, at) => (
-            <code key={at}>{word}</code>
-          ))}
-        </Text>
-      )}
+      <CommandWords line={form.command} />
     </div>
   );
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 
-import { emptyForm, faults, fromConfig, toDraft, type Form } from "./form";
+import type { Builtin, Limits, Transport } from "../gen/types";
+import { emptyForm, faults, fromConfig, toDraft, usualLimits, type Form } from "./form";
 import { joinCommand, splitCommand } from "./words";
 
 describe("a command line", () => {
@@ -48,10 +49,18 @@ describe("the form", () => {
     [{ kind: "http", url: "ftp://x" }, ["url"]],
     [{ kind: "http", url: "https://x.example/m cp" }, ["url"]],
     [{ kind: "http", url: "https://x.example/mcp" }, []],
+    [{ kind: "http", url: "wss://x.example/mcp" }, ["url"]],
     [{ kind: "http", remote: "ws", url: "https://x.example/mcp" }, ["url"]],
     [{ kind: "http", remote: "ws", url: "wss://x.example/mcp" }, []],
     [{ kind: "builtin", builtin: "files" }, ["folder"]],
     [{ kind: "builtin", builtin: "time" }, []],
+    [{ kind: "builtin", builtin: "fetch" }, []],
+    [{ kind: "http", url: "https://x.example/mcp", headersFrom: 'a "b' }, ["headersFrom"]],
+    [{ limits: { ...emptyForm.limits, callSecs: "", healthEverySecs: 0 } }, []],
+    [{ limits: { ...emptyForm.limits, connectSecs: "" } }, ["connectSecs"]],
+    [{ limits: { ...emptyForm.limits, callCapSecs: 0 } }, ["callCapSecs"]],
+    [{ limits: { ...emptyForm.limits, roots: "/home/ana/work\n\nC:\\work\n" } }, []],
+    [{ limits: { ...emptyForm.limits, roots: "/home/ana/work\nwork" } }, ["roots"]],
     [{ lines: [{ name: "", value: "x", secret: false, kept: false }] }, ["lines"]],
     [{ lines: [{ name: "A", value: "", secret: false, kept: false }] }, []],
     [{ lines: [{ name: "A", value: "", secret: true, kept: false }] }, ["lines"]],
@@ -73,9 +82,29 @@ describe("the form", () => {
     expect(faults({ ...moved, lines: given }, [], config)).toEqual({});
   });
 
-  it.each(["http", "sse", "ws"] as const)("keeps what is spoken at a remote address: %s", (type) => {
-    const remote = { type, url: type === "ws" ? "wss://x.example/m" : "https://x.example/m", headers: { A: "1" } };
-    const config = { ...toDraft(form).draft, transport: remote, id: "srv-1", generation: 1, origin: "user" } as const;
-    expect(toDraft(fromConfig(config), config).draft.transport).toEqual(remote);
+  it.each(["auto", "http", "sse", "ws"] as const)("keeps what is spoken at a remote address: %s", (type) => {
+    const url = type === "ws" ? "wss://x.example/m" : "https://x.example/m";
+    const transport: Transport = { type, url, headers: { A: "1" }, headersFrom: { command: "my token", args: ["-x"] } };
+    const config = { ...toDraft(form).draft, transport, id: "srv-1", generation: 1, origin: "user" } as const;
+    expect(toDraft(fromConfig(config), config).draft.transport).toEqual(transport);
+  });
+
+  it.each<Builtin>([
+    { kind: "time" },
+    { kind: "notes" },
+    { kind: "files", folder: "/home/ana" },
+    { kind: "fetch", allowPrivate: true },
+    { kind: "fetch", allowPrivate: false },
+  ])("keeps what is built in: %j", (builtin) => {
+    const config = { ...toDraft(form).draft, transport: { type: "builtin", builtin }, id: "srv-1", generation: 1, origin: "user" } as const;
+    expect(toDraft(fromConfig(config), config).draft.transport).toEqual(config.transport);
+  });
+
+  it.each<Limits>([
+    usualLimits,
+    { connectSecs: 5, callSecs: null, callCapSecs: 60, healthEverySecs: 0, healthTimeoutSecs: 2, healthFailures: 9, strict: true, roots: ["/a", "/b c"] },
+  ])("keeps what the server is held to: %j", (limits) => {
+    const config = { ...toDraft(form).draft, limits, id: "srv-1", generation: 1, origin: "user" } as const;
+    expect(toDraft(fromConfig(config), config).draft.limits).toEqual(limits);
   });
 });

@@ -1,6 +1,6 @@
 // What the form of a server holds, and what it makes of that.
 
-import type { FieldSecret, ServerConfig, ServerDraft, Transport } from "../gen/types";
+import type { Builtin, FieldSecret, HeaderProgram, Limits, ServerConfig, ServerDraft, Transport } from "../gen/types";
 import type { MessageKey } from "../messages";
 import { joinCommand, splitCommand } from "./words";
 
@@ -15,17 +15,56 @@ export type Line = {
   kept: boolean;
 };
 
+/** A field for a number; a text while there is none. */
+type Amount = number | string;
+
+export type AmountName = "connectSecs" | "callSecs" | "callCapSecs" | "healthEverySecs" | "healthTimeoutSecs" | "healthFailures";
+
+/** What a server is held to; `callSecs` may be empty. */
+export type LimitsForm = Record<AmountName, Amount> & {
+  strict: boolean;
+  /** One absolute folder a line. */
+  roots: string;
+};
+
+/** The least that each may be. */
+export const least: Record<AmountName, number> = {
+  connectSecs: 1,
+  callSecs: 1,
+  callCapSecs: 1,
+  healthEverySecs: 0,
+  healthTimeoutSecs: 1,
+  healthFailures: 1,
+};
+
+/** What holds where nobody said otherwise. */
+export const usualLimits: Limits = {
+  connectSecs: 30,
+  callSecs: 300,
+  callCapSecs: 3600,
+  healthEverySecs: 30,
+  healthTimeoutSecs: 5,
+  healthFailures: 3,
+  strict: false,
+  roots: [],
+};
+
 export type Form = {
   kind: Kind;
   name: string;
   command: string;
   cwd: string;
   url: string;
-  /** What is spoken at a remote address. */
-  remote: "http" | "sse" | "ws";
+  /** What is spoken at a remote address; `auto` finds out. */
+  remote: "auto" | "http" | "sse" | "ws";
   lines: Line[];
-  builtin: "files" | "time" | "notes";
+  /** The command line of a program that prints headers. */
+  headersFrom: string;
+  builtin: Builtin["kind"];
   folder: string;
+  /** Whether Fetch may go to addresses of private networks. */
+  allowPrivate: boolean;
+  limits: LimitsForm;
   description: string;
   group: string;
   autostart: boolean;
@@ -37,10 +76,13 @@ export const emptyForm: Form = {
   command: "",
   cwd: "",
   url: "",
-  remote: "http",
+  remote: "auto",
   lines: [],
+  headersFrom: "",
   builtin: "files",
   folder: "",
+  allowPrivate: false,
+  limits: limitsForm(usualLimits),
   description: "",
   group: "",
   autostart: true,
@@ -49,10 +91,10 @@ export const emptyForm: Form = {
 export const emptyLine: Line = { name: "", value: "", secret: false, kept: false };
 
 /** What does not touch the connection, so that a test of it still holds. */
-export const looks: readonly (keyof Form)[] = ["name", "description", "group", "autostart"];
+export const looks: readonly (keyof Form)[] = ["name", "description", "group", "autostart", "limits"];
 
 /** What is wrong with a field. */
-export type Faults = Partial<Record<"name" | "command" | "url" | "folder" | "lines", MessageKey>>;
+export type Faults = Partial<Record<"name" | "command" | "url" | "headersFrom" | "folder" | "lines" | "roots" | AmountName, MessageKey>>;
 
 /** `before` is the server that is edited. */
 export function faults(form: Form, taken: readonly string[], before?: ServerConfig): Faults {
@@ -66,13 +108,33 @@ export function faults(form: Form, taken: readonly string[], before?: ServerConf
     if (words === null) found.command = "servers.form.openQuote";
     else if (words.length === 0) found.command = "servers.form.needCommand";
   }
-  const address = form.remote === "ws" ? /^wss?:\/\/[^\s/]\S*$/i : /^https?:\/\/[^\s/]\S*$/i;
-  if (form.kind === "http" && !address.test(form.url.trim())) found.url = "servers.form.badUrl";
+  if (form.kind === "http") {
+    const ws = form.remote === "ws";
+    const address = ws ? /^wss?:\/\/[^\s/]\S*$/i : /^https?:\/\/[^\s/]\S*$/i;
+    if (!address.test(form.url.trim())) found.url = ws ? "servers.form.badWsUrl" : "servers.form.badUrl";
+    if (splitCommand(form.headersFrom) === null) found.headersFrom = "servers.form.openQuote";
+  }
   if (form.kind === "builtin" && form.builtin === "files" && form.folder.trim() === "") found.folder = "servers.form.needFolder";
   const fault = form.kind === "builtin" ? null : faultOfLines(form, before);
   if (fault !== null) found.lines = fault;
+  for (const name of amounts) {
+    if (!isAmount(name, form.limits[name])) found[name] = name === "healthEverySecs" ? "servers.form.needAmount" : "servers.form.needAmount1";
+  }
+  if (!rootsOf(form.limits).every(isAbsolute)) found.roots = "servers.form.needRoots";
   return found;
 }
+
+export const amounts: readonly AmountName[] = ["connectSecs", "callSecs", "callCapSecs", "healthEverySecs", "healthTimeoutSecs", "healthFailures"];
+
+function isAmount(name: AmountName, value: Amount): boolean {
+  if (value === "") return name === "callSecs";
+  return typeof value === "number" && Number.isInteger(value) && value >= least[name] && value <= 0xffff_ffff;
+}
+
+const rootsOf = ({ roots }: LimitsForm) => roots.split("\n").map((line) => line.trim()).filter((line) => line !== "");
+
+/** As paths are on any system: the core knows its own. */
+const isAbsolute = (path: string) => /^(\/|\\\\|[A-Za-z]:[\\/])/.test(path);
 
 function faultOfLines(form: Form, before: ServerConfig | undefined): MessageKey | null {
   const lines = used(form.lines);
@@ -109,16 +171,26 @@ export function toDraft(form: Form, before?: ServerConfig): { draft: ServerDraft
     enabled: before?.enabled ?? true,
     autostart: form.autostart,
     look: { icon: before?.look.icon ?? null, description: optional(form.description), group: optional(form.group) },
-    limits: before?.limits ?? {
-      connectSecs: 30,
-      callSecs: 300,
-      callCapSecs: 3600,
-      healthEverySecs: 30,
-      healthTimeoutSecs: 5,
-      healthFailures: 3,
-    },
+    limits: limits(form.limits),
   };
   return { draft, secrets };
+}
+
+function limits(form: LimitsForm): Limits {
+  return {
+    connectSecs: Number(form.connectSecs),
+    callSecs: form.callSecs === "" ? null : Number(form.callSecs),
+    callCapSecs: Number(form.callCapSecs),
+    healthEverySecs: Number(form.healthEverySecs),
+    healthTimeoutSecs: Number(form.healthTimeoutSecs),
+    healthFailures: Number(form.healthFailures),
+    strict: form.strict,
+    roots: rootsOf(form),
+  };
+}
+
+function limitsForm(limits: Limits): LimitsForm {
+  return { ...limits, callSecs: limits.callSecs ?? "", roots: limits.roots.join("\n") };
 }
 
 const optional = (text: string) => (text.trim() === "" ? null : text.trim());
@@ -130,31 +202,55 @@ function transport(form: Form, values: Record<string, string>): Transport {
       return { type: "stdio", command, args, env: values, cwd: optional(form.cwd) };
     }
     case "http":
-      return { type: form.remote, url: form.url.trim(), headers: values };
+      return { type: form.remote, url: form.url.trim(), headers: values, headersFrom: headerProgram(form.headersFrom) };
     case "builtin":
-      return {
-        type: "builtin",
-        builtin: form.builtin === "files" ? { kind: "files", folder: form.folder.trim() } : { kind: form.builtin },
-      };
+      return { type: "builtin", builtin: builtin(form) };
+  }
+}
+
+function headerProgram(line: string): HeaderProgram | null {
+  const [command, ...args] = splitCommand(line) ?? [];
+  return command === undefined ? null : { command, args };
+}
+
+function builtin(form: Form): Builtin {
+  switch (form.builtin) {
+    case "files":
+      return { kind: "files", folder: form.folder.trim() };
+    case "fetch":
+      return { kind: "fetch", allowPrivate: form.allowPrivate };
+    case "time":
+    case "notes":
+      return { kind: form.builtin };
   }
 }
 
 /** The form of a server that is there. */
-export function fromConfig({ name, transport: how, look, autostart }: ServerConfig): Form {
-  const common = { ...emptyForm, name, autostart, description: look.description ?? "", group: look.group ?? "" };
+export function fromConfig({ name, transport: how, look, autostart, limits: held }: Omit<ServerDraft, "enabled">): Form {
+  const about = { description: look.description ?? "", group: look.group ?? "" };
+  const common: Form = { ...emptyForm, ...about, name, autostart, limits: limitsForm(held) };
   switch (how.type) {
     case "stdio":
       return { ...common, kind: "stdio", command: joinCommand([how.command, ...how.args]), cwd: how.cwd ?? "", lines: lines(how.env) };
+    case "auto":
     case "http":
     case "sse":
     case "ws":
-      return { ...common, kind: "http", remote: how.type, url: how.url, lines: lines(how.headers) };
+      return {
+        ...common,
+        kind: "http",
+        remote: how.type,
+        url: how.url,
+        lines: lines(how.headers),
+        headersFrom: how.headersFrom === null ? "" : joinCommand([how.headersFrom.command, ...how.headersFrom.args]),
+      };
     case "builtin":
       return {
         ...common,
         kind: "builtin",
         builtin: how.builtin.kind,
         folder: how.builtin.kind === "files" ? how.builtin.folder : "",
+        allowPrivate: how.builtin.kind === "fetch" && how.builtin.allowPrivate,
       };
   }
 }

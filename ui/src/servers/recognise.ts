@@ -4,12 +4,12 @@ import { emptyForm, type Form, type Line } from "./form";
 import { joinCommand, splitCommand } from "./words";
 
 /** The fields that a pasted text fills; all others stay as they are. */
-export type Found = Pick<Form, "kind" | "name" | "command" | "cwd" | "url" | "remote" | "lines">;
+export type Found = Pick<Form, "kind" | "name" | "command" | "cwd" | "url" | "remote" | "lines" | "headersFrom">;
 
 /** The server that was found, and how many more there were. */
 export type Recognised = { found: Found; others: number };
 
-const nothing: Found = { kind: "stdio", name: "", command: "", cwd: "", url: "", remote: "http", lines: [] };
+const nothing: Found = { kind: "stdio", name: "", command: "", cwd: "", url: "", remote: "auto", lines: [], headersFrom: "" };
 
 export function recognise(text: string): Recognised | null {
   const trimmed = text.trim();
@@ -19,8 +19,14 @@ export function recognise(text: string): Recognised | null {
 }
 
 function fromAddress(name: string, url: string, how: string): Found {
-  const remote = /^wss?:/i.test(url) ? "ws" : /^sse$/i.test(how) ? "sse" : "http";
+  const remote = /^wss?:/i.test(url) ? "ws" : spokenAs(how);
   return { ...nothing, kind: "http", remote, url, name: name === "" ? hostName(url) : name };
+}
+
+/** What an entry calls its transport; found out where it says nothing. */
+function spokenAs(how: string): "auto" | "http" | "sse" {
+  if (/^sse$/i.test(how)) return "sse";
+  return /http/i.test(how) ? "http" : "auto";
 }
 
 /** A command line; `NAME=value` before the program is its environment, as in a shell. */
@@ -62,7 +68,9 @@ function fromJson(text: string): Recognised | null {
 function fromEntry(name: string, entry: Entry): Found {
   const url = addressOf(entry);
   if (url !== "") {
-    return { ...fromAddress(name, url, textOf(entry.type ?? entry.transport)), lines: linesOf(entry.headers) };
+    const how = textOf(entry.type ?? entry.transport) || (entry.httpUrl === undefined ? "" : "http");
+    const found = fromAddress(name, url, how);
+    return { ...found, lines: linesOf(entry.headers), headersFrom: programOf(entry.headersFrom ?? entry.headersHelper) };
   }
   // Some write the program as an object of its own.
   const own = isEntry(entry.command) ? entry.command : entry;
@@ -75,6 +83,12 @@ function fromEntry(name: string, entry: Entry): Found {
     name: name === "" ? commandName(words) : name,
     lines: linesOf(own.env ?? own.environment ?? entry.env),
   };
+}
+
+/** The command line of a program that an entry names, as a line or in parts. */
+function programOf(value: unknown): string {
+  if (!isEntry(value)) return textOf(value);
+  return joinCommand([value.command, value.args].flat().map(textOf).filter((word) => word !== ""));
 }
 
 /** Every value that looks like a secret is offered for the keychain. */

@@ -5,7 +5,7 @@ import type { Translate } from "../messages";
 import { joinCommand } from "./words";
 
 /** Attempts of a row: the first, and its five retries (SRV-4). A call may add one. */
-const ROW = 6;
+export const ROW = 6;
 
 export type Tone = "ok" | "wait" | "bad" | "off";
 
@@ -63,6 +63,7 @@ export function targetOf(transport: Transport): string {
   switch (transport.type) {
     case "stdio":
       return joinCommand([transport.command, ...transport.args]);
+    case "auto":
     case "http":
     case "sse":
     case "ws":

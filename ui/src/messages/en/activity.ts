@@ -106,4 +106,6 @@ export const activity = {
   "cause.unresponsive": "it did not answer health checks",
   "cause.challenge": "it asked for a sign-in",
   "cause.shutdown": "everything stopped",
+  "activity.outcome.unfit": "Answered, but not as it promised",
+  "cause.session_lost": "its session was lost",
 } as const;

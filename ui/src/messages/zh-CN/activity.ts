@@ -107,4 +107,6 @@ export const activity: Record<keyof typeof en, string> = {
   "cause.unresponsive": "它没有响应健康检查",
   "cause.challenge": "它要求登录",
   "cause.shutdown": "全部停止",
+  "activity.outcome.unfit": "已回应，但与其承诺不符",
+  "cause.session_lost": "其会话已丢失",
 };

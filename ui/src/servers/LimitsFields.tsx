@@ -1,0 +1,77 @@
+import { Button, Checkbox, Collapse, NumberInput, Stack, Textarea } from "@mantine/core";
+import { useId, useState } from "react";
+
+import { useMessages } from "../messages";
+import { amounts, least, type Faults, type LimitsForm } from "./form";
+
+type Props = { limits: LimitsForm; faults: Faults; onChange: (limits: LimitsForm) => void };
+
+/** What a server is held to. Open from the beginning where something in it is wrong. */
+export function LimitsFields({ limits, faults, onChange }: Props) {
+  const t = useMessages();
+  const [opened, setOpened] = useState(false);
+  const id = useId();
+  const said = (key: keyof Faults) => {
+    const fault = faults[key];
+    return fault === undefined ? null : t(fault);
+  };
+  const shown = opened || amounts.some((name) => name in faults) || "roots" in faults;
+  return (
+    <>
+      <Button
+        variant="subtle"
+        size="xs"
+        className="start"
+        aria-expanded={shown}
+        aria-controls={id}
+        onClick={() => {
+          setOpened(!shown);
+        }}
+      >
+        {t("servers.form.limits")}
+      </Button>
+      <Collapse expanded={shown} transitionDuration={100} id={id}>
+        <Stack gap="sm">
+          <div className="limits">
+            {amounts.map((name) => (
+              <NumberInput
+                key={name}
+                label={t(`servers.form.limit.${name}`)}
+                description={name === "callSecs" || name === "healthEverySecs" ? t(`servers.form.limit.${name}Hint`) : undefined}
+                min={least[name]}
+                allowDecimal={false}
+                allowNegative={false}
+                hideControls
+                value={limits[name]}
+                error={said(name)}
+                onChange={(value) => {
+                  onChange({ ...limits, [name]: value });
+                }}
+              />
+            ))}
+          </div>
+          <Checkbox
+            label={t("servers.form.strict")}
+            description={t("servers.form.strictHint")}
+            checked={limits.strict}
+            onChange={(event) => {
+              onChange({ ...limits, strict: event.currentTarget.checked });
+            }}
+          />
+          <Textarea
+            label={t("servers.form.roots")}
+            description={t("servers.form.rootsHint")}
+            classNames={{ input: "mono" }}
+            rows={3}
+            spellCheck={false}
+            value={limits.roots}
+            error={said("roots")}
+            onChange={(event) => {
+              onChange({ ...limits, roots: event.currentTarget.value });
+            }}
+          />
+        </Stack>
+      </Collapse>
+    </>
+  );
+}
