@@ -1,8 +1,9 @@
 import type { ReactNode } from "react";
 
-import type { CallRecord } from "../gen/types";
+import type { CallOutcome, CallRecord } from "../gen/types";
 import { useMessages, useTimes } from "../messages";
 import { Copy } from "../parts/Copy";
+import { pretty } from "../results/text";
 import { outcomeWords, ruleWords, tookWords } from "./words";
 
 /** All that is kept of one call. */
@@ -10,7 +11,7 @@ export function CallDetails({ record }: { record: CallRecord }) {
   const t = useMessages();
   const { full } = useTimes();
   const { verdict, outcome } = record;
-  const failed = outcome.outcome === "failed" || outcome.outcome === "rpc_error" ? outcome.message : null;
+  const failed = why(outcome);
   const facts: [string, ReactNode][] = [
     [t("activity.time"), full(record.at)],
     [t("activity.client"), record.clientName],
@@ -58,12 +59,19 @@ function Body({ title, text, copy }: { title: string; text: string | null; copy:
   );
 }
 
-/** Indented, where it is whole; numbers keep their digits, since texts that hold long ones stay as they are. */
-function pretty(text: string): string {
-  if (/\d{16}/.test(text)) return text;
-  try {
-    return JSON.stringify(JSON.parse(text), null, 2);
-  } catch {
-    return text;
+/** What more is known of an end that was not as it should be. */
+function why(outcome: CallOutcome): string | null {
+  switch (outcome.outcome) {
+    case "failed":
+    case "rpc_error":
+      return outcome.message;
+    case "unfit":
+      return outcome.problem;
+    case "ok":
+    case "tool_error":
+    case "refused":
+    case "still_waiting":
+    case "cancelled":
+      return null;
   }
 }

@@ -1,3 +1,5 @@
+import "./activity.css";
+
 import { Button, Drawer, NativeSelect, TextInput } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { useVirtualizer } from "@tanstack/react-virtual";
@@ -18,8 +20,8 @@ import { outcomeWords, ruleWords, subjectName, tookWords } from "./words";
 
 const NEAR = 32;
 
-/** Calls, newest at the bottom. */
-export function CallsView() {
+/** Calls, newest at the bottom; of one server alone where it is given. */
+export function CallsView({ of = null }: { of?: string | null }) {
   const t = useMessages();
   const [text, setText] = useState("");
   const [words] = useDebouncedValue(text.trim(), 200);
@@ -29,8 +31,9 @@ export function CallsView() {
   const [opened, setOpened] = useState<CallRecord | null>(null);
   const servers = useReading("servers.list", {}).data ?? [];
   const clients = useReading("clients.list", {}).data ?? [];
-  const wanted = { server: server || null, client: client || null, text: words || null };
-  const { records, running, loading, problem, older } = useCalls(wanted);
+  const wanted = { server: of ?? (server || null), client: client || null, text: words || null };
+  const { records, running: all, loading, problem, older } = useCalls(wanted);
+  const running = of === null ? all : all.filter((call) => call.server === of);
   const isFiltered = server !== "" || client !== "" || words !== "" || decision !== "";
   const shown = records.filter(({ verdict }) => decision === "" || verdict.decision === decision).toReversed();
   const any = { value: "", label: t("activity.any") };
@@ -48,15 +51,17 @@ export function CallsView() {
             setText(event.currentTarget.value);
           }}
         />
-        <NativeSelect
-          size="sm"
-          aria-label={t("activity.server")}
-          data={[{ ...any, label: `${t("activity.server")}: ${any.label}` }, ...servers.map(({ config }) => ({ value: config.id, label: config.name }))]}
-          value={server}
-          onChange={(event) => {
-            setServer(event.currentTarget.value);
-          }}
-        />
+        {of === null && (
+          <NativeSelect
+            size="sm"
+            aria-label={t("activity.server")}
+            data={[{ ...any, label: `${t("activity.server")}: ${any.label}` }, ...servers.map(({ config }) => ({ value: config.id, label: config.name }))]}
+            value={server}
+            onChange={(event) => {
+              setServer(event.currentTarget.value);
+            }}
+          />
+        )}
         <NativeSelect
           size="sm"
           aria-label={t("activity.client")}
@@ -86,7 +91,7 @@ export function CallsView() {
         isFiltered ? (
           <p className="activity-dim">{t("activity.noMatch")}</p>
         ) : (
-          <Empty icon={<IconActivity size={26} />} title={t("activity.none")} text={t("activity.noneText")} />
+          <Empty icon={<IconActivity size={26} />} title={t("activity.none")} text={t(of === null ? "activity.noneText" : "activity.noneOfServer")} />
         )
       )}
       {(shown.length > 0 || running.length > 0) && (

@@ -14,15 +14,16 @@ export function affected({ event }: Event): readonly Reading[] {
     case "server_started":
     case "server_stopped":
     case "running_servers":
-    case "status_changed":
     case "sign_in_needed":
     case "sign_in_done":
       return servers;
+    case "status_changed":
+      return [...servers, "servers.offer"];
     case "tools_changed":
       return [...servers, "tools.list"];
     case "prompts_changed":
     case "resources_changed":
-      return ["servers.list"];
+      return ["servers.list", "servers.offer"];
     case "config_changed":
       return [...servers, "approvals.list"];
     case "call_started":

@@ -6,6 +6,8 @@ describe("a route", () => {
   const routes: Route[] = [
     { page: "servers" },
     { page: "server", id: "srv_1/ä", tab: "logs" },
+    { page: "server", id: "s", tab: "resources" },
+    { page: "server", id: "s", tab: "activity" },
     { page: "approvals" },
     { page: "activity", view: "calls" },
     { page: "activity", view: "events" },

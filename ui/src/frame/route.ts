@@ -1,7 +1,7 @@
 import { useSyncExternalStore } from "react";
 
 /** Tabs of a server's page. */
-export const serverTabs = ["tools", "logs", "settings"] as const;
+export const serverTabs = ["tools", "resources", "prompts", "logs", "settings", "activity"] as const;
 export type ServerTab = (typeof serverTabs)[number];
 
 /** Where in the window one is. */

@@ -48,6 +48,18 @@ export function useTimes() {
   return timesIn(useSpeech().language);
 }
 
+const units = ["byte", "kilobyte", "megabyte", "gigabyte"] as const;
+
+/** Sizes as people in the window's language write them. */
+export function useSizes(): (bytes: number) => string {
+  const { language } = useSpeech();
+  return (bytes) => {
+    const step = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log10(Math.max(1, bytes)) / 3)));
+    const size = new Intl.NumberFormat(language, { style: "unit", unit: units[step] ?? "byte", maximumSignificantDigits: 3 });
+    return size.format(bytes / 1000 ** step);
+  };
+}
+
 const known = new Map<Language, ReturnType<typeof makeTimes>>();
 
 function timesIn(language: Language) {

@@ -2,8 +2,9 @@ import { activity } from "./zh-CN/activity";
 import { ask } from "./zh-CN/ask";
 import { clients } from "./zh-CN/clients";
 import { frame } from "./zh-CN/frame";
+import { offer } from "./zh-CN/offer";
 import { servers } from "./zh-CN/servers";
 import { settings } from "./zh-CN/settings";
 
 /** 简体中文 */
-export const zhCN = { ...frame, ...servers, ...ask, ...activity, ...clients, ...settings };
+export const zhCN = { ...frame, ...servers, ...offer, ...ask, ...activity, ...clients, ...settings };

@@ -25,6 +25,8 @@ export function useFollow(size: number) {
       if (follow.current) element.scrollTop = element.scrollHeight;
     });
     observer.observe(element);
+    // Rows are measured after they are drawn.
+    if (element.firstElementChild) observer.observe(element.firstElementChild);
     return () => {
       observer.disconnect();
     };

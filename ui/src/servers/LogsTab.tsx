@@ -1,62 +1,132 @@
-import { Button, TextInput } from "@mantine/core";
+import { Button, NativeSelect, TextInput } from "@mantine/core";
+import { useVirtualizer } from "@tanstack/react-virtual";
 import { IconArrowDown, IconFileText, IconSearch } from "@tabler/icons-react";
-import { useState } from "react";
+import { useMemo, useState } from "react";
 
 import { useReading } from "../core/useReading";
+import type { LogLevel, LogLine, LogSource, ServerView } from "../gen/types";
 import { useMessages, useTimes } from "../messages";
 import { Copy } from "../parts/Copy";
 import { Empty } from "../parts/Empty";
 import { ProblemAlert } from "../parts/ProblemAlert";
 import { useFollow } from "../parts/useFollow";
 import { Waiting } from "../parts/Waiting";
+import { levels, linesThat, sources, toneOfLevel } from "./logs";
+import { ServerLogLevel } from "./ServerLogLevel";
 
 /** What the server said, newest at the bottom. */
-export function LogsTab({ server }: { server: string }) {
+export function LogsTab({ view: { config, declared } }: { view: ServerView }) {
   const t = useMessages();
-  const { time } = useTimes();
-  const { data, problem, loading } = useReading("servers.log", { server });
-  const [filter, setFilter] = useState("");
-  const lines = (data ?? []).filter(({ text }) => text.toLowerCase().includes(filter.trim().toLowerCase()));
-  const { area, following, toEnd, onScroll } = useFollow(lines.length + (lines.at(-1)?.at ?? 0));
+  const { data, problem, loading } = useReading("servers.log", { server: config.id });
+  const [words, setWords] = useState("");
+  const [source, setSource] = useState<LogSource | null>(null);
+  const [level, setLevel] = useState<LogLevel | null>(null);
+  const lines = useMemo(() => linesThat(data ?? [], { words, source, level }), [data, words, source, level]);
   if (problem) return <ProblemAlert problem={problem} />;
   if (loading) return <Waiting />;
+  const ofServer = declared.logging && <ServerLogLevel server={config.id} />;
   if (data?.length === 0) {
-    return <Empty icon={<IconFileText size={26} />} title={t("servers.log.none")} text={t("servers.log.noneText")} />;
+    return (
+      <>
+        <div className="log-tools">{ofServer}</div>
+        <Empty icon={<IconFileText size={26} />} title={t("servers.log.none")} text={t("servers.log.noneText")} />
+      </>
+    );
   }
   return (
     <>
-      <div className="tab-filter log-tools">
+      <div className="log-tools">
         <TextInput
           size="sm"
+          className="log-words"
           aria-label={t("servers.log.filter")}
           placeholder={t("servers.log.filter")}
           leftSection={<IconSearch size={15} aria-hidden />}
-          value={filter}
+          value={words}
           onChange={(event) => {
-            setFilter(event.currentTarget.value);
+            setWords(event.currentTarget.value);
           }}
         />
-        <Copy text={lines.map(({ text }) => text).join("\n")} label={t("servers.log.copy")} />
-        {!following && (
-          <Button size="xs" variant="default" leftSection={<IconArrowDown size={14} aria-hidden />} onClick={toEnd}>
-            {t("servers.log.newest")}
-          </Button>
-        )}
+        <NativeSelect
+          size="sm"
+          aria-label={t("servers.log.source")}
+          data={[{ value: "", label: t("servers.log.anySource") }, ...sources.map((one) => ({ value: one, label: t(`servers.log.source.${one}`) }))]}
+          value={source ?? ""}
+          onChange={(event) => {
+            const { value } = event.currentTarget;
+            setSource(sources.find((one) => one === value) ?? null);
+          }}
+        />
+        <NativeSelect
+          size="sm"
+          aria-label={t("servers.log.level")}
+          data={[
+            { value: "", label: t("servers.log.anyLevel") },
+            ...levels.map((one) => ({ value: one, label: t("servers.log.atLeast", { level: t(`servers.log.level.${one}`) }) })),
+          ]}
+          value={level ?? ""}
+          onChange={(event) => {
+            const { value } = event.currentTarget;
+            setLevel(levels.find((one) => one === value) ?? null);
+          }}
+        />
+        <Copy text={lines.map(asText).join("\n")} label={t("servers.log.copy")} />
+        {ofServer}
       </div>
-      <div
-        className="tab-scroll log mono selectable"
-        ref={area}
-        onScroll={onScroll}
-        tabIndex={0}
-        role="log"
-        aria-label={t("servers.tab.logs")}
-      >
-        {lines.map(({ at, text }, place) => (
-          <div key={`${String(at)} ${String(place)}`} className="log-line">
-            <span className="dim">{time(at)}</span> {text}
-          </div>
-        ))}
-      </div>
+      {lines.length === 0 ? <p className="dim">{t("servers.log.noMatch")}</p> : <Lines lines={lines} />}
     </>
+  );
+}
+
+const asText = ({ at, source, level, text }: LogLine) => [new Date(at).toISOString(), source, level ?? "", text].join("\t");
+
+/** Only the lines in sight are on the page. */
+function Lines({ lines }: { lines: readonly LogLine[] }) {
+  const t = useMessages();
+  const { time, full } = useTimes();
+  const { area, following, toEnd, onScroll } = useFollow(lines.length + (lines.at(-1)?.at ?? 0));
+  // eslint-disable-next-line react-hooks/incompatible-library -- it re-renders by itself
+  const rows = useVirtualizer({
+    count: lines.length,
+    getScrollElement: () => area.current,
+    estimateSize: () => 20,
+    overscan: 20,
+  });
+  return (
+    <div className="log-place">
+      <div className="tab-scroll log mono selectable" ref={area} onScroll={onScroll} tabIndex={0} role="log" aria-label={t("servers.tab.logs")}>
+        <div style={{ height: rows.getTotalSize(), position: "relative" }}>
+          {rows.getVirtualItems().map((row) => {
+            const line = lines[row.index];
+            if (!line) return null;
+            return (
+              <div
+                key={row.key}
+                ref={rows.measureElement}
+                data-index={row.index}
+                className="log-line"
+                style={{ transform: `translateY(${String(row.start)}px)` }}
+              >
+                <span className="dim" title={full(line.at)}>
+                  {time(line.at)}
+                </span>
+                <span className="dim">{t(`servers.log.source.${line.source}`)}</span>
+                {line.level === null ? (
+                  <span />
+                ) : (
+                  <span className={`log-level log-level-${toneOfLevel(line.level)}`}>{t(`servers.log.level.${line.level}`)}</span>
+                )}
+                <span className="log-text">{line.text}</span>
+              </div>
+            );
+          })}
+        </div>
+      </div>
+      {!following && (
+        <Button className="log-newest" size="xs" leftSection={<IconArrowDown size={14} aria-hidden />} onClick={toEnd}>
+          {t("servers.log.newest")}
+        </Button>
+      )}
+    </div>
   );
 }

@@ -3,10 +3,13 @@ import "./servers.css";
 import { ActionIcon, Anchor, Button, Menu, Switch, Tabs } from "@mantine/core";
 import { IconArrowLeft, IconDots, IconServerOff } from "@tabler/icons-react";
 
+import { CallsView } from "../activity/CallsView";
 import { useReading } from "../core/useReading";
 import { format, go, serverTabs, type ServerTab } from "../frame/route";
 import type { ServerView } from "../gen/types";
 import { useMessages } from "../messages";
+import { PromptsTab } from "../offers/PromptsTab";
+import { ResourcesTab } from "../offers/ResourcesTab";
 import { Empty } from "../parts/Empty";
 import { ProblemAlert } from "../parts/ProblemAlert";
 import { Waiting } from "../parts/Waiting";
@@ -110,11 +113,20 @@ function Known({ view, tab, taken }: { view: ServerView; tab: ServerTab; taken: 
         <Tabs.Panel value="tools">
           <ToolsTab server={config.id} />
         </Tabs.Panel>
+        <Tabs.Panel value="resources">
+          <ResourcesTab server={config.id} />
+        </Tabs.Panel>
+        <Tabs.Panel value="prompts">
+          <PromptsTab server={config.id} />
+        </Tabs.Panel>
         <Tabs.Panel value="logs">
-          <LogsTab server={config.id} />
+          <LogsTab view={view} />
         </Tabs.Panel>
         <Tabs.Panel value="settings">
           <SettingsTab config={config} taken={taken.filter((name) => name !== config.name)} onRemove={remove} />
+        </Tabs.Panel>
+        <Tabs.Panel value="activity" className="tab-activity">
+          <CallsView of={config.id} />
         </Tabs.Panel>
       </Tabs>
       {acts.dialog}

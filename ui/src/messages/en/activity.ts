@@ -108,4 +108,5 @@ export const activity = {
   "cause.shutdown": "everything stopped",
   "activity.outcome.unfit": "Answered, but not as it promised",
   "cause.session_lost": "its session was lost",
+  "activity.noneOfServer": "Each call of this server's tools is kept here, with what decided it.",
 } as const;

@@ -109,4 +109,5 @@ export const activity: Record<keyof typeof en, string> = {
   "cause.shutdown": "全部停止",
   "activity.outcome.unfit": "已回应，但与其承诺不符",
   "cause.session_lost": "其会话已丢失",
+  "activity.noneOfServer": "对此服务器工具的每次调用都会保存在这里，并注明由什么决定。",
 };

@@ -1,0 +1,20 @@
+import { TextInput } from "@mantine/core";
+import { IconSearch } from "@tabler/icons-react";
+
+type Props = { label: string; text: string; onChange: (text: string) => void };
+
+/** Narrows a list by words. */
+export function Filter({ label, text, onChange }: Props) {
+  return (
+    <TextInput
+      size="sm"
+      aria-label={label}
+      placeholder={label}
+      leftSection={<IconSearch size={15} aria-hidden />}
+      value={text}
+      onChange={(event) => {
+        onChange(event.currentTarget.value);
+      }}
+    />
+  );
+}
