@@ -37,7 +37,7 @@ export function ApprovalsPage() {
       <div className="approvals" aria-live="polite">
         {queue.slots.map((slot) => (
           <div key={slot.pending.id} className="card approvals-card">
-            <Question slot={slot} all={waiting(queue)} awake={awake} keys={false} onAnswer={answer} />
+            <Question slot={slot} all={waiting(queue)} awake={awake} keys={false} onAnswer={answer} onLink={(address) => platform.openLink(address)} />
           </div>
         ))}
       </div>

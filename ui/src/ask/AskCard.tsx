@@ -10,6 +10,7 @@ import { AskButton } from "./AskButton";
 import { Changes } from "./Changes";
 import { lasting } from "./choices";
 import { DenyPanel } from "./DenyPanel";
+import { useAnswerKeys } from "./useAnswerKeys";
 import { choiceSentence, clock, keepsFromAlways, reasonWords, warningWords } from "./words";
 
 type Props = {
@@ -149,26 +150,4 @@ function Patience({ pending, call }: { pending: PendingAsk; call: CallAsk }) {
       {t("ask.waits", { client, time: clock(call.clientWaitsUntil - now) })}
     </p>
   );
-}
-
-/** Ctrl or Cmd with Enter allows once, with Backspace it denies; Enter alone does nothing. */
-function useAnswerKeys(listening: boolean, onAllow: () => void, onDeny: () => void) {
-  const acts = useRef({ onAllow, onDeny });
-  useEffect(() => {
-    acts.current = { onAllow, onDeny };
-  });
-  useEffect(() => {
-    if (!listening) return;
-    const pressed = (event: KeyboardEvent) => {
-      if (!(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey || event.repeat) return;
-      if (event.key === "Enter") acts.current.onAllow();
-      else if (event.key === "Backspace") acts.current.onDeny();
-      else return;
-      event.preventDefault();
-    };
-    window.addEventListener("keydown", pressed);
-    return () => {
-      window.removeEventListener("keydown", pressed);
-    };
-  }, [listening]);
 }

@@ -5,10 +5,10 @@ import { useMessages } from "../messages";
 import { AskButton } from "./AskButton";
 import { Changes } from "./Changes";
 
-type Plain = Exclude<Ask, { ask: "call" }>;
+type Plain = Extract<Ask, { ask: "config_change" | "client" | "step_up" }>;
 type Props = { ask: Plain; awake: boolean; place?: ReactNode; onAnswer: (answer: Answer) => void };
 
-/** A question that is not about a call. What can only be declined here is never accepted by mistake. */
+/** A question that is neither about a call nor a form. What can only be declined here is never accepted by mistake. */
 export function PlainCard({ ask, awake, place, onAnswer }: Props) {
   const t = useMessages();
   const title = useId();

@@ -1,11 +1,14 @@
 import type { ReactNode } from "react";
 
-import type { Answer, AskAnswer, PendingAsk } from "../gen/types";
+import type { Answer, Ask, AskAnswer, PendingAsk } from "../gen/types";
 import { useMessages } from "../messages";
 import { AskButton } from "./AskButton";
 import { AskCard } from "./AskCard";
+import { FormCard } from "./FormCard";
+import { LinkCard } from "./LinkCard";
 import { PlainCard } from "./PlainCard";
 import { groupOf, type Slot } from "./queue";
+import { SamplingCard } from "./SamplingCard";
 import { Tombstone } from "./Tombstone";
 
 type Props = {
@@ -16,24 +19,19 @@ type Props = {
   place?: ReactNode;
   keys: boolean;
   onAnswer: (answers: AskAnswer[]) => void;
+  /** Opens an address in the browser. */
+  onLink: (address: string) => Promise<void>;
 };
 
 /** One place of the queue, whatever is in it. */
-export function Question({ slot: { pending, end }, all, awake, place, keys, onAnswer }: Props) {
+export function Question({ slot: { pending, end }, all, awake, place, keys, onAnswer, onLink }: Props) {
   if (end !== null) return <Tombstone pending={pending} end={end} place={place} />;
   const { ask } = pending;
   if (ask.ask !== "call") {
-    return (
-      <PlainCard
-        key={pending.id}
-        ask={ask}
-        awake={awake}
-        place={place}
-        onAnswer={(answer) => {
-          onAnswer([{ id: pending.id, hash: null, answer }]);
-        }}
-      />
-    );
+    const answer = (one: Answer) => {
+      onAnswer([{ id: pending.id, hash: null, answer: one }]);
+    };
+    return <Other key={pending.id} ask={ask} awake={awake} place={place} keys={keys} onAnswer={answer} onLink={onLink} />;
   }
   const group = groupOf(all, pending);
   return (
@@ -50,6 +48,29 @@ export function Question({ slot: { pending, end }, all, awake, place, keys, onAn
       }}
     />
   );
+}
+
+type OtherProps = Pick<Props, "awake" | "place" | "keys" | "onLink"> & {
+  ask: Exclude<Ask, { ask: "call" }>;
+  onAnswer: (answer: Answer) => void;
+};
+
+/** What is not about a call. */
+function Other({ ask, onLink, ...rest }: OtherProps) {
+  switch (ask.ask) {
+    case "elicitation":
+      return ask.want.mode === "form" ? (
+        <FormCard ask={ask} schema={ask.want.schema} {...rest} />
+      ) : (
+        <LinkCard ask={ask} url={ask.want.url} host={ask.want.host} onLink={onLink} {...rest} />
+      );
+    case "sampling":
+      return <SamplingCard ask={ask} {...rest} />;
+    case "client":
+    case "config_change":
+    case "step_up":
+      return <PlainCard ask={ask} awake={rest.awake} place={rest.place} onAnswer={rest.onAnswer} />;
+  }
 }
 
 type GroupProps = { group: readonly PendingAsk[]; awake: boolean; onAnswer: (answers: AskAnswer[]) => void };

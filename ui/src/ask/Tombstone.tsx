@@ -1,8 +1,8 @@
 import { IconCheck, IconClock, IconX } from "@tabler/icons-react";
 import type { ReactNode } from "react";
 
-import type { PendingAsk } from "../gen/types";
-import { useMessages } from "../messages";
+import type { Ask, PendingAsk } from "../gen/types";
+import { useMessages, type MessageKey } from "../messages";
 import type { End } from "./queue";
 
 /** What is left of a question, in its place. */
@@ -13,7 +13,7 @@ export function Tombstone({ pending, end, place }: { pending: PendingAsk; end: E
     <article className="ask ask-over">
       <header className="ask-head">
         <div className="ask-who">
-          <strong>{ask.ask === "call" ? ask.client.name : t("app.name")}</strong>
+          <strong>{whose(ask) ?? t("app.name")}</strong>
         </div>
         {place}
       </header>
@@ -26,8 +26,20 @@ export function Tombstone({ pending, end, place }: { pending: PendingAsk; end: E
         {end === "allowed" && <IconCheck size={18} aria-hidden />}
         {end === "denied" && <IconX size={18} aria-hidden />}
         {end === "ended" && <IconClock size={18} aria-hidden />}
-        {t(`ask.end.${end}`)}
+        {t(endWord(ask, end))}
       </p>
     </article>
   );
+}
+
+function whose(ask: Ask): string | null {
+  if (ask.ask === "call") return ask.client.name;
+  return ask.ask === "elicitation" || ask.ask === "sampling" ? ask.server.name : null;
+}
+
+/** What was asked for is given or not, what was to be done is allowed or not. */
+function endWord({ ask }: Ask, end: End): MessageKey {
+  const isGiven = ask === "elicitation" || ask === "sampling";
+  if (!isGiven || end === "ended") return `ask.end.${end}`;
+  return end === "allowed" ? "ask.end.given" : "ask.end.declined";
 }

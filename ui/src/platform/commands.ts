@@ -34,5 +34,6 @@ export function promptOver({ ask, listen }: Carrier): PromptPlatform {
     putAway: () => ask("prompt_put_away"),
     fit: (height) => ask("prompt_fit", { height }),
     openMain: () => ask("prompt_open_main"),
+    openLink: (address) => ask("prompt_open_link", { address }),
   };
 }

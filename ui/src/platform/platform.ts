@@ -51,4 +51,6 @@ export type PromptPlatform = {
   /** Gives the window the height that its content needs, in CSS pixels. */
   fit(height: number): Promise<void>;
   openMain(): Promise<void>;
+  /** Opens an address that a server asked for in the user's browser, after a check. */
+  openLink(address: string): Promise<void>;
 };

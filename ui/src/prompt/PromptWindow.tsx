@@ -47,7 +47,7 @@ function Questions({ platform, onLook }: { platform: PromptPlatform; onLook: () 
 
   useEffect(() => {
     const pressed = (event: KeyboardEvent) => {
-      const typing = event.target instanceof HTMLTextAreaElement || event.target instanceof HTMLInputElement;
+      const typing = [HTMLTextAreaElement, HTMLInputElement, HTMLSelectElement].some((kind) => event.target instanceof kind);
       if (event.key === "Escape") void platform.putAway().catch(() => undefined);
       else if (typing) return;
       else if (event.key === "ArrowRight") move(1);
@@ -75,6 +75,7 @@ function Questions({ platform, onLook }: { platform: PromptPlatform; onLook: () 
           keys
           place={<Place queue={queue} onMove={move} />}
           onAnswer={answer}
+          onLink={(address) => platform.openLink(address)}
         />
       ) : (
         <div className="ask-none">

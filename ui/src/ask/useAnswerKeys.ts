@@ -1,0 +1,23 @@
+import { useEffect, useRef } from "react";
+
+/** Ctrl or Cmd with Enter says yes, with Backspace no where that is given; Enter alone does nothing. */
+export function useAnswerKeys(listening: boolean, onAllow: () => void, onDeny?: () => void) {
+  const acts = useRef({ onAllow, onDeny });
+  useEffect(() => {
+    acts.current = { onAllow, onDeny };
+  });
+  useEffect(() => {
+    if (!listening) return;
+    const pressed = (event: KeyboardEvent) => {
+      if (!(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey || event.repeat) return;
+      if (event.key === "Enter") acts.current.onAllow();
+      else if (event.key === "Backspace" && acts.current.onDeny) acts.current.onDeny();
+      else return;
+      event.preventDefault();
+    };
+    window.addEventListener("keydown", pressed);
+    return () => {
+      window.removeEventListener("keydown", pressed);
+    };
+  }, [listening]);
+}
