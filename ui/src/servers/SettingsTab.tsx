@@ -1,27 +1,72 @@
-import { Button, Group, Stack } from "@mantine/core";
+import { Button, Group, SegmentedControl, Stack, Tooltip } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
-import { useRef, useState } from "react";
+import { lazy, Suspense, useRef, useState } from "react";
 
 import { useAction } from "../core/useAction";
 import { useReading } from "../core/useReading";
 import type { Problem, ServerConfig } from "../gen/types";
 import { useMessages } from "../messages";
 import { ProblemAlert } from "../parts/ProblemAlert";
+import { Waiting } from "../parts/Waiting";
 import { asProblem } from "../platform";
 import { faults, fromConfig, toDraft, type Form } from "./form";
 import { ServerFields } from "./ServerFields";
 import { toFirstFault } from "./toFirstFault";
 
+/** Brings an editor, which nobody else needs. */
+const JsonSettings = lazy(() => import("./JsonSettings"));
+
+type View = "form" | "json";
 type Props = { config: ServerConfig; taken: readonly string[]; onRemove: () => void };
 
-/** The settings of a server. It reconnects only when the connection is another one. */
+/** The settings of a server, as a form or as JSON. What is not saved stays in the view that it was made in. */
 export function SettingsTab({ config, taken, onRemove }: Props) {
   const t = useMessages();
-  const [edited, setEdited] = useState<Form | null>(null);
-  const [problem, setProblem] = useState<Problem | null>(null);
-  const edit = useAction("servers.edit");
+  const [view, setView] = useState<View>("form");
+  const [edited, setEdited] = useState(false);
   // A change of looks alone makes no event.
   const { readAgain } = useReading("servers.list", {});
+  const onSaved = () => {
+    readAgain();
+    notifications.show({ message: t("servers.form.saved"), color: "teal", autoClose: 2000 });
+  };
+  const common = { config, taken, onSaved, onEdited: setEdited };
+  return (
+    <div className="tab-form">
+      <Tooltip label={t("servers.settings.saveFirst")} disabled={!edited}>
+        <SegmentedControl
+          size="xs"
+          mb="md"
+          aria-label={t("servers.settings.view")}
+          disabled={edited}
+          data={(["form", "json"] as const).map((value) => ({ value, label: t(`servers.settings.${value}`) }))}
+          value={view}
+          onChange={setView}
+        />
+      </Tooltip>
+      {view === "form" ? (
+        <FormSettings {...common} onRemove={onRemove} />
+      ) : (
+        <Suspense fallback={<Waiting />}>
+          <JsonSettings {...common} />
+        </Suspense>
+      )}
+    </div>
+  );
+}
+
+type FormProps = Props & { onEdited: (edited: boolean) => void; onSaved: () => void };
+
+/** The settings of a server in a form. It reconnects only when the connection is another one. */
+function FormSettings({ config, taken, onRemove, onEdited, onSaved }: FormProps) {
+  const t = useMessages();
+  const [edited, change] = useState<Form | null>(null);
+  const setEdited = (form: Form | null) => {
+    change(form);
+    onEdited(form !== null);
+  };
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const edit = useAction("servers.edit");
   const fields = useRef<HTMLFormElement>(null);
   const form = edited ?? fromConfig(config);
   const wrong = faults(form, taken, config);
@@ -30,8 +75,7 @@ export function SettingsTab({ config, taken, onRemove }: Props) {
     edit.ask({ server: config.id, ...toDraft(form, config) }).then(
       () => {
         setEdited(null);
-        readAgain();
-        notifications.show({ message: t("servers.form.saved"), color: "teal", autoClose: 2000 });
+        onSaved();
       },
       (thrown: unknown) => {
         setProblem(asProblem(thrown));
@@ -42,7 +86,6 @@ export function SettingsTab({ config, taken, onRemove }: Props) {
     <form
       ref={fields}
       noValidate
-      className="tab-form"
       onSubmit={(event) => {
         event.preventDefault();
         if (Object.keys(wrong).length === 0) save();

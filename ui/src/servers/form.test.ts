@@ -45,6 +45,7 @@ describe("the form", () => {
     [{ name: "Taken" }, ["name"]],
     [{ name: "a/b" }, ["name"]],
     [{ command: "" }, ["command"]],
+    [{ command: '"" x' }, ["command"]],
     [{ command: 'a "b' }, ["command"]],
     [{ kind: "http", url: "ftp://x" }, ["url"]],
     [{ kind: "http", url: "https://x.example/m cp" }, ["url"]],

@@ -106,7 +106,7 @@ export function faults(form: Form, taken: readonly string[], before?: ServerConf
   if (form.kind === "stdio") {
     const words = splitCommand(form.command);
     if (words === null) found.command = "servers.form.openQuote";
-    else if (words.length === 0) found.command = "servers.form.needCommand";
+    else if ((words[0] ?? "") === "") found.command = "servers.form.needCommand";
   }
   if (form.kind === "http") {
     const ws = form.remote === "ws";
@@ -148,7 +148,7 @@ function faultOfLines(form: Form, before: ServerConfig | undefined): MessageKey 
 }
 
 /** Where secrets would be sent; they do not follow to another place. */
-function place(to: Transport): string {
+export function place(to: Transport): string {
   if (to.type === "stdio") return JSON.stringify([to.command, to.args, to.cwd]);
   return to.type === "builtin" ? "" : JSON.stringify([to.type, to.url]);
 }

@@ -1,0 +1,74 @@
+import { Button, Group, Stack } from "@mantine/core";
+import { useMemo, useState } from "react";
+
+import { useAction } from "../core/useAction";
+import type { Problem, ServerConfig, ServerDraft } from "../gen/types";
+import { useMessages } from "../messages";
+import JsonEditor from "../parts/JsonEditor";
+import { ProblemAlert } from "../parts/ProblemAlert";
+import { asProblem } from "../platform";
+import { entryText, readEntry } from "./json";
+
+type Props = { config: ServerConfig; taken: readonly string[]; onEdited: (edited: boolean) => void; onSaved: () => void };
+
+/** The settings of a server as its entry in servers.json. */
+export default function JsonSettings({ config, taken, onEdited, onSaved }: Props) {
+  const t = useMessages();
+  const kept = entryText(config);
+  const [edited, setEdited] = useState<string | null>(null);
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const edit = useAction("servers.edit");
+  const text = edited ?? kept;
+  const read = useMemo(() => readEntry(text, taken, config), [text, taken, config]);
+  const faults = useMemo(
+    () => ("faults" in read ? read.faults.map(({ from, to, key, values }) => ({ from, to, message: t(key, values) })) : []),
+    // The translation is another function each time; what it says hangs on the reading alone.
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+    [read],
+  );
+  const change = (next: string | null) => {
+    setEdited(next === kept ? null : next);
+    setProblem(null);
+    onEdited(next !== null && next !== kept);
+  };
+  const save = (draft: ServerDraft) => {
+    setProblem(null);
+    edit.ask({ server: config.id, draft, secrets: [] }).then(
+      () => {
+        change(null);
+        onSaved();
+      },
+      (thrown: unknown) => {
+        setProblem(asProblem(thrown));
+      },
+    );
+  };
+  return (
+    <Stack gap="md">
+      <p className="dim settings-json">{t("servers.settings.jsonText")}</p>
+      <JsonEditor label={t("servers.settings.json")} text={text} faults={faults} onChange={change} />
+      {problem && <ProblemAlert problem={problem} />}
+      <Group justify="flex-end" gap="xs">
+        {edited !== null && (
+          <Button
+            variant="default"
+            onClick={() => {
+              change(null);
+            }}
+          >
+            {t("frame.cancel")}
+          </Button>
+        )}
+        <Button
+          disabled={edited === null || !("draft" in read)}
+          loading={edit.busy}
+          onClick={() => {
+            if ("draft" in read) save(read.draft);
+          }}
+        >
+          {t("servers.form.save")}
+        </Button>
+      </Group>
+    </Stack>
+  );
+}

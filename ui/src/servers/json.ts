@@ -1,0 +1,288 @@
+// A server as its entry in servers.json: written as text, and read back with what is wrong and where. The
+// same rules as in the form: secrets stay references, and a new one is entered in the form alone. Pure,
+// but it brings a parser: only what loads the editor may import this.
+
+import type { Builtin, HeaderProgram, Limits, ServerConfig, ServerDraft, Transport } from "../gen/types";
+import type { MessageKey } from "../messages";
+import { brokenAt, escaped, placesOf, type Place, type Span } from "../parts/jsonPlaces";
+import { amounts, faults, fromConfig, place, usualLimits, type AmountName, type Faults } from "./form";
+
+export type JsonFault = Span & { key: MessageKey; values?: Readonly<Record<string, string>> };
+export type Read = { draft: ServerDraft } | { faults: JsonFault[] };
+
+type Json = Record<string, unknown>;
+const isObject = (value: unknown): value is Json => typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** What differs from the usual, as in the file; Gatehouse's own mark is left out, since nobody edits it. */
+export function entryText({ name, transport, enabled, autostart, look, limits }: ServerDraft): string {
+  const entry: Json = transportEntry(transport);
+  if (!enabled) entry.enabled = false;
+  if (!autostart) entry.autostart = false;
+  for (const key of ["description", "icon", "group"] as const) {
+    if (look[key] !== null) entry[key] = look[key];
+  }
+  const held = (Object.keys(usualLimits) as (keyof Limits)[]).filter((key) => JSON.stringify(limits[key]) !== JSON.stringify(usualLimits[key]));
+  if (held.length > 0) entry.limits = Object.fromEntries(held.map((key) => [key, limits[key]]));
+  return JSON.stringify({ [name]: entry }, null, 2);
+}
+
+function transportEntry(transport: Transport): Json {
+  switch (transport.type) {
+    case "stdio": {
+      const { command, args, env, cwd } = transport;
+      return {
+        command,
+        ...(args.length > 0 && { args }),
+        ...(Object.keys(env).length > 0 && { env }),
+        ...(cwd !== null && { cwd }),
+      };
+    }
+    case "builtin":
+      return { type: "builtin", builtin: transport.builtin };
+    case "auto":
+    case "http":
+    case "sse":
+    case "ws": {
+      const { type, url, headers, headersFrom } = transport;
+      return { type, url, ...(Object.keys(headers).length > 0 && { headers }), ...(headersFrom !== null && { headersFrom }) };
+    }
+  }
+}
+
+const common = ["type", "enabled", "autostart", "description", "icon", "group", "limits", "gatehouse"];
+const types = ["stdio", "auto", "http", "sse", "ws", "builtin"] as const;
+type Type = (typeof types)[number];
+
+function own(type: Type): readonly string[] {
+  if (type === "stdio") return ["command", "args", "env", "cwd"];
+  return type === "builtin" ? ["builtin"] : ["url", "headers", "headersFrom"];
+}
+
+/** Gathers what is wrong, and reads one member after the other. */
+class Reader {
+  readonly faults: JsonFault[] = [];
+  readonly #places: ReadonlyMap<string, readonly Place[]>;
+
+  constructor(text: string) {
+    this.#places = placesOf(text);
+    for (const places of this.#places.values()) {
+      const [, again] = places;
+      if (again) this.faults.push({ ...again.key, key: "json.twice" });
+    }
+  }
+
+  /** Says what is wrong with a member: at its value, or at its name. */
+  say(pointer: string, key: MessageKey, values?: Readonly<Record<string, string>>, part: keyof Place = "value") {
+    let at = pointer;
+    while (!this.#places.has(at) && at !== "") at = at.slice(0, at.lastIndexOf("/"));
+    const found = this.#places.get(at)?.[0] ?? { key: { from: 0, to: 0 }, value: { from: 0, to: 0 } };
+    // Of what is missing, the name of what it is missing in.
+    this.faults.push({ ...found[at === pointer ? part : "key"], key, ...(values && { values }) });
+  }
+
+  unknown(entry: Json, pointer: string, known: readonly string[]) {
+    for (const name of Object.keys(entry)) {
+      if (!known.includes(name)) this.say(`${pointer}/${escaped(name)}`, name === "name" ? "json.name" : "json.unknown", { name }, "key");
+    }
+  }
+
+  text(entry: Json, pointer: string, name: string): string | null {
+    const value = entry[name];
+    if (value === undefined || value === null) return null;
+    if (typeof value === "string") return value;
+    this.say(`${pointer}/${name}`, "json.text");
+    return null;
+  }
+
+  needed(entry: Json, pointer: string, name: string): string {
+    if (entry[name] === undefined) this.say(`${pointer}/${name}`, "json.missing", { name });
+    return this.text(entry, pointer, name) ?? "";
+  }
+
+  flag(entry: Json, pointer: string, name: string, otherwise: boolean): boolean {
+    const value = entry[name];
+    if (value === undefined) return otherwise;
+    if (typeof value !== "boolean") this.say(`${pointer}/${name}`, "json.flag");
+    return value === true;
+  }
+
+  list(entry: Json, pointer: string, name: string): string[] {
+    const value = entry[name];
+    if (value === undefined) return [];
+    if (Array.isArray(value) && value.every((one) => typeof one === "string")) return value;
+    this.say(`${pointer}/${name}`, "json.list");
+    return [];
+  }
+
+  texts(entry: Json, pointer: string, name: string): Record<string, string> {
+    const value = entry[name];
+    if (value === undefined) return {};
+    if (isObject(value)) {
+      const all = Object.entries(value);
+      for (const [key, one] of all) if (typeof one !== "string") this.say(`${pointer}/${name}/${escaped(key)}`, "json.text");
+      return Object.fromEntries(all.filter((pair): pair is [string, string] => typeof pair[1] === "string"));
+    }
+    this.say(`${pointer}/${name}`, "json.texts");
+    return {};
+  }
+}
+
+/** Reads an entry. `before` is the server that is edited. */
+export function readEntry(text: string, taken: readonly string[], before: ServerConfig): Read {
+  const broken = brokenAt(text);
+  if (broken) return { faults: [{ ...broken, key: "json.broken" }] };
+  const whole: unknown = JSON.parse(text);
+  const reader = new Reader(text);
+  const [first, second] = isObject(whole) ? Object.entries(whole) : [];
+  if (!first || second || !isObject(first[1])) {
+    reader.say("", "json.oneServer");
+    return { faults: reader.faults };
+  }
+  const [name, entry] = first;
+  const pointer = `/${escaped(name)}`;
+  const type = typeOf(reader, entry, pointer);
+  if (type === null) return { faults: reader.faults };
+  reader.unknown(entry, pointer, [...common, ...own(type)]);
+  const draft: ServerDraft = {
+    name,
+    transport: transportOf(reader, type, entry, pointer),
+    enabled: reader.flag(entry, pointer, "enabled", true),
+    autostart: reader.flag(entry, pointer, "autostart", true),
+    look: {
+      icon: reader.text(entry, pointer, "icon"),
+      description: reader.text(entry, pointer, "description"),
+      group: reader.text(entry, pointer, "group"),
+    },
+    limits: limitsOf(reader, entry, pointer),
+  };
+  if (reader.faults.length === 0) check(reader, draft, pointer, taken, before);
+  return reader.faults.length === 0 ? { draft } : { faults: reader.faults };
+}
+
+function typeOf(reader: Reader, entry: Json, pointer: string): Type | null {
+  if (entry.type !== undefined) {
+    const known = types.find((one) => one === entry.type);
+    if (!known) reader.say(`${pointer}/type`, "json.type", { types: types.join(", ") });
+    return known ?? null;
+  }
+  if (entry.command !== undefined) return "stdio";
+  if (entry.url !== undefined) return "auto";
+  if (entry.builtin !== undefined) return "builtin";
+  reader.say(pointer, "json.neither", undefined, "key");
+  return null;
+}
+
+function transportOf(reader: Reader, type: Type, entry: Json, pointer: string): Transport {
+  switch (type) {
+    case "stdio":
+      return {
+        type,
+        command: reader.needed(entry, pointer, "command"),
+        args: reader.list(entry, pointer, "args"),
+        env: reader.texts(entry, pointer, "env"),
+        cwd: reader.text(entry, pointer, "cwd"),
+      };
+    case "builtin":
+      return { type, builtin: builtinOf(reader, entry, pointer) };
+    case "auto":
+    case "http":
+    case "sse":
+    case "ws":
+      return {
+        type,
+        url: reader.needed(entry, pointer, "url"),
+        headers: reader.texts(entry, pointer, "headers"),
+        headersFrom: programOf(reader, entry, pointer),
+      };
+  }
+}
+
+function programOf(reader: Reader, entry: Json, pointer: string): HeaderProgram | null {
+  const given = entry.headersFrom;
+  if (given === undefined || given === null) return null;
+  const at = `${pointer}/headersFrom`;
+  if (!isObject(given)) {
+    reader.say(at, "json.program");
+    return null;
+  }
+  reader.unknown(given, at, ["command", "args"]);
+  return { command: reader.needed(given, at, "command"), args: reader.list(given, at, "args") };
+}
+
+function builtinOf(reader: Reader, entry: Json, pointer: string): Builtin {
+  const given = entry.builtin;
+  const at = `${pointer}/builtin`;
+  if (isObject(given)) {
+    switch (given.kind) {
+      case "files":
+        reader.unknown(given, at, ["kind", "folder"]);
+        return { kind: "files", folder: reader.needed(given, at, "folder") };
+      case "fetch":
+        reader.unknown(given, at, ["kind", "allowPrivate"]);
+        return { kind: "fetch", allowPrivate: reader.flag(given, at, "allowPrivate", false) };
+      case "time":
+      case "notes":
+        reader.unknown(given, at, ["kind"]);
+        return { kind: given.kind };
+    }
+  }
+  reader.say(at, "json.builtin");
+  return { kind: "time" };
+}
+
+function limitsOf(reader: Reader, entry: Json, pointer: string): Limits {
+  const given = entry.limits;
+  if (given === undefined) return usualLimits;
+  const at = `${pointer}/limits`;
+  if (!isObject(given)) {
+    reader.say(at, "json.object");
+    return usualLimits;
+  }
+  reader.unknown(given, at, Object.keys(usualLimits));
+  const read = (name: AmountName): number | null => {
+    const value = given[name];
+    if (value === undefined) return usualLimits[name];
+    if (value === null && name === "callSecs") return null;
+    if (typeof value === "number") return value;
+    reader.say(`${at}/${name}`, "json.number");
+    return 0;
+  };
+  const amount = Object.fromEntries(amounts.map((name) => [name, read(name)])) as Record<AmountName, number>;
+  return { ...amount, strict: reader.flag(given, at, "strict", false), roots: reader.list(given, at, "roots") };
+}
+
+/** What the form would say, at the places where it stands here. */
+function check(reader: Reader, draft: ServerDraft, pointer: string, taken: readonly string[], before: ServerConfig) {
+  const said: Faults = faults(fromConfig(draft), taken);
+  const places: Partial<Record<keyof Faults, string>> = {
+    command: "/command",
+    url: "/url",
+    headersFrom: "/headersFrom",
+    folder: "/builtin/folder",
+    roots: "/limits/roots",
+    ...Object.fromEntries(amounts.map((name) => [name, `/limits/${name}`])),
+  };
+  for (const [name, key] of Object.entries(said) as [keyof Faults, MessageKey][]) {
+    if (name === "name") reader.say(pointer, key, undefined, "key");
+    else if (places[name] !== undefined) reader.say(pointer + places[name], key);
+  }
+  const field = draft.transport.type === "stdio" ? "env" : "headers";
+  const kept = secretsOf(before.transport);
+  const moved = place(draft.transport) !== place(before.transport);
+  for (const [name, value] of Object.entries(valuesOf(draft.transport))) {
+    const at = `${pointer}/${field}/${escaped(name)}`;
+    if (name.trim() === "") reader.say(at, "servers.form.needVarName", undefined, "key");
+    if (!isReference(value)) continue;
+    if (kept[name] !== value) reader.say(at, "json.newSecret");
+    else if (moved) reader.say(at, "json.secretMoved");
+  }
+}
+
+const isReference = (value: string) => value.includes("${secret:");
+
+function valuesOf(transport: Transport): Record<string, string> {
+  if (transport.type === "builtin") return {};
+  return (transport.type === "stdio" ? transport.env : transport.headers);
+}
+
+const secretsOf = (transport: Transport) => Object.fromEntries(Object.entries(valuesOf(transport)).filter(([, value]) => isReference(value)));
