@@ -1,10 +1,11 @@
-import { ActionIcon, NativeSelect } from "@mantine/core";
+import { ActionIcon, Button, NativeSelect } from "@mantine/core";
 import {
   IconAlertTriangle,
   IconChevronRight,
   IconEye,
   IconHistory,
   IconPencil,
+  IconPlayerPlay,
   IconShieldX,
   IconWorldShare,
 } from "@tabler/icons-react";
@@ -27,10 +28,11 @@ type Props = {
   /** Whether the whole description is shown. */
   whole: boolean;
   onWhole: (name: string, whole: boolean) => void;
+  onTry: (tool: ToolView) => void;
 };
 
 /** One tool: what it is, what it may do, and what happens with it. */
-export function Tool({ tool, rules, own, whole, onWhole }: Props) {
+export function Tool({ tool, rules, own, whole, onWhole, onTry }: Props) {
   const t = useMessages();
   const names = useNames();
   const { name, class: known } = tool;
@@ -51,7 +53,18 @@ export function Tool({ tool, rules, own, whole, onWhole }: Props) {
       </ActionIcon>
       <div className="tool-words">
         <div className="tool-name">
-          <strong>{tool.title ?? name}</strong> <code className="selectable">{tool.exposedName}</code>
+          <strong>{tool.title ?? name}</strong> <code className="selectable">{tool.exposedName}</code>{" "}
+          <Button
+            size="compact-xs"
+            variant="light"
+            aria-label={t("try.title", { tool: tool.title ?? name })}
+            leftSection={<IconPlayerPlay size={12} aria-hidden />}
+            onClick={() => {
+              onTry(tool);
+            }}
+          >
+            {t("try.it")}
+          </Button>
         </div>
         {tool.description !== null && (
           <p className={whole ? "dim tool-text-whole selectable" : "dim tool-text"}>{tool.description}</p>

@@ -9,6 +9,7 @@ import { useMessages } from "../messages";
 import { Empty } from "../parts/Empty";
 import { ProblemAlert } from "../parts/ProblemAlert";
 import { Waiting } from "../parts/Waiting";
+import { TryDrawer } from "../try/TryDrawer";
 import { rulesOf } from "./rules";
 import { Tool } from "./Tool";
 
@@ -18,6 +19,7 @@ export function ToolsTab({ server }: { server: string }) {
   const { data, problem, loading } = useReading("tools.list", { server });
   const policy = useReading("policy.show", {}).data;
   const [filter, setFilter] = useState("");
+  const [tried, setTried] = useState<ToolView | null>(null);
   if (problem) return <ProblemAlert problem={problem} />;
   if (loading) return <Waiting />;
   if (data?.length === 0) {
@@ -40,15 +42,21 @@ export function ToolsTab({ server }: { server: string }) {
         }}
       />
       {tools.length === 0 && <p className="dim">{t("servers.noToolMatch", { text: filter })}</p>}
-      <Rows server={server} tools={tools} policy={policy} />
+      <Rows server={server} tools={tools} policy={policy} onTry={setTried} />
+      <TryDrawer
+        tool={tried}
+        onClose={() => {
+          setTried(null);
+        }}
+      />
     </>
   );
 }
 
-type RowsProps = { server: string; tools: readonly ToolView[]; policy: PolicyView | undefined };
+type RowsProps = { server: string; tools: readonly ToolView[]; policy: PolicyView | undefined; onTry: (tool: ToolView) => void };
 
 /** Only the rows in sight are there. */
-function Rows({ server, tools, policy }: RowsProps) {
+function Rows({ server, tools, policy, onTry }: RowsProps) {
   const t = useMessages();
   const area = useRef<HTMLDivElement>(null);
   const [opened, setOpened] = useState<ReadonlySet<string>>(() => new Set());
@@ -84,7 +92,7 @@ function Rows({ server, tools, policy }: RowsProps) {
               className="tool"
               style={{ transform: `translateY(${String(row.start)}px)` }}
             >
-              <Tool tool={tool} rules={rules} own={own.get(tool.name)} whole={opened.has(tool.name)} onWhole={open} />
+              <Tool tool={tool} rules={rules} own={own.get(tool.name)} whole={opened.has(tool.name)} onWhole={open} onTry={onTry} />
             </div>
           );
         })}

@@ -1,0 +1,192 @@
+import "./try.css";
+
+import { Button, SegmentedControl } from "@mantine/core";
+import { IconPlayerPlay, IconRotate } from "@tabler/icons-react";
+import { isObject, type RJSFSchema } from "@rjsf/utils";
+import { useId, useMemo, useState } from "react";
+
+import type { ToolView } from "../gen/types";
+import { useMessages, useTimes, type Translate } from "../messages";
+import JsonEditor from "../parts/JsonEditor";
+import { brokenAt } from "../parts/jsonPlaces";
+import { ProblemAlert } from "../parts/ProblemAlert";
+import { Waiting } from "../parts/Waiting";
+import { ShownResult } from "../results/ShownResult";
+import { ArgumentsForm } from "./ArgumentsForm";
+import { faultsOf } from "./check";
+import { brief, type Try } from "./tries";
+
+type Props = {
+  tool: ToolView;
+  /** What was tried of this tool, newest first. */
+  tries: readonly Try[];
+  onTry: (args: string) => void;
+  onStop: (id: number) => void;
+};
+
+/** A tool with its arguments as a form or as JSON, what it gave, and what was tried before. */
+export default function TryTool({ tool, tries, onTry, onStop }: Props) {
+  const t = useMessages();
+  const { time } = useTimes();
+  const form = useId();
+  const [schema] = useState(() => schemaOf(tool.inputSchema));
+  const [view, setView] = useState<"form" | "json">(schema ? "form" : "json");
+  const [value, setValue] = useState<unknown>({});
+  const [text, setText] = useState("{}");
+  const [looked, setLooked] = useState<number | null>(null);
+  const broken = useMemo(() => brokenAt(text), [text]);
+  const unfit = useMemo(() => (broken || !schema ? [] : faultsOf(schema, JSON.parse(text))), [broken, schema, text]);
+  const faults = useMemo(() => (broken ? [{ ...broken, message: t("json.broken") }] : []), [broken]); // eslint-disable-line react-hooks/exhaustive-deps -- the translation is another function each time
+  const shown = tries.find(({ id }) => id === looked) ?? tries[0];
+  const running = tries.find(({ end }) => end === "running");
+
+  const show = (wanted: "form" | "json") => {
+    if (wanted === "json") setText(JSON.stringify(value ?? {}, null, 2));
+    else setValue(JSON.parse(text));
+    setView(wanted);
+  };
+  const send = (args: string) => {
+    setLooked(null);
+    onTry(args);
+  };
+  const again = ({ args }: Try) => {
+    setText(args);
+    if (schema) setValue(JSON.parse(args));
+    send(args);
+  };
+  return (
+    <div className="try">
+      <div className="try-head">
+        <SegmentedControl
+          size="xs"
+          aria-label={t("try.view")}
+          data={[
+            { value: "form", label: t("servers.settings.form"), disabled: !schema || (view === "json" && broken !== null) },
+            { value: "json", label: t("servers.settings.json") },
+          ]}
+          value={view}
+          onChange={(wanted) => {
+            show(wanted === "form" ? "form" : "json");
+          }}
+        />
+        {!schema && <span className="dim">{t("try.noForm")}</span>}
+      </div>
+      {view === "form" && schema ? (
+        <>
+          {Object.keys(schema.properties ?? {}).length === 0 && schema.additionalProperties !== true && <p className="dim try-plain">{t("try.noArguments")}</p>}
+          <ArgumentsForm
+            id={form}
+            schema={schema}
+            value={value}
+            onChange={setValue}
+            onSend={(args) => {
+              send(JSON.stringify(args ?? {}));
+            }}
+          />
+        </>
+      ) : (
+        <div className="try-json">
+          <JsonEditor label={t("activity.arguments")} text={text} faults={faults} onChange={setText} />
+          {unfit.map(({ path, key, values }, at) => (
+            <p key={at} className="try-unfit">
+              {[...path, t(key, values)].join(" · ")}
+            </p>
+          ))}
+        </div>
+      )}
+      <div className="try-acts">
+        {view === "form" ? (
+          <Button type="submit" form={form} loading={running !== undefined} leftSection={<IconPlayerPlay size={16} aria-hidden />}>
+            {t("try.run")}
+          </Button>
+        ) : (
+          <Button
+            loading={running !== undefined}
+            disabled={broken !== null}
+            leftSection={<IconPlayerPlay size={16} aria-hidden />}
+            onClick={() => {
+              send(text);
+            }}
+          >
+            {t("try.run")}
+          </Button>
+        )}
+        {running && (
+          <Button
+            variant="default"
+            onClick={() => {
+              onStop(running.id);
+            }}
+          >
+            {t("offer.stop")}
+          </Button>
+        )}
+        <span className="dim">{t("try.noQuestion")}</span>
+      </div>
+      {shown && <End one={shown} server={tool.server} />}
+      {tries.length > 0 && (
+        <section className="try-past">
+          <h3>{t("try.past")}</h3>
+          <ul>
+            {tries.map((one) => (
+              <li key={one.id}>
+                <button
+                  type="button"
+                  className="try-one"
+                  aria-pressed={one === shown}
+                  onClick={() => {
+                    setLooked(one.id);
+                  }}
+                >
+                  <span className="dim">{time(one.at)}</span>
+                  <span>{endWords(t, one)}</span>
+                  <code className="mono">{brief(one.args)}</code>
+                </button>
+                <Button
+                  size="compact-xs"
+                  variant="default"
+                  disabled={running !== undefined}
+                  leftSection={<IconRotate size={13} aria-hidden />}
+                  onClick={() => {
+                    again(one);
+                  }}
+                >
+                  {t("try.again")}
+                </Button>
+              </li>
+            ))}
+          </ul>
+        </section>
+      )}
+    </div>
+  );
+}
+
+function End({ one: { end }, server }: { one: Try; server: string }) {
+  const t = useMessages();
+  if (end === "running") return <Waiting />;
+  if (end === "stopped") return <p className="dim try-plain">{t("try.stoppedText")}</p>;
+  return "shown" in end ? <ShownResult shown={end.shown} server={server} /> : <ProblemAlert problem={end.problem} />;
+}
+
+function endWords(t: Translate, { end }: Try): string {
+  if (end === "running") return t("activity.running");
+  if (end === "stopped") return t("try.stopped");
+  if (!("shown" in end)) return t("activity.outcome.failed");
+  const { end: how, unfit } = end.shown;
+  if (how.end === "error") return t("result.error", { code: String(how.code) });
+  if (how.end === "tool_error") return t("activity.outcome.tool_error");
+  return t(unfit === null ? "result.ok" : "result.unfit");
+}
+
+/** The schema, where a form can be made of it. */
+function schemaOf(text: string): RJSFSchema | null {
+  try {
+    const schema: unknown = JSON.parse(text);
+    if (!isObject(schema)) return null;
+    const { type } = schema as RJSFSchema;
+    return type === undefined || type === "object" ? { ...(schema as RJSFSchema), type: "object" } : null;
+  } catch {
+    return null;
+  }
+}
