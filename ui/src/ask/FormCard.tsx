@@ -63,16 +63,18 @@ export function FormCard({ ask: { server, client, message }, schema, awake, keys
           ))}
         </div>
       )}
-      <p className="ask-hint">{t("ask.form.goesTo", { server: server.name })}</p>
-      <div className="ask-buttons">
-        <AskButton awake={awake} onPress={() => { onAnswer({ answer: "decline" }); }}>
-          {t("ask.decline")}
-        </AskButton>
-        {fields !== null && (
-          <AskButton awake={awake} strong onPress={send}>
-            {t("ask.send")}
+      <div className="ask-foot">
+        <p className="ask-hint">{t("ask.form.goesTo", { server: server.name })}</p>
+        <div className="ask-buttons">
+          <AskButton awake={awake} onPress={() => { onAnswer({ answer: "decline" }); }}>
+            {t("ask.decline")}
           </AskButton>
-        )}
+          {fields !== null && (
+            <AskButton awake={awake} strong onPress={send}>
+              {t("ask.send")}
+            </AskButton>
+          )}
+        </div>
       </div>
     </article>
   );

@@ -75,19 +75,21 @@ export function LinkCard({ ask: { server, client, message }, url, host, awake, k
           ))}
         </ul>
       )}
-      <p className="ask-hint">{t("ask.link.text", { server: server.name })}</p>
-      {problem && (
-        <p className="ask-problem" role="alert">
-          {[problem.what, problem.why, problem.todo].filter(Boolean).join(" ")}
-        </p>
-      )}
-      <div className="ask-buttons">
-        <AskButton awake={awake} onPress={() => { onAnswer({ answer: "decline" }); }}>
-          {t("ask.decline")}
-        </AskButton>
-        <AskButton awake={awake} strong onPress={open}>
-          {t("ask.link.openPage")}
-        </AskButton>
+      <div className="ask-foot">
+        <p className="ask-hint">{t("ask.link.text", { server: server.name })}</p>
+        {problem && (
+          <p className="ask-problem" role="alert">
+            {[problem.what, problem.why, problem.todo].filter(Boolean).join(" ")}
+          </p>
+        )}
+        <div className="ask-buttons">
+          <AskButton awake={awake} onPress={() => { onAnswer({ answer: "decline" }); }}>
+            {t("ask.decline")}
+          </AskButton>
+          <AskButton awake={awake} strong onPress={open}>
+            {t("ask.link.openPage")}
+          </AskButton>
+        </div>
       </div>
     </article>
   );

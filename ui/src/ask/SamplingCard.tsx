@@ -79,14 +79,16 @@ export function SamplingCard({ ask: { server, client, system, messages }, awake,
           )}
         </span>
       </div>
-      <p className="ask-hint">{t("ask.sampling.goesTo", { server: server.name })}</p>
-      <div className="ask-buttons">
-        <AskButton awake={awake} onPress={() => { onAnswer({ answer: "decline" }); }}>
-          {t("ask.decline")}
-        </AskButton>
-        <AskButton awake={awake} strong onPress={send}>
-          {t("ask.send")}
-        </AskButton>
+      <div className="ask-foot">
+        <p className="ask-hint">{t("ask.sampling.goesTo", { server: server.name })}</p>
+        <div className="ask-buttons">
+          <AskButton awake={awake} onPress={() => { onAnswer({ answer: "decline" }); }}>
+            {t("ask.decline")}
+          </AskButton>
+          <AskButton awake={awake} strong onPress={send}>
+            {t("ask.send")}
+          </AskButton>
+        </div>
       </div>
     </article>
   );

@@ -55,7 +55,9 @@ export function useSizes(): (bytes: number) => string {
   const { language } = useSpeech();
   return (bytes) => {
     const step = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log10(Math.max(1, bytes)) / 3)));
-    const size = new Intl.NumberFormat(language, { style: "unit", unit: units[step] ?? "byte", maximumSignificantDigits: 3 });
+    const unit = units[step] ?? "byte";
+    const unitDisplay = step === 0 ? "long" : "short";
+    const size = new Intl.NumberFormat(language, { style: "unit", unit, unitDisplay, maximumSignificantDigits: 3 });
     return size.format(bytes / 1000 ** step);
   };
 }

@@ -36,8 +36,8 @@ export function ResourcesTab({ server }: { server: string }) {
   }
   const words = filter.trim().toLowerCase();
   const picks: Pick[] = [
-    ...resources.map(({ uri, title }) => ({ key: `resource ${uri}`, title, line: uri })),
-    ...templates.map(({ uriTemplate, title }) => ({ key: `template ${uriTemplate}`, title, line: uriTemplate, tag: t("offer.template") })),
+    ...resources.map(({ uri, title }) => ({ key: `resource ${uri}`, title, line: uri, isAddress: true })),
+    ...templates.map(({ uriTemplate, title }) => ({ key: `template ${uriTemplate}`, title, line: uriTemplate, isAddress: true, tag: t("offer.template") })),
   ].filter(({ title, line }) => `${title} ${line}`.toLowerCase().includes(words));
   const resource = resources.find(({ uri }) => `resource ${uri}` === picked);
   const template = templates.find(({ uriTemplate }) => `template ${uriTemplate}` === picked);

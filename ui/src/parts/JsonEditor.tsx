@@ -14,20 +14,30 @@ import type { Span } from "./jsonPlaces";
 
 export type EditorFault = Span & { message: string };
 
-type Props = { label: string; text: string; faults: readonly EditorFault[]; onChange: (text: string) => void };
+type Props = {
+  label: string;
+  /** What was reported last, or what is to be put in its place when `round` changes. */
+  text: string;
+  /** Another one whenever the text does not come from the editor: it alone knows what is typed meanwhile. */
+  round: number;
+  faults: readonly EditorFault[];
+  onChange: (text: string) => void;
+};
 
 /**
  * An editor for JSON. It lives in a shadow tree: there its styles are sheets that it adopts, where in the
  * document they would be a style element, which the content security policy refuses.
  */
-export default function JsonEditor({ label, text, faults, onChange }: Props) {
+export default function JsonEditor({ label, text, round, faults, onChange }: Props) {
   const t = useMessages();
   const place = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView | null>(null);
   const heard = useRef(onChange);
   const first = useRef({ text, label });
+  const now = useRef(text);
   useEffect(() => {
     heard.current = onChange;
+    now.current = text;
   });
 
   useEffect(() => {
@@ -70,17 +80,18 @@ export default function JsonEditor({ label, text, faults, onChange }: Props) {
   }, [label]);
   useEffect(() => {
     const editor = view.current;
-    if (editor && editor.state.doc.toString() !== text) {
-      editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: text } });
+    if (editor && editor.state.doc.toString() !== now.current) {
+      editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: now.current } });
     }
-  }, [text]);
+  }, [round]);
   useEffect(() => {
     const editor = view.current;
-    if (!editor) return;
+    // Of a text that is not there any more: the next reading says where its faults are.
+    if (!editor || editor.state.doc.toString() !== text) return;
     const end = editor.state.doc.length;
     const marks = faults.map(({ from, to, message }) => ({ from: Math.min(from, end), to: Math.min(to, end), message, severity: "error" as const }));
     editor.dispatch(setDiagnostics(editor.state, marks));
-  }, [faults, text]);
+  }, [faults, text, round]);
 
   const lineOf = (at: number) => text.slice(0, at).split("\n").length;
   return (

@@ -3,7 +3,7 @@ import "./PickList.css";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useId, useRef, type KeyboardEvent } from "react";
 
-export type Pick = { key: string; title: string; line: string; tag?: string };
+export type Pick = { key: string; title: string; line: string; tag?: string; /** Whether the line is an address. */ isAddress?: boolean };
 
 type Props = { label: string; picks: readonly Pick[]; picked: string | null; onPick: (key: string) => void };
 
@@ -66,7 +66,7 @@ export function PickList({ label, picks, picked, onPick }: Props) {
                 <span>{pick.title}</span>
                 {pick.tag !== undefined && <span className="pick-tag">{pick.tag}</span>}
               </span>
-              <span className="pick-line mono">{pick.line}</span>
+              <span className={pick.isAddress ? "pick-line mono" : "pick-line"}>{pick.line}</span>
             </div>
           );
         })}

@@ -7,6 +7,7 @@ const NEAR = 24;
 export function useFollow(size: number) {
   const area = useRef<HTMLDivElement>(null);
   const follow = useRef(true);
+  const top = useRef(0);
   const [following, setFollowing] = useState(true);
   const toEnd = useCallback(() => {
     const element = area.current;
@@ -34,7 +35,11 @@ export function useFollow(size: number) {
   const onScroll = useCallback(() => {
     const element = area.current;
     if (!element) return;
-    follow.current = element.scrollHeight - element.scrollTop - element.clientHeight < NEAR;
+    // What grows below moves nothing: only the way up lets go.
+    const isUp = element.scrollTop < top.current;
+    top.current = element.scrollTop;
+    const isNear = element.scrollHeight - element.scrollTop - element.clientHeight < NEAR;
+    follow.current = isNear || (follow.current && !isUp);
     setFollowing(follow.current);
   }, []);
   return { area, following, toEnd, onScroll };

@@ -42,8 +42,7 @@ export function ShownResult({ shown, server }: { shown: Shown; server: string })
         </Button>
       </header>
       {unfit !== null && (
-        <Alert color="orange" title={t("result.unfit")} icon={<IconAlertTriangle size={18} aria-hidden />}>
-          <p className="shown-plain">{t("result.unfitText")}</p>
+        <Alert color="orange" title={t("result.unfitText")} icon={<IconAlertTriangle size={18} aria-hidden />}>
           <p className="shown-plain mono selectable">{unfit}</p>
         </Alert>
       )}

@@ -16,6 +16,8 @@ export default function JsonSettings({ config, taken, onEdited, onSaved }: Props
   const t = useMessages();
   const kept = entryText(config);
   const [edited, setEdited] = useState<string | null>(null);
+  /** How often the text was put back to what is kept. */
+  const [round, setRound] = useState(0);
   const [problem, setProblem] = useState<Problem | null>(null);
   const edit = useAction("servers.edit");
   const text = edited ?? kept;
@@ -31,11 +33,17 @@ export default function JsonSettings({ config, taken, onEdited, onSaved }: Props
     setProblem(null);
     onEdited(next !== null && next !== kept);
   };
+  const putBack = () => {
+    change(null);
+    setRound(round + 1);
+  };
   const save = (draft: ServerDraft) => {
     setProblem(null);
     edit.ask({ server: config.id, draft, secrets: [] }).then(
       () => {
-        change(null);
+        // What is kept now comes by itself, and brings a fresh editor.
+        if (entryText(draft) === kept) putBack();
+        else change(null);
         onSaved();
       },
       (thrown: unknown) => {
@@ -46,15 +54,13 @@ export default function JsonSettings({ config, taken, onEdited, onSaved }: Props
   return (
     <Stack gap="md">
       <p className="dim settings-json">{t("servers.settings.jsonText")}</p>
-      <JsonEditor label={t("servers.settings.json")} text={text} faults={faults} onChange={change} />
+      <JsonEditor key={kept} label={t("servers.settings.json")} text={text} round={round} faults={faults} onChange={change} />
       {problem && <ProblemAlert problem={problem} />}
       <Group justify="flex-end" gap="xs">
         {edited !== null && (
           <Button
             variant="default"
-            onClick={() => {
-              change(null);
-            }}
+            onClick={putBack}
           >
             {t("frame.cancel")}
           </Button>

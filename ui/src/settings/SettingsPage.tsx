@@ -11,6 +11,7 @@ import { Copy } from "../parts/Copy";
 import { Page } from "../parts/Page";
 import { Audit } from "./Audit";
 import { Data } from "./Data";
+import { Packages } from "./Packages";
 import { Rules } from "./Rules";
 import { Section } from "./Section";
 
@@ -24,6 +25,7 @@ export function SettingsPage(look: LookProps) {
         <Appearance {...look} />
         {report && <Gateway report={report} />}
         <Rules />
+        <Packages />
         {report && <Data report={report} />}
         <Audit />
         <Keys />

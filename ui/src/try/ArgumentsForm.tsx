@@ -29,6 +29,7 @@ const words: Partial<Record<TranslatableString, MessageKey>> = {
   [TranslatableString.CycleDetected]: "try.form.cycle",
   [TranslatableString.OptionPrefix]: "try.form.option",
   [TranslatableString.TitleOptionPrefix]: "try.form.titleOption",
+  [TranslatableString.Type]: "try.form.type",
   [TranslatableString.KeyLabel]: "try.form.key",
   [TranslatableString.UnknownFieldType]: "try.form.cannot",
   [TranslatableString.InvalidObjectField]: "try.form.cannot",
@@ -66,8 +67,10 @@ export function ArgumentsForm({ schema, value, onChange, onSend, id }: Props) {
       noHtml5Validate
       showErrorList={false}
       focusOnFirstError
+      omitExtraData
+      liveOmit="onChange"
       liveValidate={tried ? "onChange" : false}
-      experimental_defaultFormStateBehavior={{ emptyObjectFields: "populateRequiredDefaults", arrayMinItems: { populate: "requiredOnly" } }}
+      experimental_defaultFormStateBehavior={{ emptyObjectFields: "skipEmptyDefaults", arrayMinItems: { populate: "requiredOnly" } }}
       onChange={(event) => {
         onChange(event.formData);
       }}

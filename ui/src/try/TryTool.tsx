@@ -3,7 +3,7 @@ import "./try.css";
 import { Button, SegmentedControl } from "@mantine/core";
 import { IconPlayerPlay, IconRotate } from "@tabler/icons-react";
 import { isObject, type RJSFSchema } from "@rjsf/utils";
-import { useId, useMemo, useState } from "react";
+import { useEffect, useId, useMemo, useRef, useState } from "react";
 
 import type { ToolView } from "../gen/types";
 import { useMessages, useTimes, type Translate } from "../messages";
@@ -33,12 +33,20 @@ export default function TryTool({ tool, tries, onTry, onStop }: Props) {
   const [view, setView] = useState<"form" | "json">(schema ? "form" : "json");
   const [value, setValue] = useState<unknown>({});
   const [text, setText] = useState("{}");
+  const [round, setRound] = useState(0);
   const [looked, setLooked] = useState<number | null>(null);
   const broken = useMemo(() => brokenAt(text), [text]);
   const unfit = useMemo(() => (broken || !schema ? [] : faultsOf(schema, JSON.parse(text))), [broken, schema, text]);
   const faults = useMemo(() => (broken ? [{ ...broken, message: t("json.broken") }] : []), [broken]); // eslint-disable-line react-hooks/exhaustive-deps -- the translation is another function each time
   const shown = tries.find(({ id }) => id === looked) ?? tries[0];
   const running = tries.find(({ end }) => end === "running");
+  const isRunning = running !== undefined;
+  const result = useRef<HTMLDivElement>(null);
+  const ran = useRef(isRunning);
+  useEffect(() => {
+    if (ran.current && !isRunning) result.current?.scrollIntoView({ block: "nearest" });
+    ran.current = isRunning;
+  }, [isRunning]);
 
   const show = (wanted: "form" | "json") => {
     if (wanted === "json") setText(JSON.stringify(value ?? {}, null, 2));
@@ -51,6 +59,7 @@ export default function TryTool({ tool, tries, onTry, onStop }: Props) {
   };
   const again = ({ args }: Try) => {
     setText(args);
+    setRound(round + 1);
     if (schema) setValue(JSON.parse(args));
     send(args);
   };
@@ -86,7 +95,7 @@ export default function TryTool({ tool, tries, onTry, onStop }: Props) {
         </>
       ) : (
         <div className="try-json">
-          <JsonEditor label={t("activity.arguments")} text={text} faults={faults} onChange={setText} />
+          <JsonEditor label={t("activity.arguments")} text={text} round={round} faults={faults} onChange={setText} />
           {unfit.map(({ path, key, values }, at) => (
             <p key={at} className="try-unfit">
               {[...path, t(key, values)].join(" · ")}
@@ -96,12 +105,12 @@ export default function TryTool({ tool, tries, onTry, onStop }: Props) {
       )}
       <div className="try-acts">
         {view === "form" ? (
-          <Button type="submit" form={form} loading={running !== undefined} leftSection={<IconPlayerPlay size={16} aria-hidden />}>
+          <Button type="submit" form={form} loading={isRunning} leftSection={<IconPlayerPlay size={16} aria-hidden />}>
             {t("try.run")}
           </Button>
         ) : (
           <Button
-            loading={running !== undefined}
+            loading={isRunning}
             disabled={broken !== null}
             leftSection={<IconPlayerPlay size={16} aria-hidden />}
             onClick={() => {
@@ -123,7 +132,9 @@ export default function TryTool({ tool, tries, onTry, onStop }: Props) {
         )}
         <span className="dim">{t("try.noQuestion")}</span>
       </div>
-      {shown && <End one={shown} server={tool.server} />}
+      <div ref={result} className="try-end">
+        {shown && <End one={shown} server={tool.server} />}
+      </div>
       {tries.length > 0 && (
         <section className="try-past">
           <h3>{t("try.past")}</h3>
@@ -145,7 +156,7 @@ export default function TryTool({ tool, tries, onTry, onStop }: Props) {
                 <Button
                   size="compact-xs"
                   variant="default"
-                  disabled={running !== undefined}
+                  disabled={isRunning}
                   leftSection={<IconRotate size={13} aria-hidden />}
                   onClick={() => {
                     again(one);

@@ -155,10 +155,15 @@ function Item({ children, buttonsProps, hasToolbar, registry }: ArrayFieldItemTe
   );
 }
 
-function Alternatives({ selector, optionSchemaField }: MultiSchemaFieldTemplateProps) {
+function Alternatives({ selector, optionSchemaField, registry }: MultiSchemaFieldTemplateProps) {
   return (
     <div className="args-either">
-      {selector}
+      {selector !== undefined && (
+        <label className="args-said">
+          {registry.translateString(TranslatableString.Type)}
+          {selector}
+        </label>
+      )}
       {optionSchemaField}
     </div>
   );
@@ -176,7 +181,7 @@ function Description({ id, description }: DescriptionFieldProps) {
 function Faults({ errors = [], fieldPathId }: FieldErrorProps) {
   if (errors.length === 0) return null;
   return (
-    <ul id={errorId(fieldPathId)} className="args-faults" role="alert">
+    <ul id={errorId(fieldPathId)} className="args-faults" aria-live="polite">
       {errors.map((fault, at) => (
         <li key={at}>{fault}</li>
       ))}

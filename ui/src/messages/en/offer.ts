@@ -74,4 +74,5 @@ export const offer = {
   "try.again": "Call again",
   "try.stopped": "Not waited for",
   "try.stoppedText": "You stopped waiting. The server may still have done it.",
+  "try.form.type": "Type",
 } as const;

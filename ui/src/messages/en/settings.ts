@@ -51,4 +51,13 @@ export const settings = {
   "settings.key.away": "Put the questions away",
   "settings.about": "About",
   "settings.version": "Gatehouse {version}",
+  "settings.packages": "Packages",
+  "settings.packagesText": "Where servers that start with npx or uvx get their packages from. The fastest source is measured once a day.",
+  "settings.npm": "npm",
+  "settings.pypi": "PyPI",
+  "settings.source.fastest": "Fastest",
+  "settings.source.usual": "Usual",
+  "settings.source.custom": "Own address",
+  "settings.sourceAddress": "Address for {source}",
+  "settings.badSource": "This is not an http or https address.",
 } as const;

@@ -75,4 +75,5 @@ export const offer: Record<keyof typeof en, string> = {
   "try.again": "再次调用",
   "try.stopped": "未等待",
   "try.stoppedText": "您已停止等待。服务器可能仍已执行。",
+  "try.form.type": "类型",
 };

@@ -52,4 +52,13 @@ export const settings: Record<keyof typeof en, string> = {
   "settings.key.away": "收起询问",
   "settings.about": "关于",
   "settings.version": "Gatehouse {version}",
+  "settings.packages": "软件包",
+  "settings.packagesText": "以 npx 或 uvx 启动的服务器从何处获取软件包。最快的来源每天测量一次。",
+  "settings.npm": "npm",
+  "settings.pypi": "PyPI",
+  "settings.source.fastest": "最快",
+  "settings.source.usual": "默认",
+  "settings.source.custom": "自定义地址",
+  "settings.sourceAddress": "{source} 的地址",
+  "settings.badSource": "这不是 http 或 https 地址。",
 };
