@@ -87,7 +87,7 @@ export default function JsonEditor({ label, text, round, faults, onChange }: Pro
   useEffect(() => {
     const editor = view.current;
     // Of a text that is not there any more: the next reading says where its faults are.
-    if (!editor || editor.state.doc.toString() !== text) return;
+    if (editor?.state.doc.toString() !== text) return;
     const end = editor.state.doc.length;
     const marks = faults.map(({ from, to, message }) => ({ from: Math.min(from, end), to: Math.min(to, end), message, severity: "error" as const }));
     editor.dispatch(setDiagnostics(editor.state, marks));

@@ -67,8 +67,6 @@ export function ArgumentsForm({ schema, value, onChange, onSend, id }: Props) {
       noHtml5Validate
       showErrorList={false}
       focusOnFirstError
-      omitExtraData
-      liveOmit="onChange"
       liveValidate={tried ? "onChange" : false}
       experimental_defaultFormStateBehavior={{ emptyObjectFields: "skipEmptyDefaults", arrayMinItems: { populate: "requiredOnly" } }}
       onChange={(event) => {

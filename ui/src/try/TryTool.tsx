@@ -2,7 +2,6 @@ import "./try.css";
 
 import { Button, SegmentedControl } from "@mantine/core";
 import { IconPlayerPlay, IconRotate } from "@tabler/icons-react";
-import { isObject, type RJSFSchema } from "@rjsf/utils";
 import { useEffect, useId, useMemo, useRef, useState } from "react";
 
 import type { ToolView } from "../gen/types";
@@ -14,6 +13,7 @@ import { Waiting } from "../parts/Waiting";
 import { ShownResult } from "../results/ShownResult";
 import { ArgumentsForm } from "./ArgumentsForm";
 import { faultsOf } from "./check";
+import { pruned, schemaOf } from "./shape";
 import { brief, type Try } from "./tries";
 
 type Props = {
@@ -82,14 +82,16 @@ export default function TryTool({ tool, tries, onTry, onStop }: Props) {
       </div>
       {view === "form" && schema ? (
         <>
-          {Object.keys(schema.properties ?? {}).length === 0 && schema.additionalProperties !== true && <p className="dim try-plain">{t("try.noArguments")}</p>}
+          {Object.keys(schema.properties ?? {}).length === 0 && !schema.additionalProperties && <p className="dim try-plain">{t("try.noArguments")}</p>}
           <ArgumentsForm
             id={form}
             schema={schema}
             value={value}
-            onChange={setValue}
+            onChange={(next) => {
+              setValue(pruned(schema, next));
+            }}
             onSend={(args) => {
-              send(JSON.stringify(args ?? {}));
+              send(JSON.stringify(pruned(schema, args) ?? {}));
             }}
           />
         </>
@@ -188,16 +190,4 @@ function endWords(t: Translate, { end }: Try): string {
   if (how.end === "error") return t("result.error", { code: String(how.code) });
   if (how.end === "tool_error") return t("activity.outcome.tool_error");
   return t(unfit === null ? "result.ok" : "result.unfit");
-}
-
-/** The schema, where a form can be made of it. */
-function schemaOf(text: string): RJSFSchema | null {
-  try {
-    const schema: unknown = JSON.parse(text);
-    if (!isObject(schema)) return null;
-    const { type } = schema as RJSFSchema;
-    return type === undefined || type === "object" ? { ...(schema as RJSFSchema), type: "object" } : null;
-  } catch {
-    return null;
-  }
 }
