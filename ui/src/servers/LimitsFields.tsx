@@ -15,22 +15,24 @@ export function LimitsFields({ limits, faults, onChange }: Props) {
     const fault = faults[key];
     return fault === undefined ? null : t(fault);
   };
-  const shown = opened || amounts.some((name) => name in faults) || "roots" in faults;
+  const isWrong = amounts.some((name) => name in faults) || "roots" in faults;
+  // It stays open when the fault is mended: nothing goes away while somebody types in it.
+  if (isWrong && !opened) setOpened(true);
   return (
     <>
       <Button
         variant="subtle"
         size="xs"
         className="start"
-        aria-expanded={shown}
+        aria-expanded={opened}
         aria-controls={id}
         onClick={() => {
-          setOpened(!shown);
+          setOpened(!opened);
         }}
       >
         {t("servers.form.limits")}
       </Button>
-      <Collapse expanded={shown} transitionDuration={100} id={id}>
+      <Collapse expanded={opened} transitionDuration={100} id={id}>
         <Stack gap="sm">
           <div className="limits">
             {amounts.map((name) => (

@@ -11,7 +11,8 @@ import { validatorIn } from "./validator";
 
 type Props = { schema: RJSFSchema; value: unknown; onChange: (value: unknown) => void; onSend: (value: unknown) => void; id: string };
 
-const widgets = { TextWidget };
+/** Files are entered as the addresses that they are. */
+const widgets = { TextWidget, FileWidget: TextWidget };
 
 const words: Partial<Record<TranslatableString, MessageKey>> = {
   [TranslatableString.ArrayItemTitle]: "try.form.item",
