@@ -52,9 +52,7 @@ test("a form is declined, or closed without an answer", async ({ gatehouse, prom
     const call = client.call("ask_form", { schema, message: `To be met with ${word}` });
     const card = prompt.getByRole("article");
     // What is left of the one before makes way when the next one is wanted.
-    await expect.poll(async () => (await gatehouse.command("approvals.list", {})).length).toBe(1);
-    const next = prompt.getByRole("button", { name: "Next question" });
-    if (await next.isVisible()) await next.click();
+    if (word === "cancel") await prompt.getByRole("button", { name: "Next question" }).click();
     await expect(card).toContainText(`To be met with ${word}`);
     await expect(card.getByRole("button", { name: "Send" })).toHaveAttribute("aria-disabled", "false");
     await card.getByRole("button", { name: button }).click();

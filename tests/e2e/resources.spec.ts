@@ -1,8 +1,9 @@
 import { existsSync, rmSync, statSync } from "node:fs";
 
-import { expect, noViolations, pictures, test } from "./base.ts";
+import { expect, noViolations, pictures, test, type Gatehouse } from "./base.ts";
 
-const note = async (gatehouse: { command: (name: "servers.callTool", args: { server: string; tool: string; arguments: string }) => Promise<unknown> }, text: string) =>
+/** Writes the fixture's note, as a user who tries the tool. */
+const note = async (gatehouse: Gatehouse, text: string) =>
   gatehouse.command("servers.callTool", { server: "fixture", tool: "write_note", arguments: JSON.stringify({ text }) });
 
 test("a resource is read, watched, and read again when it changes", async ({ gatehouse, main }) => {
