@@ -119,3 +119,19 @@ test("the page of approvals takes the same answers", async ({ gatehouse, main })
   await send.click();
   expect(JSON.stringify(await call)).toContain("By the window");
 });
+
+test("a call that waits for a sign-in goes on when the user says that it is done", async ({ gatehouse, prompt }) => {
+  await gatehouse.addFixture("fixture", "--lifecycle", "legacy");
+  await gatehouse.command("policy.autoApprove", { server: "fixture", to: "all" });
+  const client = await gatehouse.connect("Claude Code");
+  const call = client.call("ask_url_error", { url: "https://login.example.org/sign" });
+  const card = prompt.getByRole("article", { name: "fixture wants you to open a page" });
+  const open = card.getByRole("button", { name: "Open the page" });
+  await expect(open).toHaveAttribute("aria-disabled", "false");
+  await open.click();
+  await expect(card.getByText(/goes on once you say that you are done/)).toBeVisible();
+  expect(await gatehouse.command("approvals.list", {})).toHaveLength(1);
+  await noViolations(prompt);
+  await card.getByRole("button", { name: "I am done there" }).click();
+  expect(JSON.stringify(await call)).toContain("signed");
+});

@@ -14,6 +14,8 @@ type Props = {
   ask: ElicitationAsk;
   url: string;
   host: string;
+  /** Whether the call goes on only when the user is done there. */
+  untilDone: boolean;
   awake: boolean;
   keys: boolean;
   place?: ReactNode;
@@ -23,10 +25,11 @@ type Props = {
 };
 
 /** A server wants a page to be opened. The whole address is there, with its host set off. */
-export function LinkCard({ ask: { server, client, message }, url, host, awake, keys, place, onAnswer, onLink }: Props) {
+export function LinkCard({ ask: { server, client, message }, url, host, untilDone, awake, keys, place, onAnswer, onLink }: Props) {
   const t = useMessages();
   const title = useId();
   const [problem, setProblem] = useState<Problem | null>(null);
+  const [opened, setOpened] = useState(false);
   const address = addressOf(url, host);
   const hints = [
     address.hasUser && t("ask.link.user", { host: address.host }),
@@ -37,7 +40,8 @@ export function LinkCard({ ask: { server, client, message }, url, host, awake, k
     setProblem(null);
     onLink(url).then(
       () => {
-        onAnswer({ answer: "accept", content: null });
+        setOpened(true);
+        if (!untilDone) onAnswer({ answer: "accept", content: null });
       },
       (thrown: unknown) => {
         setProblem(asProblem(thrown));
@@ -76,7 +80,9 @@ export function LinkCard({ ask: { server, client, message }, url, host, awake, k
         </ul>
       )}
       <div className="ask-foot">
-        <p className="ask-hint">{t("ask.link.text", { server: server.name })}</p>
+        <p className="ask-hint" role="status">
+          {opened && untilDone ? t("ask.link.goesOn") : t("ask.link.text", { server: server.name })}
+        </p>
         {problem && (
           <p className="ask-problem" role="alert">
             {[problem.what, problem.why, problem.todo].filter(Boolean).join(" ")}
@@ -86,9 +92,16 @@ export function LinkCard({ ask: { server, client, message }, url, host, awake, k
           <AskButton awake={awake} onPress={() => { onAnswer({ answer: "decline" }); }}>
             {t("ask.decline")}
           </AskButton>
-          <AskButton awake={awake} strong onPress={open}>
-            {t("ask.link.openPage")}
-          </AskButton>
+          <span className="ask-pair">
+            <AskButton awake={awake} strong={!opened} onPress={open}>
+              {t(opened ? "ask.link.openAgain" : "ask.link.openPage")}
+            </AskButton>
+            {opened && untilDone && (
+              <AskButton awake={awake} strong onPress={() => { onAnswer({ answer: "accept", content: null }); }}>
+                {t("ask.link.done")}
+              </AskButton>
+            )}
+          </span>
         </div>
       </div>
     </article>

@@ -58,12 +58,12 @@ type OtherProps = Pick<Props, "awake" | "place" | "keys" | "onLink"> & {
 /** What is not about a call. */
 function Other({ ask, onLink, ...rest }: OtherProps) {
   switch (ask.ask) {
-    case "elicitation":
-      return ask.want.mode === "form" ? (
-        <FormCard ask={ask} schema={ask.want.schema} {...rest} />
-      ) : (
-        <LinkCard ask={ask} url={ask.want.url} host={ask.want.host} onLink={onLink} {...rest} />
-      );
+    case "elicitation": {
+      const { want } = ask;
+      if (want.mode === "form") return <FormCard ask={ask} schema={want.schema} {...rest} />;
+      const untilDone = "untilDone" in want && want.untilDone === true;
+      return <LinkCard ask={ask} url={want.url} host={want.host} untilDone={untilDone} onLink={onLink} {...rest} />;
+    }
     case "sampling":
       return <SamplingCard ask={ask} {...rest} />;
     case "client":

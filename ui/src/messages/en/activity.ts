@@ -109,4 +109,5 @@ export const activity = {
   "activity.outcome.unfit": "Answered, but not as it promised",
   "cause.session_lost": "its session was lost",
   "activity.noneOfServer": "Each call of this server's tools is kept here, with what decided it.",
+  "activity.rule.by_user": "you made the call yourself",
 } as const;

@@ -148,4 +148,7 @@ export const ask = {
   "fault.more": "At most {count}.",
   "fault.fewItems": "At least {count} of them.",
   "fault.manyItems": "At most {count} of them.",
+  "ask.link.openAgain": "Open it again",
+  "ask.link.done": "I am done there",
+  "ask.link.goesOn": "The page was opened. The call goes on once you say that you are done there.",
 } as const;

@@ -110,4 +110,5 @@ export const activity: Record<keyof typeof en, string> = {
   "activity.outcome.unfit": "已回应，但与其承诺不符",
   "cause.session_lost": "其会话已丢失",
   "activity.noneOfServer": "对此服务器工具的每次调用都会保存在这里，并注明由什么决定。",
+  "activity.rule.by_user": "由您亲自调用",
 };

@@ -149,4 +149,7 @@ export const ask: Record<keyof typeof en, string> = {
   "fault.more": "不大于 {count}。",
   "fault.fewItems": "至少 {count} 项。",
   "fault.manyItems": "最多 {count} 项。",
+  "ask.link.openAgain": "再次打开",
+  "ask.link.done": "我已在那里完成",
+  "ask.link.goesOn": "网页已打开。您确认在那里完成后，调用才会继续。",
 };
