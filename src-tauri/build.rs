@@ -6,7 +6,7 @@ use std::path::Path;
 use std::{env, fs, io};
 
 /// Every command of the shell. What is not here cannot be called by any window.
-const COMMANDS: [&str; 18] = [
+const COMMANDS: [&str; 19] = [
     "command",
     "events",
     "main_signals",
@@ -25,6 +25,7 @@ const COMMANDS: [&str; 18] = [
     "prompt_put_away",
     "prompt_fit",
     "prompt_open_main",
+    "prompt_open_link",
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {

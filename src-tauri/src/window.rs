@@ -63,6 +63,7 @@ pub(crate) fn run(started: Started) -> Result<(), StartError> {
             of_prompt::prompt_put_away,
             of_prompt::prompt_fit,
             of_prompt::prompt_open_main,
+            of_prompt::prompt_open_link,
         ])
         .on_window_event(window_event)
         .setup(|app| set_up(app).map_err(Into::into))

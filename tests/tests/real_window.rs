@@ -43,6 +43,7 @@ fn of_prompt() -> Vec<(&'static str, Value)> {
         ("prompt_put_away", json!({})),
         ("prompt_fit", json!({"height": 300})),
         ("prompt_open_main", json!({})),
+        ("prompt_open_link", json!({ "address": "https://example.org" })),
     ]
 }
 

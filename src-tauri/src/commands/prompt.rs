@@ -8,6 +8,7 @@ use tauri::{AppHandle, State, WebviewWindow};
 
 use super::{only, raw};
 use crate::host::Host;
+use crate::links;
 use crate::main_window;
 use crate::pages::{self, MainPage, Page};
 use crate::preferences::{self, Preferences};
@@ -90,4 +91,11 @@ pub(crate) fn prompt_open_main(
         tracing::warn!("the main window does not listen");
     }
     Ok(())
+}
+
+/// Opens the page that a question is about in the browser.
+#[tauri::command]
+pub(crate) fn prompt_open_link(window: WebviewWindow, address: String) -> Result<(), Problem> {
+    only(&window, PROMPT)?;
+    links::open_link(&address)
 }

@@ -47,7 +47,7 @@ async fn reply(door: &Door, command: &str, args: Value) -> Result<Box<RawValue>,
             raw(&Value::Null)
         }
         "start_again" | "open_link" | "painted" | "show_prompt" | "hide_main" | "quit"
-        | "prompt_put_away" | "prompt_fit" | "prompt_open_main" => {
+        | "prompt_put_away" | "prompt_fit" | "prompt_open_main" | "prompt_open_link" => {
             door.noted.lock().await.push(format!("{command} {args}"));
             raw(&Value::Null)
         }

@@ -61,8 +61,7 @@ function Other({ ask, onLink, ...rest }: OtherProps) {
     case "elicitation": {
       const { want } = ask;
       if (want.mode === "form") return <FormCard ask={ask} schema={want.schema} {...rest} />;
-      const untilDone = "untilDone" in want && want.untilDone === true;
-      return <LinkCard ask={ask} url={want.url} host={want.host} untilDone={untilDone} onLink={onLink} {...rest} />;
+      return <LinkCard ask={ask} url={want.url} host={want.host} untilDone={want.untilDone} onLink={onLink} {...rest} />;
     }
     case "sampling":
       return <SamplingCard ask={ask} {...rest} />;

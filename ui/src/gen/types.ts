@@ -941,7 +941,12 @@ url: string,
 /**
  * The host in it, to be marked.
  */
-host: string, };
+host: string,
+/**
+ * Whether the call goes on only when the user is done there; else accepting means to open
+ * the page.
+ */
+untilDone: boolean, };
 
 /**
  * An event with its place in the order of things.
@@ -1773,7 +1778,7 @@ ask: AskId, } | { "rule": "unanswered",
 /**
  * The question.
  */
-ask: AskId, } | { "rule": "default_ask" };
+ask: AskId, } | { "rule": "by_user" } | { "rule": "default_ask" };
 
 /**
  * A rule and its sentence in words.

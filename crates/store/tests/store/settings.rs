@@ -30,7 +30,13 @@ fn what_is_not_set_is_kept_as_usual() {
 #[test]
 fn settings_are_sealed_and_hold_at_the_next_start() {
     let place = Place::new();
-    let set = Settings { audit_days: Some(30), activity_days: 200, activity_calls: 7, mcp_on: false };
+    let set = Settings {
+        audit_days: Some(30),
+        activity_days: 200,
+        activity_calls: 7,
+        mcp_on: false,
+        packages: Default::default(),
+    };
     place.open().settings().save(&set).unwrap();
     let store = place.open();
     assert_eq!(store.settings().load().unwrap(), Some(set.clone()));
