@@ -2,6 +2,7 @@
 //!
 //! There is no second way to a tool from here.
 
+use gatehouse_model::server::LogLevel;
 use gatehouse_model::{BoxFuture, ClientId, ServerId, SessionId};
 use gatehouse_tools::{AccessCall, CallEnd, Caller, Changes, ListOf, Place, ToolCall, ToolManager, Updated};
 use serde_json::value::RawValue;
@@ -33,6 +34,9 @@ pub trait ToolDoor: Send + Sync {
     /// Resources that changed, as their servers say, from now on. Only those that somebody subscribed to by
     /// [`ToolDoor::access`] are told of for sure.
     fn updates(&self) -> broadcast::Receiver<Updated>;
+
+    /// The most that any client wants servers to log.
+    fn set_log_level(&self, level: Option<LogLevel>);
 
     /// Gives back one subscription that [`ToolDoor::access`] made.
     fn unwatch(&self, server: ServerId, target: String) -> BoxFuture<'static, ()>;
@@ -77,6 +81,10 @@ impl ToolDoor for ToolManager {
 
     fn updates(&self) -> broadcast::Receiver<Updated> {
         ToolManager::updates(self)
+    }
+
+    fn set_log_level(&self, level: Option<LogLevel>) {
+        self.set_clients_log_level(level);
     }
 
     fn unwatch(&self, server: ServerId, target: String) -> BoxFuture<'static, ()> {

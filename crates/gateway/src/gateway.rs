@@ -125,6 +125,7 @@ impl Core {
     pub(crate) fn after_session(&self, session: &Session) {
         self.door.session_ended(&session.id);
         session.watches.end(&self.door, &self.calls);
+        self.door.set_log_level(self.sessions.log_level());
         self.events.emit(Event::ClientGone { client: session.client.entry.id.clone() });
         tracing::debug!(client = %session.client.entry.id, session = %session.id, "a session ended");
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gatehouse_model::BoxFuture;
+use gatehouse_model::server::LogLevel;
 use gatehouse_tools::{ClientAsk, Inquiry, ServerAnswer, ServerRequest};
 use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
@@ -27,7 +28,23 @@ pub(crate) struct SessionAsk {
     pub(crate) log: Arc<EventLog>,
 }
 
+/// Passes on what a server logged, on the stream of the call that it is about.
+pub(crate) fn pass_on(log: &EventLog, params: &RawValue) {
+    let pieces = [
+        &br#"{"jsonrpc":"2.0","method":"notifications/message","params":"#[..],
+        params.get().as_bytes(),
+        b"}",
+    ];
+    log.push(pieces.into_iter());
+}
+
 impl ClientAsk for SessionAsk {
+    fn logged(&self, level: LogLevel, params: &RawValue) {
+        if self.session.log_level().is_some_and(|least| level >= least) {
+            pass_on(&self.log, params);
+        }
+    }
+
     fn can(&self, what: Inquiry) -> bool {
         self.session.abilities.cover(what)
     }

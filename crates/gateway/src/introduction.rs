@@ -22,6 +22,7 @@ fn capabilities() -> serde_json::Value {
         "resources": { "listChanged": true, "subscribe": true },
         "prompts": { "listChanged": true },
         "completions": {},
+        "logging": {},
     })
 }
 

@@ -9,6 +9,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use gatehouse_model::server::LogLevel;
 use gatehouse_model::{BoxFuture, ClientId};
 use gatehouse_tools::{CallEnd, ClientAsk, Inquiry, ServerAnswer, ServerRequest};
 use parking_lot::Mutex;
@@ -20,7 +21,8 @@ use tokio_util::task::TaskTracker;
 
 use crate::abilities::Abilities;
 use crate::envelope::Members;
-use crate::inquiries::{PATIENCE, error};
+use crate::event_log::EventLog;
+use crate::inquiries::{PATIENCE, error, pass_on};
 use crate::token;
 
 /// How a state of ours begins.
@@ -37,10 +39,25 @@ struct Want {
 /// A client of the stateless revision.
 pub(crate) struct RoundAsk {
     abilities: Abilities,
+    logs: Option<Logs>,
     wants: mpsc::UnboundedSender<Want>,
 }
 
+/// What a client wants to hear of what the server logs about its call, and where it hears it.
+pub(crate) struct Logs {
+    /// From which level on.
+    pub(crate) least: LogLevel,
+    /// The stream of the call.
+    pub(crate) into: Arc<EventLog>,
+}
+
 impl ClientAsk for RoundAsk {
+    fn logged(&self, level: LogLevel, params: &RawValue) {
+        if let Some(logs) = self.logs.as_ref().filter(|logs| level >= logs.least) {
+            pass_on(&logs.into, params);
+        }
+    }
+
     fn can(&self, what: Inquiry) -> bool {
         self.abilities.cover(what)
     }
@@ -123,9 +140,9 @@ impl Parked {
     }
 
     /// The asking side of a new call, and what makes its future answer by rounds.
-    pub(crate) fn begin(&self, abilities: Abilities) -> (RoundAsk, Questions) {
+    pub(crate) fn begin(&self, abilities: Abilities, logs: Option<Logs>) -> (RoundAsk, Questions) {
         let (wants, taken) = mpsc::unbounded_channel();
-        (RoundAsk { abilities, wants }, Questions { wants: taken, parked: self.clone() })
+        (RoundAsk { abilities, logs, wants }, Questions { wants: taken, parked: self.clone() })
     }
 
     /// Goes on with the call that these params name the state of. `Ok(None)` where the state is not ours.

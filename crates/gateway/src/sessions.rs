@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use gatehouse_model::server::LogLevel;
 use gatehouse_model::{ClientId, SessionId};
 use gatehouse_tools::{Caller, Era, ServerAnswer};
 use parking_lot::{Mutex, RwLock};
@@ -62,6 +63,7 @@ pub(crate) struct Session {
     used: AtomicU64,
     calls: Mutex<HashMap<Box<str>, CancellationToken>>,
     asks: Mutex<Asks>,
+    log_level: Mutex<Option<LogLevel>>,
     streams: Mutex<Streams>,
 }
 
@@ -102,6 +104,7 @@ impl Session {
             revision,
             abilities,
             watches: Watches::default(),
+            log_level: Mutex::default(),
             says,
             began: Instant::now(),
             used: AtomicU64::new(0),
@@ -125,6 +128,16 @@ impl Session {
     /// What the client said of itself when it opened the session.
     pub(crate) fn says(&self) -> Option<&str> {
         self.says.as_deref()
+    }
+
+    /// How much of what servers log its client wants to hear; nothing until it says so.
+    pub(crate) fn log_level(&self) -> Option<LogLevel> {
+        *self.log_level.lock()
+    }
+
+    /// Sets how much of what servers log its client wants to hear.
+    pub(crate) fn set_log_level(&self, level: LogLevel) {
+        *self.log_level.lock() = Some(level);
     }
 
     /// Notes that it is in use.
@@ -350,6 +363,11 @@ impl Sessions {
             session.touch();
         }
         fits.then_some(session)
+    }
+
+    /// The most that any of them wants to hear of what servers log.
+    pub(crate) fn log_level(&self) -> Option<LogLevel> {
+        self.open.read().values().filter_map(|session| session.log_level()).min()
     }
 
     /// Ends one. `false` when it has ended already.

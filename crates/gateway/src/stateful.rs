@@ -84,8 +84,8 @@ fn session(core: &Core, client: &ClientState, headers: &HeaderMap) -> Result<Arc
 pub(crate) fn request(asked: &Asked<'_>) -> Result<Step, Fault> {
     let session = session(asked.core, asked.client, asked.headers)?;
     match asked.method {
-        // What is sent is not filtered by level yet, so any level is fine.
-        "ping" | "logging/setLevel" => Ok(Step::Done(asked.answer(&Answer::result("{}")))),
+        "logging/setLevel" => set_log_level(asked, &session),
+        "ping" => Ok(Step::Done(asked.answer(&Answer::result("{}")))),
         "tools/list" => {
             session.lists_read(Changed { tools: true, ..Changed::default() });
             let page = asked.core.tool_list().page(asked.params, session.revision)?;
@@ -108,6 +108,18 @@ pub(crate) fn request(asked: &Asked<'_>) -> Result<Step, Fault> {
         "resources/unsubscribe" => unsubscribe(asked, &session),
         _ => call(asked, session),
     }
+}
+
+fn set_log_level(asked: &Asked<'_>, session: &Session) -> Result<Step, Fault> {
+    let level =
+        asked.params.get("level").and_then(|raw| serde_json::from_str(raw.get()).ok()).ok_or_else(|| {
+            Fault::invalid_params(
+                "The member `level` must be one of the levels of the specification (debug to emergency).",
+            )
+        })?;
+    session.set_log_level(level);
+    asked.core.door.set_log_level(asked.core.sessions.log_level());
+    Ok(Step::Done(asked.answer(&Answer::result("{}"))))
 }
 
 fn unsubscribe(asked: &Asked<'_>, session: &Session) -> Result<Step, Fault> {

@@ -19,13 +19,14 @@ use crate::introduction;
 use crate::mirror::{self, PROTOCOL_VERSION};
 use crate::reply::{self, Answer};
 use crate::revision::Revision;
-use crate::rounds::{Call, Turn};
+use crate::rounds::{Call, Logs, Turn};
 use crate::subscriptions;
 use crate::watches::Watched;
 
 /// The member of `_meta` that names the version.
 pub(crate) const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
+const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
 /// Serves one request. `first` is whether the client was not seen before.
@@ -116,7 +117,7 @@ fn call(asked: &Asked<'_>, says: Option<String>) -> Result<Step, Fault> {
         errand.report_to(calls::progress_into(&log, token));
     }
     let capabilities = asked.meta.and_then(|meta| meta.get(CAPABILITIES));
-    let (asks, questions) = asked.core.parked.begin(Abilities::of(capabilities));
+    let (asks, questions) = asked.core.parked.begin(Abilities::of(capabilities), logs(asked, &log)?);
     errand.asks_of(Arc::new(asks));
     let caller = Caller {
         client: Arc::clone(&asked.client.entry),
@@ -128,6 +129,14 @@ fn call(asked: &Asked<'_>, says: Option<String>) -> Result<Step, Fault> {
     let says_how_fresh = errand.says_how_fresh();
     let future = errand.begin(&*asked.core.door, caller);
     Ok(exchange(asked, questions.of(call, future, cancel), (log, says_how_fresh)))
+}
+
+/// How much the client wants to hear of what the server logs about this request; nothing unless it says so.
+fn logs(asked: &Asked<'_>, log: &Arc<EventLog>) -> Result<Option<Logs>, Fault> {
+    let Some(level) = asked.meta.and_then(|meta| meta.get(LOG_LEVEL)) else { return Ok(None) };
+    let least = serde_json::from_str(level.get())
+        .map_err(|_| Fault::invalid_params(format!("The member {LOG_LEVEL} of _meta is no level.")))?;
+    Ok(asked.accepts.events.then(|| Logs { least, into: Arc::clone(log) }))
 }
 
 fn exchange(asked: &Asked<'_>, turn: Turn, (log, says_how_fresh): (Arc<EventLog>, bool)) -> Step {

@@ -5,6 +5,7 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
+use gatehouse_model::server::LogLevel;
 use gatehouse_model::{BoxFuture, ServerConfig};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -46,6 +47,9 @@ pub type ServerAnswer = Result<Box<RawValue>, Box<RawValue>>;
 pub trait Respond: Send + Sync {
     /// Answers one request, which was checked. Dropping the future withdraws the question.
     fn respond(&self, request: ServerRequest) -> BoxFuture<'static, ServerAnswer>;
+
+    /// Hears what the server logged meanwhile: the params of its `notifications/message`.
+    fn logged(&self, _level: LogLevel, _params: &RawValue) {}
 }
 
 /// Who answers what a server asks while it works on one call.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gatehouse_model::server::Builtin;
+use gatehouse_model::server::{Builtin, LogLevel};
 use gatehouse_model::status::{FailureKind, ServerInfo};
 use gatehouse_model::{BoxFuture, Clock};
 use serde_json::value::RawValue;
@@ -239,6 +239,8 @@ impl Link for BuiltinLink {
     }
 
     fn watch(&self, _: BTreeSet<String>) {}
+
+    fn set_log_level(&self, _: Option<LogLevel>) {}
 }
 
 const CLOSED: &str = "The built-in server was stopped.";

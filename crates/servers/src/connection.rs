@@ -27,7 +27,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use gatehouse_auth::TokenSource;
-use gatehouse_model::server::LogLine;
+use gatehouse_model::server::{LogLevel, LogLine};
 use gatehouse_model::status::ServerInfo;
 use gatehouse_model::{Clock, ServerConfig, Transport};
 use gatehouse_store::SecretStore;
@@ -292,6 +292,17 @@ impl Connection {
         };
         if let Some(listening) = listening {
             listening.watch(uris);
+        }
+    }
+
+    /// Sets how much the server is to log, on the revision where each request says it.
+    pub(crate) fn set_log_level(&self, level: Option<LogLevel>) {
+        let own = match &self.0.link {
+            Link::Line(link) => link.own_meta.get(),
+            Link::Http(link) => link.own_meta(),
+        };
+        if let Some(own) = own {
+            own.set_log_level(level);
         }
     }
 

@@ -313,19 +313,46 @@ impl ServerHandle {
     /// Sets how much the server logs.
     pub(crate) async fn set_log_level(&self, level: LogLevel) -> Result<(), Problem> {
         let what = || format!("The log level of the server {} could not be set.", self.config().name);
+        let before = self.shared.log_level.lock().replace(level);
+        let refused = match self.send_log_level().await {
+            Ok(Reply::Result(_)) => return Ok(()),
+            Ok(Reply::Error(error)) => Problem::new(ErrorCode::BadRequest, what()).why(error_text(&error)),
+            Err(error) => Problem::new(ErrorCode::ServerUnavailable, what()).why(format!("{error}.")),
+        };
+        *self.shared.log_level.lock() = before;
+        Err(refused)
+    }
+
+    /// Tells the server what the clients want, if it is there; else it hears of it when it connects.
+    pub(crate) async fn apply_clients_log_level(&self) {
+        let Some(live) = self.shared.live.load_full() else { return };
+        if !live.declared.cover(SET_LEVEL) {
+            return;
+        }
+        match self.send_log_level().await {
+            Ok(Reply::Result(_)) => {}
+            Ok(Reply::Error(error)) => {
+                tracing::debug!(server = %self.shared.id, error = %error_text(&error), "a log level was refused");
+            }
+            Err(error) => tracing::debug!(server = %self.shared.id, %error, "a log level was not set"),
+        }
+    }
+
+    /// Tells the server how much to log. Nobody can tell it to log what it pleases again: then it goes
+    /// on as it was told last, but on the revision where each request says it.
+    async fn send_log_level(&self) -> Result<Reply, CallError> {
+        let level = self.shared.wanted_log_level();
+        if let Some(live) = self.shared.live.load_full()
+            && live.link.handshake().era == Era::Stateless
+            && live.declared.cover(SET_LEVEL)
+        {
+            live.link.set_log_level(level);
+            return Ok(Reply::Result(json::empty_object()));
+        }
+        let Some(level) = level else { return Ok(Reply::Result(json::empty_object())) };
         let params = OutgoingParams::none().with_text("level", level.word());
         let cancel = CancellationToken::new();
-        let call = UpstreamCall { method: SET_LEVEL, params, progress: None, responder: None, cancel };
-        match self.call(call).await {
-            Ok(Reply::Result(_)) => {
-                *self.shared.log_level.lock() = Some(level);
-                Ok(())
-            }
-            Ok(Reply::Error(error)) => {
-                Err(Problem::new(ErrorCode::BadRequest, what()).why(error_text(&error)))
-            }
-            Err(error) => Err(Problem::new(ErrorCode::ServerUnavailable, what()).why(format!("{error}."))),
-        }
+        self.call(UpstreamCall { method: SET_LEVEL, params, progress: None, responder: None, cancel }).await
     }
 
     /// Ends one [`ServerHandle::watch`]; the last one ends it at the server too.
@@ -373,15 +400,28 @@ pub(crate) struct Shared {
     pub(crate) live: ArcSwapOption<Live>,
     pub(crate) log: Mutex<VecDeque<LogLine>>,
     pub(crate) in_flight: AtomicUsize,
-    /// How much the server was told to log, if it was told.
+    /// How much the user wants the server to log.
     pub(crate) log_level: Mutex<Option<LogLevel>>,
     /// Resources that are watched, and by how many.
     pub(crate) watched: Mutex<BTreeMap<String, usize>>,
     /// Cancelled, and replaced, by a pause.
     pub(crate) calls: Mutex<CancellationToken>,
     pub(crate) inbox: mpsc::Sender<Message>,
-    /// Whether MCP is on; the same for all servers, written by the manager.
-    on: Arc<AtomicBool>,
+    common: Arc<Common>,
+}
+
+/// What is the same for all servers. Written by the manager.
+pub(crate) struct Common {
+    /// Whether MCP is on.
+    pub(crate) on: AtomicBool,
+    /// The most that any client wants servers to log.
+    pub(crate) clients_log_level: Mutex<Option<LogLevel>>,
+}
+
+impl Default for Common {
+    fn default() -> Self {
+        Self { on: AtomicBool::new(true), clients_log_level: Mutex::default() }
+    }
 }
 
 /// The connection that calls go to.
@@ -399,7 +439,7 @@ impl Shared {
         config: Arc<ServerConfig>,
         status: ServerStatus,
         inbox: mpsc::Sender<Message>,
-        on: Arc<AtomicBool>,
+        common: Arc<Common>,
     ) -> Self {
         let lists = Lists { generation: config.generation, ..Lists::default() };
         Self {
@@ -414,13 +454,19 @@ impl Shared {
             watched: Mutex::default(),
             calls: Mutex::new(CancellationToken::new()),
             inbox,
-            on,
+            common,
         }
     }
 
     /// Whether MCP is on.
     pub(crate) fn is_on(&self) -> bool {
-        self.on.load(Ordering::SeqCst)
+        self.common.on.load(Ordering::SeqCst)
+    }
+
+    /// How much the server is to log: the most that anybody wants.
+    pub(crate) fn wanted_log_level(&self) -> Option<LogLevel> {
+        let clients = *self.common.clients_log_level.lock();
+        [*self.log_level.lock(), clients].into_iter().flatten().min()
     }
 
     /// Keeps a line of the server's log; the oldest makes room.

@@ -105,6 +105,12 @@ impl Declared {
         Self { capabilities: serde_json::from_str(raw.get()).unwrap_or_default() }
     }
 
+    /// Whether the server said that it tells when a list changes.
+    pub(crate) fn tell_of(&self, kind: ListKind) -> bool {
+        let family = kind.method().split_once('/').and_then(|(family, _)| self.capabilities.get(family));
+        family.and_then(|family| family.get("listChanged")).is_some_and(|tells| tells == true)
+    }
+
     /// Whether the server said that it can be asked this method.
     pub(crate) fn cover(&self, method: &str) -> bool {
         let has = |name: &str| self.capabilities.get(name).is_some_and(serde_json::Value::is_object);
@@ -209,6 +215,8 @@ pub(crate) struct Fetched {
     pub(crate) items: Vec<Box<RawValue>>,
     /// Why it may not be whole.
     pub(crate) cut: Option<&'static str>,
+    /// For how long the server says that it is good (2026-07-28, Caching); the shortest of its pages.
+    pub(crate) fresh_for: Option<Duration>,
 }
 
 /// Why a list could not be fetched.
@@ -235,6 +243,7 @@ pub(crate) async fn fetch(
     let mut items = Vec::new();
     let mut cursor: Option<String> = None;
     let mut seen = HashSet::new();
+    let mut fresh_for: Option<Duration> = None;
     for _ in 0..PAGES {
         let params = match &cursor {
             Some(cursor) => OutgoingParams::none().with_text("cursor", cursor),
@@ -245,18 +254,20 @@ pub(crate) async fn fetch(
             Reply::Error(error) => return Err(FetchError::Refused { method, error: error_text(&error) }),
         };
         let page = read_page(&page, kind.member()).ok_or(FetchError::NoList { method })?;
+        fresh_for = fresh_for.into_iter().chain(page.fresh_for).min();
         items.extend(page.items.into_iter().map(ToOwned::to_owned));
         match page.next {
-            None => return Ok(Fetched { items, cut: None }),
+            None => return Ok(Fetched { items, cut: None, fresh_for }),
             Some(next) => {
                 if !seen.insert(next.clone()) {
-                    return Ok(Fetched { items, cut: Some("the server gave the same page mark twice") });
+                    let cut = Some("the server gave the same page mark twice");
+                    return Ok(Fetched { items, cut, fresh_for });
                 }
                 cursor = Some(next);
             }
         }
     }
-    Ok(Fetched { items, cut: Some("the list has more than 1,000 pages") })
+    Ok(Fetched { items, cut: Some("the list has more than 1,000 pages"), fresh_for })
 }
 
 /// The message of a JSON-RPC error, short enough for a log.
@@ -274,13 +285,15 @@ pub(crate) fn error_text(error: &RawValue) -> String {
 struct Page<'a> {
     items: Vec<&'a RawValue>,
     next: Option<String>,
+    fresh_for: Option<Duration>,
 }
 
 fn read_page<'a>(page: &'a RawValue, member: &str) -> Option<Page<'a>> {
     let members: BTreeMap<Cow<'a, str>, &'a RawValue> = serde_json::from_str(page.get()).ok()?;
     let items: Vec<&RawValue> = serde_json::from_str(members.get(member)?.get()).ok()?;
     let next = members.get("nextCursor").and_then(|next| serde_json::from_str(next.get()).ok().flatten());
-    Some(Page { items, next })
+    let millis = members.get("ttlMs").and_then(|ttl| serde_json::from_str(ttl.get()).ok());
+    Some(Page { items, next, fresh_for: millis.map(Duration::from_millis) })
 }
 
 /// Keeps the tools that can be called: each has a name of its own and an object for an input schema.
@@ -357,6 +370,8 @@ mod tests {
     impl<F: Fn(Option<String>) -> Reply + Send + Sync> Link for Pages<F> {
         fn watch(&self, _: std::collections::BTreeSet<String>) {}
 
+        fn set_log_level(&self, _: Option<gatehouse_model::server::LogLevel>) {}
+
         fn handshake(&self) -> &Handshake {
             &self.handshake
         }
@@ -391,11 +406,12 @@ mod tests {
         let link = pages(|cursor| {
             let number: u32 = cursor.map_or(0, |cursor| cursor.parse().unwrap());
             let next = if number < 4 { json!((number + 1).to_string()) } else { json!(null) };
-            answer(&json!({ "tools": [{ "name": number }], "nextCursor": next, "ttlMs": 5 }))
+            answer(&json!({ "tools": [{ "name": number }], "nextCursor": next, "ttlMs": 9 - number }))
         });
         let fetched = tools(&link).await.unwrap();
         assert_eq!(fetched.items.len(), 5);
         assert_eq!(fetched.cut, None);
+        assert_eq!(fetched.fresh_for, Some(Duration::from_millis(5)), "the shortest of its pages");
     }
 
     #[tokio::test]

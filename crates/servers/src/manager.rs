@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use gatehouse_auth::TokenSource;
@@ -30,7 +30,7 @@ use crate::builtin::BuiltinPlace;
 use crate::connection::{ConnectDeps, LifecycleHint};
 use crate::enterprise::PolicyFile;
 use crate::environment::mirrors::{self, Choice};
-use crate::handle::{ServerHandle, Shared};
+use crate::handle::{Common, ServerHandle, Shared};
 use crate::lists::Lists;
 use crate::retry::Jitter;
 use crate::transition::{Failure, Input, State};
@@ -103,8 +103,8 @@ struct Inner {
     /// `None` in tests that bring a connector of their own.
     connections: Option<Arc<ConnectDeps>>,
     entries: RwLock<Entries>,
-    /// Whether MCP is on. Changes under the lock of the entries, so that no server comes in between.
-    on: Arc<AtomicBool>,
+    /// Changes under the lock of the entries, so that no server comes in between.
+    common: Arc<Common>,
     /// One switching at a time.
     switching: tokio::sync::Mutex<()>,
     /// Ends the connections that are only tried out.
@@ -190,7 +190,7 @@ impl ServerManager {
                 deps,
                 connections,
                 entries: RwLock::default(),
-                on: Arc::new(AtomicBool::new(true)),
+                common: Arc::default(),
                 switching: tokio::sync::Mutex::default(),
                 tries: Mutex::default(),
                 tracker: TaskTracker::new(),
@@ -284,7 +284,8 @@ impl ServerManager {
         let config = Arc::new(config);
         let (inbox, messages) = mpsc::channel(INBOX);
         let status = State::new(config.enabled).status();
-        let shared = Arc::new(Shared::new(Arc::clone(&config), status, inbox, Arc::clone(&self.inner.on)));
+        let shared =
+            Arc::new(Shared::new(Arc::clone(&config), status, inbox, Arc::clone(&self.inner.common)));
         let (stop, done) = (CancellationToken::new(), CancellationToken::new());
         let ending = Ending { stop: stop.clone(), hard: self.inner.hard.clone() };
         let actor = ServerActor::new(Arc::clone(&shared), messages, self.inner.deps.clone(), ending);
@@ -331,7 +332,7 @@ impl ServerManager {
         let _turn = self.inner.switching.lock().await;
         let handles = {
             let entries = self.inner.entries.write();
-            if self.inner.on.swap(on, Ordering::SeqCst) == on {
+            if self.inner.common.on.swap(on, Ordering::SeqCst) == on {
                 return;
             }
             entries.handles()
@@ -362,7 +363,7 @@ impl ServerManager {
     /// Whether MCP is on.
     #[must_use]
     pub fn is_on(&self) -> bool {
-        self.inner.on.load(Ordering::SeqCst)
+        self.inner.common.on.load(Ordering::SeqCst)
     }
 
     /// Starts a server; enables a disabled one. One that runs or connects is left alone.
@@ -384,6 +385,21 @@ impl ServerManager {
     pub async fn set_log_level(&self, id: &ServerId, level: LogLevel) -> Result<(), Problem> {
         let handle = self.find(id)?;
         handle.set_log_level(level).await
+    }
+
+    /// The most that any client wants servers to log; with `None` servers log what the user set, or
+    /// what they please.
+    pub fn set_clients_log_level(&self, level: Option<LogLevel>) {
+        let handles = {
+            let entries = self.inner.entries.write();
+            if std::mem::replace(&mut *self.inner.common.clients_log_level.lock(), level) == level {
+                return;
+            }
+            entries.handles()
+        };
+        for handle in handles {
+            self.inner.tracker.spawn(async move { handle.apply_clients_log_level().await });
+        }
     }
 
     /// Stops a server and waits until nothing of it runs.

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
 use gatehouse_model::ask::{AskClient as Asker, AskServer, ElicitationAsk, Elicited, SamplingAsk};
+use gatehouse_model::server::LogLevel;
 use gatehouse_model::{Answer, Ask, AskUser as _, BoxFuture, ServerId};
 use gatehouse_policy::show::clean_text;
 use gatehouse_servers::{ELICIT, ROOTS, Respond, Responder, SAMPLE, ServerAnswer, ServerRequest, roots_of};
@@ -68,6 +69,10 @@ pub trait ClientAsk: Send + Sync {
 
     /// Puts a request to the client. Dropping the future withdraws it.
     fn ask(&self, request: ServerRequest) -> BoxFuture<'static, ServerAnswer>;
+
+    /// Passes on what the server logged about the call, if the client wants to know: the params of
+    /// its `notifications/message`.
+    fn logged(&self, level: LogLevel, params: &RawValue);
 }
 
 /// Answers for one call.
@@ -109,6 +114,12 @@ impl Respond for OfCall {
                 let whom = Whom { client: Some((*self.asker).clone()), until_done: self.until_done };
                 ask_user(&self.inner, request, whom)
             }
+        }
+    }
+
+    fn logged(&self, level: LogLevel, params: &RawValue) {
+        if let Some(client) = &self.client {
+            client.logged(level, params);
         }
     }
 }

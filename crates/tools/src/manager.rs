@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use gatehouse_model::server::LogLevel;
 use gatehouse_model::{ClientId, Clock, Event, EventSink, Generation, Problem, ServerId, SessionId};
 use gatehouse_servers::{ServerManager, Updated};
 use gatehouse_store::Store;
@@ -222,6 +223,11 @@ impl ToolManager {
         if let Some(handle) = self.inner.servers.get(server) {
             handle.unwatch(uri).await;
         }
+    }
+
+    /// The most that any client wants servers to log.
+    pub fn set_clients_log_level(&self, level: Option<LogLevel>) {
+        self.inner.servers.set_clients_log_level(level);
     }
 
     /// Resources that changed, as their servers say, from now on.

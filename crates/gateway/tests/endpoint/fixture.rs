@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use gatehouse_gateway::{ClientBook, Gateway, GatewayParts, ToolDoor};
+use gatehouse_model::server::LogLevel;
 use gatehouse_model::{BoxFuture, ClientEntry, ClientId, Event, EventSink, ServerId, SessionId, SystemClock};
 use gatehouse_store::{Owner, Store, StoreOptions, memory};
 use gatehouse_tools::{
@@ -147,6 +148,8 @@ fn place(begins: &str, exposed: &str) -> Option<Place> {
 }
 
 impl ToolDoor for Script {
+    fn set_log_level(&self, _: Option<LogLevel>) {}
+
     fn changes(&self) -> watch::Receiver<Changes> {
         self.revision.subscribe()
     }

@@ -116,7 +116,7 @@ async fn what_is_not_there_is_said_in_the_words_of_the_revision() {
         ("completion/complete", None, reference(r#""type":"ref/tool""#), -32602, -32602),
         ("completion/complete", None, reference(r#""type":"ref/prompt","name":"p""#), -32602, -32602),
         ("completion/complete", None, reference(r#""type":"ref/prompt","name":"s__mute""#), -32602, -32602),
-        ("resources/subscribe", Some("y://a"), r#"{"uri":"y://a"}"#.to_owned(), -32002, -32602),
+        ("resources/subscribe", Some("y://a"), r#"{"uri":"y://a"}"#.to_owned(), -32002, -32601),
     ] {
         let answer = text(fixture.classic(&session, "1", method, &params).send().await.unwrap()).await;
         let answer: Value = serde_json::from_str(&answer).unwrap();

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use gatehouse_model::server::LogLevel;
 use gatehouse_model::status::FailureKind;
 use gatehouse_model::{BoxFuture, Transport};
 
@@ -87,6 +88,10 @@ impl Link for Connection {
 
     fn watch(&self, uris: BTreeSet<String>) {
         Connection::watch(self, uris);
+    }
+
+    fn set_log_level(&self, level: Option<LogLevel>) {
+        Connection::set_log_level(self, level);
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use gatehouse_model::BoxFuture;
 use gatehouse_model::ServerConfig;
+use gatehouse_model::server::LogLevel;
 use gatehouse_model::status::FailureKind;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -54,6 +55,10 @@ pub(crate) trait Link: Send + Sync {
     /// Sets the resources that the server is to tell of, on the revision where that is one standing
     /// request; elsewhere each is subscribed to by a request of its own.
     fn watch(&self, uris: BTreeSet<String>);
+
+    /// Sets how much the server is to log, on the revision where each request says it; elsewhere it
+    /// is told by a request of its own.
+    fn set_log_level(&self, level: Option<LogLevel>);
 }
 
 /// How a connection ended.

@@ -45,7 +45,7 @@ impl ServerActor {
     fn adopt(&mut self) -> Vec<Event> {
         let Some(opened) = self.arriving.take() else { return Vec::new() };
         let Opened { epoch, config, link, first } = *opened;
-        let First { mut lists, unread, remarks } = first;
+        let First { mut lists, unread, fresh, remarks } = first;
         self.lifecycle = link.handshake().lifecycle;
         let before = self.shared.lists.load_full();
         for Unread { kind, again } in unread {
@@ -61,6 +61,9 @@ impl ServerActor {
         let live = Live { epoch, generation: config.generation, declared, link, ended };
         self.shared.live.store(Some(Arc::new(live)));
         self.plan_check();
+        for (kind, fresh_for) in fresh {
+            self.stays_fresh(kind, fresh_for);
+        }
         self.set_again();
         for remark in remarks {
             self.remark(remark);

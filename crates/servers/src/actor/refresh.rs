@@ -14,6 +14,10 @@ pub(crate) const DEBOUNCE: Duration = Duration::from_millis(200);
 /// A list that was not answered is asked for again after this time.
 const LATER: Duration = Duration::from_secs(30);
 
+/// Between two readings of a list that goes stale by itself.
+pub(crate) const SHORTEST_FRESH: Duration = Duration::from_secs(60);
+const LONGEST_FRESH: Duration = Duration::from_secs(24 * 60 * 60);
+
 #[derive(Clone, Copy, Debug, Default)]
 struct Stand {
     due: Option<Instant>,
@@ -34,6 +38,12 @@ impl Refresh {
     /// A list was asked for and not answered.
     pub(crate) fn mark_later(&mut self, kind: ListKind, now: Instant) {
         self.due(kind, now + LATER);
+    }
+
+    /// A list is good for a while only. It is not asked for all the time, however short that is, and
+    /// once a day in any case.
+    pub(crate) fn mark_stale(&mut self, kind: ListKind, now: Instant, fresh_for: Duration) {
+        self.due(kind, now + fresh_for.clamp(SHORTEST_FRESH, LONGEST_FRESH));
     }
 
     fn due(&mut self, kind: ListKind, at: Instant) {

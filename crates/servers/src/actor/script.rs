@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
-use gatehouse_model::server::{Limits, LogLine, LogSource, Look, Origin, Remote};
+use gatehouse_model::server::{Limits, LogLevel, LogLine, LogSource, Look, Origin, Remote};
 use gatehouse_model::status::{FailureKind, ServerInfo};
 use gatehouse_model::{
     BoxFuture, Clock, Event, EventSink, Generation, ServerConfig, ServerStatus, StatusCause, Timestamp,
@@ -448,6 +448,8 @@ impl Drop for Unanswered<'_> {
 
 impl Link for ScriptLink {
     fn watch(&self, _: std::collections::BTreeSet<String>) {}
+
+    fn set_log_level(&self, _: Option<LogLevel>) {}
 
     fn handshake(&self) -> &Handshake {
         &self.handshake

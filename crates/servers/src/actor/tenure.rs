@@ -34,6 +34,8 @@ pub(crate) struct First {
     pub(crate) lists: Lists,
     /// Declared lists that are not known by this connection.
     pub(crate) unread: Vec<Unread>,
+    /// For how long lists are good, where the server says so.
+    pub(crate) fresh: Vec<(ListKind, Duration)>,
     /// What is to be said in the server's log.
     pub(crate) remarks: Vec<String>,
 }
@@ -47,6 +49,7 @@ pub(crate) struct Unread {
 
 impl First {
     fn take(&mut self, kind: ListKind, fetched: Fetched) {
+        self.fresh.extend(fetched.fresh_for.map(|span| (kind, span)));
         let shortfall = kind.put(&mut self.lists, fetched.items);
         note(kind, fetched.cut, &shortfall, &mut self.remarks);
     }
@@ -179,7 +182,7 @@ async fn first_lists(link: &dyn Link, config: &ServerConfig) -> Result<First, Li
         instructions: handshake.info.instructions.clone(),
         ..Lists::default()
     };
-    let mut first = First { lists, unread: Vec::new(), remarks: Vec::new() };
+    let mut first = First { lists, unread: Vec::new(), fresh: Vec::new(), remarks: Vec::new() };
     let limit = config.limits.connect();
     let mut kinds = ListKind::ALL.into_iter().filter(|kind| declared.cover(kind.method()));
     match kinds.next() {

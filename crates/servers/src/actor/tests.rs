@@ -2,7 +2,9 @@
 //! told and time stands still unless a story moves it.
 
 use gatehouse_model::status::FailureKind;
+use serde_json::json;
 
+use crate::actor::refresh::SHORTEST_FRESH;
 use crate::actor::script::{House, Server, http, lists_of, secs, upstream};
 use crate::connection::{Era, Inbound};
 use crate::handle::CallError;
@@ -346,6 +348,23 @@ async fn changes_are_read_once_after_a_while() {
     assert_eq!(server.asked("tools/list"), before + 2);
     assert_eq!(house.story(), ["one tools changed"], "the same list again is no change");
     house.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_goes_stale_is_read_again_unless_the_server_tells_of_changes() {
+    for (capabilities, readings) in [(r#"{"tools":{}}"#, 5), (r#"{"tools":{"listChanged":true}}"#, 0)] {
+        let house = House::new();
+        let server = house.server("one");
+        server.declares(capabilities);
+        server.offers(json!({ "tools": [], "ttlMs": 0 }));
+        server.opens();
+        house.put(http("one")).await;
+        house.sees("one connected").await;
+        let before = server.asked("tools/list");
+        tokio::time::sleep(SHORTEST_FRESH * 5 + secs(1)).await;
+        assert_eq!(server.asked("tools/list") - before, readings, "{capabilities}");
+        house.end().await;
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,13 +4,15 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use gatehouse_model::server::LogLevel;
 use tokio::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
 
 use super::link::{LinkError, LinkRequest};
 use super::tenure::{note, sentence};
 use super::{Message, ServerActor};
 use crate::connection::Era;
-use crate::handle::{SET_LEVEL, SUBSCRIBE};
+use crate::handle::{Live, SET_LEVEL, SUBSCRIBE};
 use crate::health::{self, Finding};
 use crate::lists::{FetchError, Fetched, ListKind, fetch};
 use crate::outgoing::{OutgoingParams, Reply};
@@ -60,22 +62,20 @@ impl ServerActor {
     pub(super) fn set_again(&mut self) {
         let Some((live, inside)) = self.shared.live.load_full().zip(self.tenure.clone()) else { return };
         let watched: BTreeSet<String> = self.shared.watched.lock().keys().cloned().collect();
-        if let Some(level) = *self.shared.log_level.lock()
+        let stateless = live.link.handshake().era == Era::Stateless;
+        if let Some(level) = self.shared.wanted_log_level()
             && live.declared.cover(SET_LEVEL)
         {
-            let (live, inside, limit) = (Arc::clone(&live), inside.clone(), self.applied.limits.connect());
-            self.tasks.spawn(async move {
-                let params = OutgoingParams::none().with_text("level", level.word());
-                let request = live.link.request(LinkRequest::own(SET_LEVEL, params, limit));
-                if let Some(Err(error)) = inside.run_until_cancelled(request).await {
-                    tracing::debug!(%error, "the log level could not be set again");
-                }
-            });
+            if stateless {
+                live.link.set_log_level(Some(level));
+            } else {
+                self.send_log_level(&live, &inside, level);
+            }
         }
         if watched.is_empty() || !live.declared.cover(SUBSCRIBE) {
             return;
         }
-        if live.link.handshake().era == Era::Stateless {
+        if stateless {
             live.link.watch(watched);
             return;
         }
@@ -91,6 +91,17 @@ impl ServerActor {
                         tracing::debug!("a resource could not be subscribed to again");
                     }
                 }
+            }
+        });
+    }
+
+    fn send_log_level(&mut self, live: &Arc<Live>, inside: &CancellationToken, level: LogLevel) {
+        let (live, inside, limit) = (Arc::clone(live), inside.clone(), self.applied.limits.connect());
+        self.tasks.spawn(async move {
+            let params = OutgoingParams::none().with_text("level", level.word());
+            let request = live.link.request(LinkRequest::own(SET_LEVEL, params, limit));
+            if let Some(Err(error)) = inside.run_until_cancelled(request).await {
+                tracing::debug!(%error, "the log level could not be set again");
             }
         });
     }
@@ -114,13 +125,21 @@ impl ServerActor {
         });
     }
 
+    /// Plans to read a list again when it is no longer good, unless the server tells when it changes.
+    pub(super) fn stays_fresh(&mut self, kind: ListKind, fresh_for: Duration) {
+        let tells = self.shared.live.load().as_ref().is_none_or(|live| live.declared.tell_of(kind));
+        if !tells {
+            self.refresh.mark_stale(kind, Instant::now(), fresh_for);
+        }
+    }
+
     /// Takes a list that was read again, if it is of the connection that is in use.
     pub(super) fn refreshed(&mut self, epoch: Epoch, kind: ListKind, fetched: Result<Fetched, FetchError>) {
         if !self.connected() || epoch != self.state.epoch {
             return;
         }
         self.refresh.done(kind);
-        let Fetched { items, cut } = match fetched {
+        let Fetched { items, cut, fresh_for } = match fetched {
             Ok(fetched) => fetched,
             Err(FetchError::Link(LinkError::NeedsAuth { issuer })) => {
                 self.step(Input::Challenged { epoch, issuer });
@@ -135,6 +154,9 @@ impl ServerActor {
                 return;
             }
         };
+        if let Some(fresh_for) = fresh_for {
+            self.stays_fresh(kind, fresh_for);
+        }
         let before = self.shared.lists.load_full();
         let mut lists = (*before).clone();
         let mut remarks = Vec::new();

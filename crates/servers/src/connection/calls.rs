@@ -29,7 +29,19 @@ struct Open {
     heard: Arc<Heard>,
 }
 
-/// Where a question of the server's came from.
+/// The one whose call it is; where that is not said, the one whose calls all of them are.
+fn meant(open: &HashMap<u64, Open>, origin: Origin) -> Option<Responder> {
+    match origin {
+        Origin::Call(number) => open.get(&number)?.responder.clone(),
+        Origin::Unsaid => {
+            let mut able = open.values().filter_map(|call| call.responder.as_ref());
+            let first = able.next()?;
+            able.all(|other| other.whose == first.whose).then(|| first.clone())
+        }
+    }
+}
+
+/// Where something that the server said came from.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Origin {
     /// From the stream of this call.
@@ -114,19 +126,16 @@ impl Calls {
     pub(super) fn asked(&self, origin: Origin) -> (Option<Responder>, Vec<Held>) {
         let open = self.open.lock();
         let Some(open) = open.as_ref() else { return (None, Vec::new()) };
-        match origin {
-            Origin::Call(number) => match open.get(&number) {
-                Some(call) => (call.responder.clone(), vec![call.heard.hold()]),
-                None => (None, Vec::new()),
-            },
-            Origin::Unsaid => {
-                let held = open.values().map(|call| call.heard.hold()).collect();
-                let mut able = open.values().filter_map(|call| call.responder.as_ref());
-                let first = able.next();
-                let only = first.filter(|first| able.all(|other| other.whose == first.whose));
-                (only.cloned(), held)
-            }
-        }
+        let held = match origin {
+            Origin::Call(number) => open.get(&number).map(|call| call.heard.hold()).into_iter().collect(),
+            Origin::Unsaid => open.values().map(|call| call.heard.hold()).collect(),
+        };
+        (meant(open, origin), held)
+    }
+
+    /// Whose call the server logs something about, if that is certain.
+    pub(super) fn meant(&self, origin: Origin) -> Option<Responder> {
+        meant(self.open.lock().as_ref()?, origin)
     }
 
     /// Forgets a request. `true` when it still waited.

@@ -4,6 +4,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use gatehouse_model::server::LogLevel;
+use parking_lot::Mutex;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
@@ -175,16 +177,25 @@ const HOP: [&str; 3] = [
     "io.modelcontextprotocol/clientCapabilities",
 ];
 
+/// How much the server is to log while it works on a request (2026-07-28, Logging).
+const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+
 /// `_meta` members that every request carries on the stateless revision.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(super) struct OwnMeta {
     members: Vec<(&'static str, Box<str>)>,
+    log_level: Mutex<Option<LogLevel>>,
 }
 
 impl OwnMeta {
     /// Takes members as JSON text.
     pub(super) fn new(members: Vec<(&'static str, Box<str>)>) -> Self {
-        Self { members }
+        Self { members, log_level: Mutex::default() }
+    }
+
+    /// From now on requests that do not say it themselves ask for this much in the log.
+    pub(super) fn set_log_level(&self, level: Option<LogLevel>) {
+        *self.log_level.lock() = level;
     }
 
     fn names(&self, name: &str) -> bool {
@@ -280,6 +291,7 @@ fn member(out: &mut Vec<u8>, first: &mut bool, name: &str, raw: &str) {
 
 fn push_meta(out: &mut Vec<u8>, theirs: Option<&RawValue>, meta: Meta<'_, u64>) {
     let mut first = true;
+    let mut log_level = *meta.own.log_level.lock();
     if let Some(theirs) = theirs {
         match serde_json::from_str::<Ordered<'_>>(theirs.get()) {
             Ok(Ordered(members)) => {
@@ -287,6 +299,7 @@ fn push_meta(out: &mut Vec<u8>, theirs: Option<&RawValue>, meta: Meta<'_, u64>) 
                     // A foreign progress token would bring notifications that nobody waits for, and what
                     // says who speaks which revision is each connection's own.
                     if name != "progressToken" && !HOP.contains(&&*name) && !meta.own.names(&name) {
+                        log_level.take_if(|_| name == LOG_LEVEL);
                         member(out, &mut first, &name, raw.get());
                     }
                 }
@@ -296,6 +309,9 @@ fn push_meta(out: &mut Vec<u8>, theirs: Option<&RawValue>, meta: Meta<'_, u64>) 
     }
     for (name, raw) in &meta.own.members {
         member(out, &mut first, name, raw);
+    }
+    if let Some(level) = log_level {
+        member(out, &mut first, LOG_LEVEL, &format!("\"{}\"", level.word()));
     }
     if let Some(number) = meta.token {
         if !first {

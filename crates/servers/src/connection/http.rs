@@ -227,6 +227,11 @@ impl HttpLink {
         self.agreed.get().is_some_and(|agreed| agreed.era == Era::Stateless)
     }
 
+    /// What its requests carry; known after the handshake.
+    pub(super) fn own_meta(&self) -> Option<&OwnMeta> {
+        self.agreed.get().map(|agreed| &agreed.own_meta)
+    }
+
     /// What it listens for, on the stateless revision.
     pub(super) fn listening(&self) -> Option<&Listening> {
         self.listening.get()
@@ -245,7 +250,7 @@ impl HttpLink {
             headers.extend(headers::of_request(method, &params, &self.annotated));
         }
         let none = OwnMeta::default();
-        let own = self.agreed.get().map_or(&none, |agreed| &agreed.own_meta);
+        let own = self.own_meta().unwrap_or(&none);
         let message = envelope::request(number, method, &params, Meta { token, own });
         drop(params);
         let work = async {
@@ -398,7 +403,9 @@ impl HttpLink {
                 }
             }
             Incoming::Response { id: None, .. } => {}
-            Incoming::Notification { method, params } => self.router.notification(method, *params),
+            Incoming::Notification { method, params } => {
+                self.router.notification(method, *params, Origin::Call(call))
+            }
             Incoming::Request { id, method, params } => {
                 self.router.asked(Question { id, method, params: *params }, Origin::Call(call));
             }

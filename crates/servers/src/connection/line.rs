@@ -37,7 +37,7 @@ pub(super) struct LineLink {
     tasks: TaskTracker,
     runtime: tokio::runtime::Handle,
     /// What requests carry; known after the handshake.
-    own_meta: OnceLock<OwnMeta>,
+    pub(super) own_meta: OnceLock<OwnMeta>,
     listening: OnceLock<Listening>,
 }
 

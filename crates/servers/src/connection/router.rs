@@ -126,7 +126,7 @@ impl Router {
     }
 
     /// Takes one notification.
-    pub(super) fn notification(&self, method: &str, params: Option<&RawValue>) {
+    pub(super) fn notification(&self, method: &str, params: Option<&RawValue>, origin: Origin) {
         match method {
             "notifications/progress" => {
                 if !params.is_some_and(|params| self.calls.progress(params)) {
@@ -149,7 +149,12 @@ impl Router {
                 }
             }
             "notifications/message" => {
-                if let Some((level, text)) = params.and_then(log_text) {
+                if let Some((params, (level, text))) =
+                    params.and_then(|params| Some(params).zip(log_text(params)))
+                {
+                    if let Some((level, meant)) = level.zip(self.calls.meant(origin)) {
+                        meant.respond.logged(level, params);
+                    }
                     let line = LogLine { at: self.now(), source: LogSource::Server, level, text };
                     self.offer(Inbound::Log { line });
                 }
@@ -242,9 +247,13 @@ mod tests {
     #[tokio::test]
     async fn a_change_waits_for_room_and_is_not_doubled() {
         let (router, mut taken) = router(1);
-        router.notification("notifications/message", Some(&raw(r#"{"level":"info","data":"hello"}"#)));
+        router.notification(
+            "notifications/message",
+            Some(&raw(r#"{"level":"info","data":"hello"}"#)),
+            Origin::Unsaid,
+        );
         for _ in 0..3 {
-            router.notification("notifications/tools/list_changed", None);
+            router.notification("notifications/tools/list_changed", None, Origin::Unsaid);
         }
         let Some(Inbound::Log { line }) = taken.recv().await else { panic!("a log line") };
         assert_eq!((line.level, line.text.as_str()), (Some(LogLevel::Info), "hello"));
@@ -257,7 +266,11 @@ mod tests {
     async fn log_lines_are_lost_rather_than_waited_for() {
         let (router, mut taken) = router(1);
         for number in 0..3 {
-            router.notification("notifications/message", Some(&raw(&format!(r#"{{"data":{number}}}"#))));
+            router.notification(
+                "notifications/message",
+                Some(&raw(&format!(r#"{{"data":{number}}}"#))),
+                Origin::Unsaid,
+            );
         }
         drop(router);
         assert!(matches!(taken.recv().await, Some(Inbound::Log { line }) if line.text == "0"));

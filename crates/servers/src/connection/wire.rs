@@ -225,7 +225,9 @@ impl LineReader {
                 let question = Question { id, method, params: *params };
                 self.router.asked(question, Origin::Unsaid);
             }
-            Incoming::Notification { method, params } => self.router.notification(method, *params),
+            Incoming::Notification { method, params } => {
+                self.router.notification(method, *params, Origin::Unsaid)
+            }
         }
     }
 

@@ -40,7 +40,7 @@ impl RmcpClient {
     fn tap(&self, bytes: &[u8]) -> bool {
         match envelope::read(bytes) {
             Ok(Incoming::Notification { method, params }) => {
-                self.router.notification(&method, params);
+                self.router.notification(&method, params, Origin::Unsaid);
                 false
             }
             Ok(Incoming::Request { id, method, params }) => {
