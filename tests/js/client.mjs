@@ -4,15 +4,16 @@
 //   {"op":"connect","url":…,"token":…,"revision":"2026-07-28"|"2025-11-25","answers":{…}}
 //   {"op":"list"}  {"op":"call","id":…,"name":…,"arguments":…,"timeoutMs":…,"progress":true}
 //   {"op":"read","uri":…}  {"op":"watch","uri":…}  {"op":"unwatch","uri":…}
-//   {"op":"cancel","id":…}  {"op":"close"}
+//   {"op":"level","uri":level}  {"op":"cancel","id":…}  {"op":"close"}
 //
 // What it can be asked is what "answers" holds: "form" and "url" (an elicitation result), "sampling"
-// (a text), "roots" (a list). Each question that it got is said as {"asked":method,"params":…}, and
-// each update of a resource as {"updated":uri}.
+// (a text), "roots" (a list). Each question that it got is said as {"asked":method,"params":…}, each
+// update of a resource as {"updated":uri}, and what servers log as {"logged":text,"level":level}.
 import { createInterface } from "node:readline";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 
 let client;
+let level;
 const inFlight = new Map();
 const say = (message) => process.stdout.write(`${JSON.stringify(message)}\n`);
 const failure = (error) => ({ error: { code: error?.code ?? null, message: String(error?.message ?? error) } });
@@ -51,6 +52,9 @@ async function connect({ url, token, revision, answers = {} }) {
   client.onerror = () => {};
   answer(answers);
   client.setNotificationHandler("notifications/resources/updated", ({ params }) => say({ updated: params.uri }));
+  client.setNotificationHandler("notifications/message", ({ params }) =>
+    say({ logged: params.data, level: params.level }),
+  );
   const headers = token === null ? {} : { Authorization: `Bearer ${token}` };
   await client.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } }));
   return { protocol: client.getNegotiatedProtocolVersion(), server: client.getServerVersion()?.name };
@@ -61,7 +65,7 @@ async function call({ id, name, arguments: args, timeoutMs, progress }) {
   inFlight.set(id, abort);
   try {
     return await client.callTool(
-      { name, arguments: args },
+      { name, arguments: args, ...(level ? { _meta: { "io.modelcontextprotocol/logLevel": level } } : {}) },
       {
         signal: abort.signal,
         timeout: timeoutMs ?? 60_000,
@@ -80,6 +84,12 @@ const ops = {
   read: ({ uri }) => client.readResource({ uri }),
   watch: async ({ uri }) => (await client.subscribeResource({ uri })) ?? {},
   unwatch: async ({ uri }) => (await client.unsubscribeResource({ uri })) ?? {},
+  // A session is told once; where there is none each call says it.
+  level: async ({ uri }) => {
+    if (client.getNegotiatedProtocolVersion() === "2026-07-28") level = uri;
+    else await client.setLoggingLevel(uri);
+    return {};
+  },
   cancel: async ({ id }) => {
     inFlight.get(id)?.abort("the user stopped it");
     return {};

@@ -127,7 +127,8 @@ impl Client {
         }
     }
 
-    /// Does one of the other things that the TypeScript client knows: `read`, `watch`, `unwatch`.
+    /// Does one of the other things that the TypeScript client knows: `read`, `watch`, `unwatch`,
+    /// and `level`, which takes a log level in the place of the URI.
     ///
     /// # Errors
     /// When the client has ended.
@@ -136,7 +137,7 @@ impl Client {
         self.answer(op)
     }
 
-    /// The next message of the client's that has this member: `asked`, `updated`.
+    /// The next message of the client's that has this member: `asked`, `updated`, `logged`.
     ///
     /// # Errors
     /// When none comes in time.

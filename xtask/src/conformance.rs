@@ -32,12 +32,20 @@ const PATIENCE: Duration = Duration::from_secs(15);
 
 pub(crate) fn conformance(places: &Places, arguments: &[String]) -> Result<()> {
     let revision = revision(arguments)?;
-    say("Getting the conformance suite");
-    let suite = Suite::install(places)?;
     say("Building the client");
     run(cargo(&places.root).args(["build", "--package=gatehouse-tests", "--bin=conformance-client"]))?;
-    let client = as_command(&places.program("debug", "conformance-client")?)?;
+    play(places, revision)
+}
 
+/// Plays every revision, with the client as it was built.
+pub(crate) fn every_revision(places: &Places) -> Result<()> {
+    REVISIONS.iter().try_for_each(|revision| play(places, revision))
+}
+
+fn play(places: &Places, revision: &str) -> Result<()> {
+    say("Getting the conformance suite");
+    let suite = Suite::install(places)?;
+    let client = as_command(&places.program("debug", "conformance-client")?)?;
     say(&format!("Conformance of the client to {revision}"));
     let scenarios = scenarios(&output(suite.command().args(["list", "--requirements", revision]))?)?;
     let results = suite.folder.join("results").join(revision);

@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 
 use crate::places::Places;
 use crate::process::{cargo, npm, run, say};
-use crate::{check, setup, ui};
+use crate::{check, conformance, setup, ui};
 
 /// What lets tests drive the real window; nothing that is bundled has it.
 const DOOR: [&str; 2] = ["--features", "gatehouse/test-door"];
@@ -24,6 +24,7 @@ pub(crate) fn test(places: &Places, arguments: &[String]) -> Result<()> {
     let programs = places.program("debug", "test-door")?;
     let programs = programs.parent().context("no folder of programs")?;
     run(npm(&places.tests_e2e()).args(["run", "test"]).env("GATEHOUSE_PROGRAMS", programs))?;
+    conformance::every_revision(places)?;
     say("Testing the core and the windows");
     run(cargo(&places.root).args(["test", "--workspace"]).args(DOOR).args(arguments))
 }

@@ -1,0 +1,102 @@
+//! What servers log (SRV-14): it reaches the client whose call it is about, from the level on that this
+//! client asked for, and nobody else's.
+#![allow(missing_docs, reason = "a test binary has no public items")]
+
+use anyhow::{Result, ensure};
+use gatehouse_tests::client::{Answer, Client};
+use gatehouse_tests::gatehouse::Gatehouse;
+use gatehouse_tests::server::{Over, add};
+use serde_json::json;
+
+const OLD: &str = "2025-11-25";
+const NEW: &str = "2026-07-28";
+
+/// Every pair of revisions, over the transport where a server says whose call it is about and the one
+/// where it does not: from the level on that the client asked for, nothing before it asked.
+#[test]
+fn a_client_hears_what_its_calls_make_a_server_log() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    let token = gatehouse.add_client("Listener")?;
+    let mut upstreams = Vec::new();
+    for (over, lifecycle, name) in [
+        (Over::Stdio, "legacy", "a"),
+        (Over::Stdio, "modern", "b"),
+        (Over::Http, "legacy", "c"),
+        (Over::Http, "modern", "d"),
+    ] {
+        upstreams.push(add(&gatehouse, name, over, &["--lifecycle", lifecycle])?);
+        gatehouse.ask(&["policy", "auto-approve", name, "all"])?;
+    }
+    for revision in [OLD, NEW] {
+        let mut client = Client::connect_able(revision, &gatehouse.endpoint, &token, &json!({}))?;
+        let mut other = Client::connect_able(revision, &gatehouse.endpoint, &token, &json!({}))?;
+        let say = |client: &mut Client, server: &str, level: &str, text: &str| {
+            // Only where two servers have the same tool its name says whose it is.
+            let tool = if server == "a" { "say".to_owned() } else { format!("{server}__say") };
+            client.call(&tool, &json!({ "level": level, "text": text }))
+        };
+        for server in ["a", "b", "c", "d"] {
+            say(&mut client, server, "emergency", "nobody asked")?;
+        }
+        client.ask("level", "notice")?;
+        for server in ["a", "b", "c", "d"] {
+            for (level, text) in [("info", "too little"), ("notice", "just so"), ("alert", "more")] {
+                say(&mut client, server, level, text)?;
+            }
+            say(&mut other, server, "alert", "of the other")?;
+            for expected in [("notice", "just so"), ("alert", "more")] {
+                let logged = client.told("logged")?;
+                let got = (logged["level"].as_str(), logged["logged"].as_str());
+                ensure!(got == (Some(expected.0), Some(expected.1)), "{revision} {server}: {logged}");
+            }
+        }
+        ensure!(client.so_far("logged") == 0, "{revision}: more was heard than was asked for");
+        ensure!(other.so_far("logged") == 0, "{revision}: somebody heard what is not theirs");
+    }
+    Ok(())
+}
+
+/// While two clients are in flight on a server that does not say whose call it is about, none of them
+/// hears it; Gatehouse's own log has it all.
+#[test]
+fn what_cannot_be_told_whose_it_is_goes_to_nobody() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    add(&gatehouse, "one", Over::Stdio, &["--lifecycle", "legacy"])?;
+    gatehouse.ask(&["policy", "auto-approve", "one", "all"])?;
+    let connect = |name: &str| {
+        let token = gatehouse.add_client(name)?;
+        let mut client = Client::connect_able(OLD, &gatehouse.endpoint, &token, &json!({}))?;
+        client.ask("level", "debug")?;
+        anyhow::Ok(client)
+    };
+    let (mut ann, mut ben) = (connect("Ann")?, connect("Ben")?);
+    let slow = ben.begin("slow", &json!({ "ms": 60_000, "progress": 1000 }))?;
+    // Ben's call is in flight from its first sign of progress on.
+    ben.told("progressOf")?;
+    ann.call("say", &json!({ "level": "error", "text": "whose is it?" }))?;
+    ben.cancel(&slow)?;
+    ben.finish(&slow)?;
+    ann.call("say", &json!({ "level": "error", "text": "it is hers" }))?;
+    let logged = ann.told("logged")?;
+    ensure!(logged["logged"] == "it is hers", "{logged}");
+    ensure!(ann.so_far("logged") + ben.so_far("logged") == 0, "somebody heard what may not be theirs");
+    let log = gatehouse.command("servers.log", &json!({ "server": "one" }))?.to_string();
+    ensure!(log.contains("whose is it?") && log.contains("it is hers"), "{log}");
+    Ok(())
+}
+
+/// A level that there is not is refused, and changes nothing.
+#[test]
+fn a_level_that_there_is_not_is_refused() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    let _upstream = add(&gatehouse, "one", Over::Stdio, &["--lifecycle", "modern"])?;
+    gatehouse.ask(&["policy", "auto-approve", "one", "all"])?;
+    let token = gatehouse.add_client("Odd")?;
+    let mut client = Client::connect_able(NEW, &gatehouse.endpoint, &token, &json!({}))?;
+    client.ask("level", "loud")?;
+    let answer = client.call("say", &json!({ "text": "hello" }))?;
+    ensure!(matches!(&answer, Answer::Error(error) if error["code"] == -32602), "{answer:?}");
+    client.ask("level", "info")?;
+    ensure!(client.call("say", &json!({ "text": "hello" }))?.is_ok());
+    Ok(())
+}
