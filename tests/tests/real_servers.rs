@@ -157,7 +157,7 @@ fn servers_from_npm_and_pypi() -> Result<()> {
     let proofs = [
         Proof {
             name: "filesystem",
-            command: node("server-filesystem", &[repository.clone()])?,
+            command: node("server-filesystem", std::slice::from_ref(&repository))?,
             tool: "read_text_file",
             arguments: json!({ "path": inside("hello.txt") }),
             expected: "hello from a file",

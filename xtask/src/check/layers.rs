@@ -29,7 +29,18 @@ const MEMBERS: [(&str, &[&str]); 12] = [
     ),
     ("gatehouse-ctl", &["gatehouse-app", "gatehouse-model"]),
     ("gatehouse", &["gatehouse-app", "gatehouse-model"]),
-    ("gatehouse-tests", &["gatehouse-model", "gatehouse-policy", "gatehouse-app"]),
+    // The conformance suite tries the servers crate by itself; the other tests use the running product.
+    (
+        "gatehouse-tests",
+        &[
+            "gatehouse-model",
+            "gatehouse-policy",
+            "gatehouse-store",
+            "gatehouse-auth",
+            "gatehouse-servers",
+            "gatehouse-app",
+        ],
+    ),
     ("xtask", &["gatehouse-model"]),
 ];
 

