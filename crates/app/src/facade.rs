@@ -133,7 +133,7 @@ impl Facade {
         authority::check(&command, authority)?;
         tracing::debug!(command = command.name(), ?authority, "command");
         if matches!(command, Command::Call(_)) {
-            return run(&self.parts, command).await;
+            return Box::pin(run(&self.parts, command)).await;
         }
         let parts = Arc::clone(&self.parts);
         match self.running.spawn(async move { run(&parts, command).await }).await {
