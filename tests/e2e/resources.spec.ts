@@ -126,7 +126,11 @@ test("pictures, sound, and links to more come from a tool", async ({ gatehouse, 
   await main.getByRole("button", { name: "Try media" }).click();
   const drawer = main.getByRole("dialog");
   await drawer.getByRole("button", { name: "Run" }).click();
-  await expect(drawer.getByRole("img")).toHaveCount(2);
+  for (const name of ["Image", "fixture://image"]) {
+    const picture = drawer.getByRole("img", { name, exact: true });
+    await expect(picture).toBeVisible();
+    expect(await picture.evaluate((it) => (it as HTMLImageElement).naturalWidth)).toBe(1);
+  }
   await expect(drawer.locator("audio")).toHaveCount(1);
   await drawer.getByRole("button", { name: "Read", exact: true }).click();
   await expect(drawer.getByText(/^The first /)).toBeVisible();

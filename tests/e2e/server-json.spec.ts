@@ -21,6 +21,14 @@ test("a server is edited as JSON, with its faults in place", async ({ gatehouse,
     await main.keyboard.press("Control+a");
     await main.keyboard.insertText(text);
   };
+  // What an input method puts together over coloured text comes in as well.
+  const devtools = await main.context().newCDPSession(main);
+  await editor.click();
+  await main.keyboard.press("Control+a");
+  await devtools.send("Input.imeSetComposition", { text: "ni", selectionStart: 2, selectionEnd: 2 });
+  await devtools.send("Input.imeSetComposition", { text: "ni hao", selectionStart: 6, selectionEnd: 6 });
+  await devtools.send("Input.insertText", { text: "你好" });
+  await expect(editor).toHaveText("你好");
   const save = main.getByRole("button", { name: "Save" });
   const entry = (more: object) => JSON.stringify({ fixture: { command: gatehouse.program("fixture-server"), ...more } }, null, 2);
   await write(`${entry({})},`);
@@ -32,14 +40,20 @@ test("a server is edited as JSON, with its faults in place", async ({ gatehouse,
   await write(entry({ env: { NEW: "${secret:NEW}" } }));
   await expect(main.getByText("This secret is not kept yet. Enter it in the form.")).toBeVisible();
 
-  await write(entry({ description: "Misbehaves on demand", limits: { callSecs: null, strict: true } }));
+  const more = { description: "Misbehaves on demand", limits: { callSecs: null, strict: true } };
+  await write(entry(more));
   await save.click();
   await expect(main.getByText("Saved")).toBeVisible();
   const kept = async () => (await gatehouse.command("servers.list", {})).find(({ config }) => config.id === id);
   const after = await kept();
   expect(after?.config.look.description).toBe("Misbehaves on demand");
   expect(after?.config.limits).toMatchObject({ callSecs: null, strict: true, connectSecs: 30 });
-  expect(after?.config.generation).toBe(1);
+  // What it says and how long it may take are not what it is: only another program is another server.
+  expect(after?.config.generation).toBe(0);
+  await write(entry({ ...more, env: { COLOUR: "red" } }));
+  await save.click();
+  await expect.poll(async () => (await kept())?.config.generation).toBe(1);
+  expect((await kept())?.config.transport).toMatchObject({ env: { COLOUR: "red" } });
 
   await main.getByText("Form", { exact: true }).click();
   await main.getByRole("button", { name: "Time limits and more" }).click();

@@ -60,6 +60,7 @@ export default function JsonEditor({ label, text, round, faults, onChange }: Pro
           syntaxHighlighting(colours),
           look,
           EditorView.lineWrapping,
+          typedOver,
           keymap.of([...defaultKeymap, ...historyKeymap]),
           labelled.of(EditorView.contentAttributes.of({ "aria-label": first.current.label })),
           EditorView.updateListener.of((update) => {
@@ -117,6 +118,20 @@ export default function JsonEditor({ label, text, round, faults, onChange }: Pro
 }
 
 const labelled = new Compartment();
+
+/**
+ * Where coloured text is typed over, Chromium would keep its colour as a style attribute on what it
+ * inserts, and the content security policy refuses that: so the text goes in without the browser.
+ */
+const typedOver = EditorView.domEventHandlers({
+  beforeinput: (event, view) => {
+    if (event.inputType !== "insertText" || event.data === null || event.isComposing) return false;
+    if (view.state.selection.ranges.every(({ empty }) => empty)) return false;
+    event.preventDefault();
+    view.dispatch(view.state.replaceSelection(event.data), { userEvent: "input.type", scrollIntoView: true });
+    return true;
+  },
+});
 
 const colours = HighlightStyle.define([
   { tag: tags.propertyName, color: "var(--mantine-color-teal-text)" },
