@@ -27,7 +27,7 @@ export function SettingsTab({ config, taken, onRemove }: Props) {
   // A change of looks alone makes no event.
   const { readAgain } = useReading("servers.list", {});
   const onSaved = () => {
-    readAgain();
+    void readAgain();
     notifications.show({ message: t("servers.form.saved"), color: "teal", autoClose: 2000 });
   };
   const common = { config, taken, onSaved, onEdited: setEdited };
