@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use gatehouse_model::command::{
-    CallToken, FieldSecret, ServersAdd, ServersDuplicate, ServersEdit, ServersList, ServersLog,
+    RequestSecret, FieldSecret, ServersAdd, ServersDuplicate, ServersEdit, ServersList, ServersLog,
     ServersReconnect, ServersRemove, ServersReset, ServersStart, ServersStop, ServersSwitchOff,
     ServersSwitchOn, ServersTest, ServersTrustLabels,
 };
@@ -298,7 +298,7 @@ fn secrets(wanted: &AddServer, place: &str) -> Result<Vec<FieldSecret>, Failure>
                 None => descriptor::ask_at_terminal(&format!("Secret for {name}")),
             };
             let value = value.ok_or_else(|| Failure::Usage(format!("There is no secret for {name}.")))?;
-            Ok(FieldSecret { field: format!("{place}/{name}"), value: CallToken::new(&value) })
+            Ok(FieldSecret { field: format!("{place}/{name}"), value: RequestSecret::new(&value) })
         })
         .collect()
 }

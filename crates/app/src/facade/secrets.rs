@@ -183,7 +183,7 @@ impl From<Problem> for SecretTrouble {
 
 #[cfg(test)]
 mod tests {
-    use gatehouse_model::command::CallToken;
+    use gatehouse_model::command::RequestSecret;
     use gatehouse_model::{Generation, ServerId};
 
     use super::*;
@@ -208,7 +208,7 @@ mod tests {
     }
 
     fn secret(field: &str) -> FieldSecret {
-        FieldSecret { field: field.into(), value: CallToken::new(&Secret::new("s")) }
+        FieldSecret { field: field.into(), value: RequestSecret::new(&Secret::new("s")) }
     }
 
     const REF: (&str, &str) = ("KEY", "${secret:key}");

@@ -232,7 +232,7 @@ async fn a_reset_goes_back_to_the_first_servers() {
         enabled: false,
         ..draft("Mine", Builtin::Time)
     };
-    let value = CallToken::new(&gatehouse_model::Secret::new("very secret"));
+    let value = RequestSecret::new(&gatehouse_model::Secret::new("very secret"));
     let secrets = vec![FieldSecret { field: "env/KEY".into(), value }];
     let mine = run(&core, ServersAdd { draft: secret, trust_labels: false, secrets }).await.unwrap();
     let key = gatehouse_store::SecretKey::bound(&mine.config.id, mine.config.generation, "env/KEY");
