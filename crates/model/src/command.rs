@@ -512,8 +512,8 @@ impl std::fmt::Debug for RequestSecret {
 #[derive(Clone, Debug, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FieldSecret {
-    /// The field that it may serve and no other: `env/NAME`, `headers/NAME`, `signIn/secret`
-    /// (of the client or the identity provider) or `signIn/key`.
+    /// The field that it may serve and no other: `env/NAME`, `headers/NAME`, `signIn/secret`,
+    /// `signIn/companySecret` or `signIn/key`.
     pub field: String,
     /// The secret itself.
     pub value: RequestSecret,
