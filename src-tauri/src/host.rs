@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::address;
+use crate::links::Browser;
 
 /// The core, as far as it is there.
 enum Slot {
@@ -160,6 +161,7 @@ async fn start_core(data_dir: PathBuf) -> Result<Core, Problem> {
     let options = CoreOptions {
         owner: Owner::Window,
         guard_program,
+        browser: Arc::new(Browser),
         ..CoreOptions::new(data_dir.clone(), listen, secrets)
     };
     let core = Core::start(options).await?;

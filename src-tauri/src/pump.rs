@@ -133,7 +133,7 @@ fn is_for_tray(event: &Event) -> bool {
         | Event::CallFinished { .. }
         | Event::ApprovalChanged { .. }
         | Event::SignInNeeded { .. }
-        | Event::SignInDone { .. }
+        | Event::SignInChanged { .. }
         | Event::ClientConnected { .. }
         | Event::ClientGone { .. }
         | Event::LogLine { .. } => false,

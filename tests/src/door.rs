@@ -18,9 +18,31 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use gatehouse_app::{Core, CoreOptions, Owner, memory};
+use gatehouse_model::OpenUrl;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::{Mutex, RwLock, watch};
+
+/// What was asked of windows and of the browser, neither of which is there.
+#[derive(Clone, Default)]
+struct Noted(Arc<parking_lot::Mutex<Vec<String>>>);
+
+impl Noted {
+    fn add(&self, line: String) {
+        self.0.lock().push(line);
+    }
+
+    fn all(&self) -> Vec<String> {
+        self.0.lock().clone()
+    }
+}
+
+impl OpenUrl for Noted {
+    fn open(&self, url: &str) -> Result<(), String> {
+        self.add(format!("browser {url}"));
+        Ok(())
+    }
+}
 
 /// What the routes work on.
 struct Door {
@@ -32,7 +54,7 @@ struct Door {
     preferences: Mutex<Value>,
     changed_look: watch::Sender<u64>,
     /// What the page asked of its window.
-    noted: Mutex<Vec<String>>,
+    noted: Noted,
 }
 
 /// Serves the pages in this folder over a core on that data folder until told to stop. `ready` gets
@@ -46,9 +68,11 @@ pub async fn serve(
     ready: impl FnOnce(Value),
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> Result<()> {
+    let noted = Noted::default();
     let options = CoreOptions {
         owner: Owner::Window,
         guard_program: std::env::current_exe().ok(),
+        browser: Arc::new(noted.clone()),
         ..CoreOptions::new(data_dir, ([127, 0, 0, 1], 0).into(), memory())
     };
     let core = Core::start(options).await?;
@@ -61,7 +85,7 @@ pub async fn serve(
         pages,
         preferences: Mutex::new(json!({"theme": "light", "language": "en", "saidKeepsRunning": false})),
         changed_look: watch::Sender::new(0),
-        noted: Mutex::new(Vec::new()),
+        noted,
     });
     ready(json!({"address": format!("http://{authority}"), "endpoint": endpoint}));
     let serving = axum::serve(listener, routes(Arc::clone(&door))).into_future();

@@ -12,6 +12,7 @@ mod policy;
 mod secrets;
 mod servers;
 mod settings;
+mod sign_in;
 mod status;
 mod tools;
 
@@ -37,11 +38,13 @@ use crate::results::Results;
 use crate::settings::Held;
 
 pub(crate) use servers::adopt;
+pub(crate) use sign_in::SignedIn;
 
 /// The parts that commands work on.
 pub(crate) struct Parts {
     pub(crate) store: Arc<Store>,
     pub(crate) servers: ServerManager,
+    pub(crate) sign_ins: SignIns,
     pub(crate) tools: ToolManager,
     pub(crate) clients: Arc<ClientBook>,
     pub(crate) bus: Arc<EventBus>,
@@ -169,6 +172,10 @@ async fn run(parts: &Arc<Parts>, command: Command) -> Result<Box<RawValue>, Prob
         Command::ServersComplete(c) => answer(&c, offers::complete(parts, &c)).await,
         Command::ServersCallTool(c) => answer(&c, offers::call_tool(parts, &c)).await,
         Command::ServersSetLogLevel(c) => answer(&c, offers::set_log_level(parts, &c)).await,
+        Command::ServersSignIn(c) => answer(&c, sign_in::begin(parts, &c)).await,
+        Command::ServersPasteAddress(c) => answer(&c, sign_in::paste(parts, &c)).await,
+        Command::ServersCancelSignIn(c) => answer(&c, sign_in::cancel(parts, &c.server)).await,
+        Command::ServersSignOut(c) => answer(&c, sign_in::sign_out(parts, &c.server)).await,
         Command::ResultsSave(c) => answer(&c.clone(), offers::save(parts, c)).await,
         Command::ServersTrustLabels(c) => answer(&c, servers::trust_labels(parts, &c)).await,
         Command::ServersSwitchOff(c) => answer(&c, settings::switch_off(parts)).await,

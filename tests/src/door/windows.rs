@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::Door;
 
 pub(super) async fn noted(State(door): State<Arc<Door>>) -> Json<Vec<String>> {
-    Json(door.noted.lock().await.clone())
+    Json(door.noted.all())
 }
 
 pub(super) async fn run(
@@ -48,7 +48,7 @@ async fn reply(door: &Door, command: &str, args: Value) -> Result<Box<RawValue>,
         }
         "start_again" | "open_link" | "painted" | "show_prompt" | "hide_main" | "quit"
         | "prompt_put_away" | "prompt_fit" | "prompt_open_main" | "prompt_open_link" => {
-            door.noted.lock().await.push(format!("{command} {args}"));
+            door.noted.add(format!("{command} {args}"));
             raw(&Value::Null)
         }
         other => Err(Problem::new(ErrorCode::BadRequest, format!("There is no command {other}."))),
