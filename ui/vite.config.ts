@@ -1,12 +1,30 @@
+import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 import react from "@vitejs/plugin-react";
+import type { Plugin } from "vite";
 import { defineConfig } from "vitest/config";
 
 const file = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
+/** Styles of components are taken in one by one, in `mantine.css`: refuses to build where one is missing. */
+function everyComponentStyled(): Plugin {
+  return {
+    name: "every-component-styled",
+    enforce: "post",
+    generateBundle(_, bundle) {
+      const parts = Object.values(bundle);
+      const known = readFileSync(file("./node_modules/@mantine/core/styles.layer.css"), "utf8");
+      const here = parts.map((part) => (part.type === "asset" && part.fileName.endsWith(".css") ? String(part.source) : "")).join("\n");
+      const used = parts.flatMap((part) => (part.type === "chunk" ? (part.code.match(/\bm_[0-9a-f]+\b/g) ?? []) : []));
+      const bare = [...new Set(used)].filter((name) => known.includes(`.${name}`) && !here.includes(`.${name}`));
+      if (bare.length > 0) this.error(`mantine.css lacks the styles of a component with the classes ${bare.join(", ")}`);
+    },
+  };
+}
+
 export default defineConfig(({ mode }) => ({
-  plugins: [react()],
+  plugins: [react(), everyComponentStyled()],
   resolve: {
     // In mode `door` the pages run in a browser, for tests; every other build knows Tauri alone.
     alias: { "#base": file(mode === "door" ? "./src/platform/door.ts" : "./src/platform/tauri.ts") },

@@ -3,6 +3,7 @@
 #![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::time::{Duration, Instant};
+use std::{fs, thread};
 
 use anyhow::{Context, Result, ensure};
 use gatehouse_tests::gatehouse::Gatehouse;
@@ -126,6 +127,31 @@ fn a_tool_is_tried_out() -> Result<()> {
     let refused =
         gatehouse.command("servers.callTool", &json!({ "server": "raw", "tool": "none", "arguments": "{}" }));
     ensure!(refused.is_err(), "a tool that is not there was called");
+    Ok(())
+}
+
+/// A run that the user stops is cancelled at the server too.
+#[test]
+fn a_run_is_stopped() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    let log = gatehouse.folder("notes")?.join("log");
+    let _upstream = add(&gatehouse, "raw", Over::Stdio, &["--log", log.to_str().context("path")?])?;
+    let slow = json!({ "server": "raw", "tool": "slow", "arguments": r#"{"ms":600000}"#, "run": "mine" });
+    let began = Instant::now();
+    thread::scope(|scope| {
+        let run = scope.spawn(|| gatehouse.command("servers.callTool", &slow));
+        // It has begun at some time; until then there is nothing to stop.
+        while !run.is_finished() {
+            ensure!(began.elapsed() < PATIENCE, "the run was not stopped");
+            gatehouse.command("servers.stopTool", &json!({ "run": "mine" }))?;
+        }
+        run.join().expect("no panic")?;
+        Ok(())
+    })?;
+    while !fs::read_to_string(&log)?.contains("cancelled") {
+        ensure!(began.elapsed() < PATIENCE, "the server was not told");
+        thread::yield_now();
+    }
     Ok(())
 }
 

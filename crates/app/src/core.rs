@@ -196,6 +196,7 @@ impl Core {
             settings: tokio::sync::Mutex::new(held),
             troubles: Mutex::new(troubles),
             results: Results::default(),
+            runs: Mutex::default(),
             watched: Mutex::default(),
             downloads: options.downloads,
             policy: options.policy,

@@ -16,7 +16,7 @@ mod sign_in;
 mod status;
 mod tools;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::future::Future;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -30,6 +30,7 @@ use gatehouse_store::{Owner, Store, StoreError};
 use gatehouse_tools::ToolManager;
 use parking_lot::Mutex;
 use serde_json::value::{RawValue, to_raw_value};
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::authority::{self, Authority, KeyCheck};
@@ -60,6 +61,8 @@ pub(crate) struct Parts {
     pub(crate) troubles: Mutex<Troubles>,
     /// What servers gave to the user.
     pub(crate) results: Results,
+    /// The tools that the user runs, by the name of the run.
+    pub(crate) runs: Mutex<HashMap<String, CancellationToken>>,
     /// Resources that the user watches.
     pub(crate) watched: Mutex<BTreeSet<(ServerId, String)>>,
     /// Where what the user saves goes.
@@ -171,6 +174,7 @@ async fn run(parts: &Arc<Parts>, command: Command) -> Result<Box<RawValue>, Prob
         Command::ServersGetPrompt(c) => answer(&c, offers::prompt(parts, &c)).await,
         Command::ServersComplete(c) => answer(&c, offers::complete(parts, &c)).await,
         Command::ServersCallTool(c) => answer(&c, offers::call_tool(parts, &c)).await,
+        Command::ServersStopTool(c) => answer(&c, offers::stop_tool(parts, &c.run)).await,
         Command::ServersSetLogLevel(c) => answer(&c, offers::set_log_level(parts, &c)).await,
         Command::ServersSignIn(c) => answer(&c, sign_in::begin(parts, &c)).await,
         Command::ServersPasteAddress(c) => answer(&c, sign_in::paste(parts, &c)).await,

@@ -277,7 +277,15 @@ commands! {
         tool: String,
         /// Arguments as JSON text.
         arguments: String,
+        /// What `servers.stopTool` is to call this run; it is not stopped by itself where absent.
+        #[serde(default)]
+        run: Option<String>,
     } -> Shown, Operator;
+    /// Cancels a run of `servers.callTool`, also at the server. Nothing happens when it has ended.
+    "servers.stopTool" ServersStopTool {
+        /// The name that the run was given.
+        run: String,
+    } -> (), Operator;
     /// Tells a server how much to log.
     "servers.setLogLevel" ServersSetLogLevel {
         /// Id or name.

@@ -95,7 +95,7 @@ export function CallsView({ of = null }: { of?: string | null }) {
         )
       )}
       {(shown.length > 0 || running.length > 0) && (
-        <CallList records={shown} running={isFiltered ? [] : running} onOlder={older} onOpen={setOpened} />
+        <CallList ofOne={of !== null} records={shown} running={isFiltered ? [] : running} onOlder={older} onOpen={setOpened} />
       )}
       <Drawer
         opened={opened !== null}
@@ -115,6 +115,8 @@ export function CallsView({ of = null }: { of?: string | null }) {
 }
 
 type ListProps = {
+  /** Whether all are of one server, which stands above them then. */
+  ofOne: boolean;
   records: readonly CallRecord[];
   running: readonly Running[];
   onOlder: () => void;
@@ -122,7 +124,7 @@ type ListProps = {
 };
 
 /** Only the rows in sight are on the page. Stays at the end until somebody scrolls up. */
-function CallList({ records, running, onOlder, onOpen }: ListProps) {
+function CallList({ ofOne, records, running, onOlder, onOpen }: ListProps) {
   const t = useMessages();
   const area = useRef<HTMLDivElement>(null);
   const follow = useRef(true);
@@ -163,11 +165,11 @@ function CallList({ records, running, onOlder, onOpen }: ListProps) {
     if (element.scrollTop < 400) onOlder();
   };
   return (
-    <div className="activity-list">
+    <div className={ofOne ? "activity-list activity-of-one" : "activity-list"}>
       <div className="activity-row activity-names" aria-hidden>
         <span>{t("activity.time")}</span>
         <span>{t("activity.client")}</span>
-        <span>{t("activity.server")}</span>
+        {!ofOne && <span>{t("activity.server")}</span>}
         <span>{t("activity.tool")}</span>
         <span>{t("activity.verdict")}</span>
         <span>{t("activity.result")}</span>
@@ -180,7 +182,7 @@ function CallList({ records, running, onOlder, onOpen }: ListProps) {
             const live = running[row.index - records.length];
             return (
               <div key={row.key} role="listitem" className="activity-place" style={{ transform: `translateY(${String(row.start)}px)` }}>
-                {record ? <CallRow record={record} onOpen={onOpen} /> : live && <RunningRow call={live} />}
+                {record ? <CallRow record={record} ofOne={ofOne} onOpen={onOpen} /> : live && <RunningRow call={live} ofOne={ofOne} />}
               </div>
             );
           })}
@@ -197,7 +199,7 @@ function CallList({ records, running, onOlder, onOpen }: ListProps) {
 
 const icons = { allow: IconCheck, ask: IconQuestionMark, deny: IconX };
 
-const CallRow = memo(function CallRow({ record, onOpen }: { record: CallRecord; onOpen: (record: CallRecord) => void }) {
+const CallRow = memo(function CallRow({ record, ofOne, onOpen }: { record: CallRecord } & Pick<ListProps, "ofOne" | "onOpen">) {
   const t = useMessages();
   const { time, full } = useTimes();
   const { verdict, outcome, clientName, serverName } = record;
@@ -214,7 +216,7 @@ const CallRow = memo(function CallRow({ record, onOpen }: { record: CallRecord; 
     >
       <span title={full(record.at)}>{time(record.at)}</span>
       <span>{clientName}</span>
-      <span>{serverName}</span>
+      {!ofOne && <span>{serverName}</span>}
       <span className="mono">{tool}</span>
       <span className={`activity-verdict activity-${verdict.decision}`} title={ruleWords(t, verdict.rule)}>
         <Icon size={14} aria-hidden /> {t(`activity.verdict.${verdict.decision}`)}{" "}
@@ -226,7 +228,7 @@ const CallRow = memo(function CallRow({ record, onOpen }: { record: CallRecord; 
   );
 });
 
-function RunningRow({ call }: { call: Running }) {
+function RunningRow({ call, ofOne }: { call: Running; ofOne: boolean }) {
   const t = useMessages();
   const { time } = useTimes();
   const names = useNames();
@@ -234,7 +236,7 @@ function RunningRow({ call }: { call: Running }) {
     <div className="activity-row activity-live">
       <span>{time(call.at)}</span>
       <span>{names.client(call.client)}</span>
-      <span>{names.server(call.server)}</span>
+      {!ofOne && <span>{names.server(call.server)}</span>}
       <span className="mono">{call.tool}</span>
       <span className="activity-dim">…</span>
       <span>{t("activity.running")}</span>

@@ -14,6 +14,7 @@ describe("an event in words", () => {
     [{ event: "server_added", server: "s", name: "git" }, "git was added"],
     [{ event: "status_changed", server: "s", status: { state: "stopped" }, cause: { cause: "unexpected_close", reason: "exit code 1" } }, "files is now: Stopped (it closed: exit code 1)"],
     [{ event: "call_started", call: "c", client: "x", server: "s", tool: "read", input: "path=a" }, "Claude Code calls read of files: path=a"],
+    [{ event: "call_started", call: "c", client: "x", server: "s", tool: "read", input: "" }, "Claude Code calls read of files"],
     [{ event: "call_finished", call: "c", verdict: { decision: "deny", rule: { rule: "paused" } }, outcome: { outcome: "refused" }, durationMs: 1500 }, "A call ended: Refused after 1.5 s"],
     [{ event: "approval_resolved", ask: "a", allowed: false }, "A question was answered: denied"],
     [{ event: "config_changed", unconfirmed: true, problem: null }, "The configuration was changed by hand and waits for your word"],

@@ -95,7 +95,7 @@ export function eventWords(t: Translate, event: Event, names: Names): string {
       if (event.problem !== null) return t("event.config_problem", { problem: event.problem });
       return t(event.unconfirmed ? "event.config_unconfirmed" : "event.config_changed");
     case "call_started":
-      return t("event.call_started", {
+      return t(event.input === "" ? "event.call_started.bare" : "event.call_started", {
         client: names.client(event.client),
         tool: event.tool,
         server: names.server(event.server),

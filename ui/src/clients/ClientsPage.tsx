@@ -36,7 +36,7 @@ export function ClientsPage() {
   const close = () => {
     setAdding(false);
     setMinted(null);
-    readAgain();
+    void readAgain();
   };
   return (
     <Page title={t("clients.title")} actions={add}>
@@ -49,7 +49,7 @@ export function ClientsPage() {
       )}
       <div className="client-list">
         {data?.map((client) => (
-          <Client key={client.id} client={client} onMinted={setMinted} onChanged={readAgain} />
+          <Client key={client.id} client={client} onMinted={setMinted} onChanged={() => void readAgain()} />
         ))}
       </div>
       <Modal

@@ -1,15 +1,19 @@
 import type { Names } from "../ask/rules";
-import { useTimes } from "../messages";
+import { useMessages, useTimes } from "../messages";
 import { useReading } from "./useReading";
+
+/** By this id the core names calls that the user makes in the windows. */
+const own = "gatehouse";
 
 /** Names of servers and clients; the id of one that is gone. */
 export function useNames(): Names {
+  const t = useMessages();
   const { full } = useTimes();
   const servers = useReading("servers.list", {}).data ?? [];
   const clients = useReading("clients.list", {}).data ?? [];
   return {
     server: (id) => servers.find(({ config }) => config.id === id)?.config.name ?? id,
-    client: (id) => clients.find((one) => one.id === id)?.name ?? id,
+    client: (id) => (id === own ? t("app.name") : clients.find((one) => one.id === id)?.name) ?? id,
     time: full,
   };
 }

@@ -11,7 +11,8 @@ export type Reading<Reply> = {
   problem: Problem | null;
   /** Nothing is known yet, and nothing went wrong yet. */
   loading: boolean;
-  readAgain: () => void;
+  /** Ends when the answer is there. */
+  readAgain: () => Promise<void>;
 };
 
 /** Reads with a command that only looks, and again whenever an event made the answer old. */
@@ -29,8 +30,8 @@ export function useReading<Name extends keyof Commands>(
     data,
     problem: error === null ? null : asProblem(error),
     loading: isPending,
-    readAgain: () => {
-      void refetch();
+    readAgain: async () => {
+      await refetch();
     },
   };
 }

@@ -1,11 +1,8 @@
 import { Button, Group, Modal, Text } from "@mantine/core";
 import { useHotkeys } from "@mantine/hooks";
 import { IconAlertTriangle, IconPlayerPause } from "@tabler/icons-react";
-import { useEffect, useState, type ReactNode } from "react";
+import { Suspense, useEffect, useState, type ReactNode } from "react";
 
-import { ActivityPage } from "../activity/ActivityPage";
-import { ApprovalsPage } from "../approvals/ApprovalsPage";
-import { ClientsPage } from "../clients/ClientsPage";
 import { useCore } from "../core/CoreProvider";
 import { useAction } from "../core/useAction";
 import { useReading } from "../core/useReading";
@@ -14,10 +11,9 @@ import { useMessages } from "../messages";
 import { ProblemAlert } from "../parts/ProblemAlert";
 import { Waiting } from "../parts/Waiting";
 import type { Preferences } from "../platform";
-import { ServerPage } from "../servers/ServerPage";
 import { ServersPage } from "../servers/ServersPage";
-import { SettingsPage } from "../settings/SettingsPage";
 import { Palette } from "./Palette";
+import { ActivityPage, ApprovalsPage, ClientsPage, prefetchPages, ServerPage, SettingsPage } from "./laterPages";
 import { pages } from "./pages";
 import { Rail } from "./Rail";
 import { go, useRoute, type Route } from "./route";
@@ -45,7 +41,12 @@ export function Frame(look: LookProps) {
   useEffect(() => {
     if (known) {
       // Two frames: the first one is about to be painted, the second one says that it was.
-      requestAnimationFrame(() => requestAnimationFrame(() => void platform.painted().catch(ignored)));
+      requestAnimationFrame(() =>
+        requestAnimationFrame(() => {
+          void platform.painted().catch(ignored);
+          prefetchPages();
+        }),
+      );
     }
   }, [known, platform]);
 
@@ -71,7 +72,9 @@ export function Frame(look: LookProps) {
         {report && !problem && (
           <>
             <Notices report={report} />
-            <PageOf route={route} look={look} />
+            <Suspense fallback={<Waiting />}>
+              <PageOf route={route} look={look} />
+            </Suspense>
           </>
         )}
       </main>

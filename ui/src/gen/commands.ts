@@ -53,6 +53,7 @@ import type {
   ServersSetLogLevel,
   ServersStart,
   ServersStop,
+  ServersStopTool,
   ServersSwitchOff,
   ServersSwitchOn,
   ServersTest,
@@ -89,6 +90,7 @@ export type Commands = {
   "servers.getPrompt": { args: ServersGetPrompt; reply: Shown };
   "servers.complete": { args: ServersComplete; reply: Completion };
   "servers.callTool": { args: ServersCallTool; reply: Shown };
+  "servers.stopTool": { args: ServersStopTool; reply: null };
   "servers.setLogLevel": { args: ServersSetLogLevel; reply: null };
   "results.save": { args: ResultsSave; reply: Saved };
   "servers.trustLabels": { args: ServersTrustLabels; reply: null };

@@ -2076,7 +2076,11 @@ tool: string,
 /**
  * Arguments as JSON text.
  */
-arguments: string, };
+arguments: string,
+/**
+ * What `servers.stopTool` is to call this run; it is not stopped by itself where absent.
+ */
+run: string | null, };
 
 /**
  * Completes one argument of a prompt or of a resource template.
@@ -2243,6 +2247,15 @@ server: string,
  * Also keep it from starting by itself or for a call.
  */
 disable: boolean, };
+
+/**
+ * Cancels a run of `servers.callTool`, also at the server. Nothing happens when it has ended.
+ */
+export type ServersStopTool = {
+/**
+ * The name that the run was given.
+ */
+run: string, };
 
 /**
  * Switches MCP off: every server stops, none starts, and every call is refused. Lasts until it

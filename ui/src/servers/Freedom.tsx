@@ -18,33 +18,31 @@ export function Freedom({ view: { config, trustedLabels } }: { view: ServerView 
   const free = freeOf(rules, config);
   return (
     <div className="freedom">
-      <div className="freedom-row">
-        <span id="freedom">{t("servers.free")}</span>
-        <SegmentedControl
-          aria-labelledby="freedom"
-          size="xs"
-          disabled={set.busy || policy === undefined}
-          data={(["ask", "reads", "writes", "all"] as const).map((value) => ({
-            value,
-            label: t(`servers.free.${value}`),
-          }))}
-          value={free}
-          onChange={(to) => void set.run({ server: config.id, to })}
-        />
-        <Switch
-          size="sm"
-          label={t("servers.trust")}
-          checked={trustedLabels}
-          disabled={trust.busy}
-          onChange={(event) => void trust.run({ server: config.id, trusted: event.currentTarget.checked })}
-        />
-        <Reach
-          server={config.id}
-          free={free}
-          trusted={trustedLabels}
-          onRenew={() => void set.run({ server: config.id, to: free })}
-        />
-      </div>
+      <span id="freedom">{t("servers.free")}</span>
+      <SegmentedControl
+        aria-labelledby="freedom"
+        size="xs"
+        disabled={set.busy || policy === undefined}
+        data={(["ask", "reads", "writes", "all"] as const).map((value) => ({
+          value,
+          label: t(`servers.free.${value}`),
+        }))}
+        value={free}
+        onChange={(to) => void set.run({ server: config.id, to })}
+      />
+      <Switch
+        size="sm"
+        label={t("servers.trust")}
+        checked={trustedLabels}
+        disabled={trust.busy}
+        onChange={(event) => void trust.run({ server: config.id, trusted: event.currentTarget.checked })}
+      />
+      <Reach
+        server={config.id}
+        free={free}
+        trusted={trustedLabels}
+        onRenew={() => void set.run({ server: config.id, to: free })}
+      />
       <Chips server={config.id} />
     </div>
   );

@@ -52,7 +52,7 @@ export default function JsonSettings({ config, taken, onEdited, onSaved }: Props
     );
   };
   return (
-    <Stack gap="md">
+    <Stack gap="sm" className="settings-fill">
       <p className="dim settings-json">{t("servers.settings.jsonText")}</p>
       <JsonEditor key={kept} label={t("servers.settings.json")} text={text} round={round} faults={faults} onChange={change} />
       {problem && <ProblemAlert problem={problem} />}

@@ -1,8 +1,9 @@
-import { Button, Checkbox, Collapse, NumberInput, Stack, Textarea } from "@mantine/core";
-import { useId, useState } from "react";
+import { Checkbox, NumberInput, Stack, Textarea } from "@mantine/core";
+import { useState } from "react";
 
 import { useMessages } from "../messages";
 import { amounts, least, type Faults, type LimitsForm } from "./form";
+import { Unfold } from "./Unfold";
 
 type Props = { limits: LimitsForm; faults: Faults; onChange: (limits: LimitsForm) => void };
 
@@ -10,7 +11,6 @@ type Props = { limits: LimitsForm; faults: Faults; onChange: (limits: LimitsForm
 export function LimitsFields({ limits, faults, onChange }: Props) {
   const t = useMessages();
   const [opened, setOpened] = useState(false);
-  const id = useId();
   const said = (key: keyof Faults) => {
     const fault = faults[key];
     return fault === undefined ? null : t(fault);
@@ -19,61 +19,48 @@ export function LimitsFields({ limits, faults, onChange }: Props) {
   // It stays open when the fault is mended: nothing goes away while somebody types in it.
   if (isWrong && !opened) setOpened(true);
   return (
-    <>
-      <Button
-        variant="subtle"
-        size="xs"
-        className="start"
-        aria-expanded={opened}
-        aria-controls={id}
-        onClick={() => {
-          setOpened(!opened);
-        }}
-      >
-        {t("servers.form.limits")}
-      </Button>
-      <Collapse expanded={opened} transitionDuration={100} id={id}>
-        <Stack gap="sm">
-          <div className="limits">
-            {amounts.map((name) => (
-              <NumberInput
-                key={name}
-                label={t(`servers.form.limit.${name}`)}
-                description={name === "callSecs" || name === "healthEverySecs" ? t(`servers.form.limit.${name}Hint`) : undefined}
-                min={least[name]}
-                allowDecimal={false}
-                allowNegative={false}
-                hideControls
-                value={limits[name]}
-                error={said(name)}
-                onChange={(value) => {
-                  onChange({ ...limits, [name]: value });
-                }}
-              />
-            ))}
-          </div>
-          <Checkbox
-            label={t("servers.form.strict")}
-            description={t("servers.form.strictHint")}
-            checked={limits.strict}
-            onChange={(event) => {
-              onChange({ ...limits, strict: event.currentTarget.checked });
-            }}
-          />
-          <Textarea
-            label={t("servers.form.roots")}
-            description={t("servers.form.rootsHint")}
-            classNames={{ input: "mono" }}
-            rows={3}
-            spellCheck={false}
-            value={limits.roots}
-            error={said("roots")}
-            onChange={(event) => {
-              onChange({ ...limits, roots: event.currentTarget.value });
-            }}
-          />
-        </Stack>
-      </Collapse>
-    </>
+    <Unfold label={t("servers.form.limits")} opened={opened} onOpened={setOpened}>
+      <Stack gap="sm">
+        <div className="limits">
+          {amounts.map((name) => (
+            <NumberInput
+              key={name}
+              label={t(`servers.form.limit.${name}`)}
+              description={name === "callSecs" || name === "healthEverySecs" ? t(`servers.form.limit.${name}Hint`) : undefined}
+              inputWrapperOrder={["label", "input", "description", "error"]}
+              min={least[name]}
+              allowDecimal={false}
+              allowNegative={false}
+              hideControls
+              value={limits[name]}
+              error={said(name)}
+              onChange={(value) => {
+                onChange({ ...limits, [name]: value });
+              }}
+            />
+          ))}
+        </div>
+        <Checkbox
+          label={t("servers.form.strict")}
+          description={t("servers.form.strictHint")}
+          checked={limits.strict}
+          onChange={(event) => {
+            onChange({ ...limits, strict: event.currentTarget.checked });
+          }}
+        />
+        <Textarea
+          label={t("servers.form.roots")}
+          description={t("servers.form.rootsHint")}
+          classNames={{ input: "mono" }}
+          rows={3}
+          spellCheck={false}
+          value={limits.roots}
+          error={said("roots")}
+          onChange={(event) => {
+            onChange({ ...limits, roots: event.currentTarget.value });
+          }}
+        />
+      </Stack>
+    </Unfold>
   );
 }

@@ -1,4 +1,4 @@
-import { ActionIcon, Button, Checkbox, Collapse, PasswordInput, SegmentedControl, Stack, Text, TextInput } from "@mantine/core";
+import { ActionIcon, Button, Checkbox, PasswordInput, SegmentedControl, Stack, Text, TextInput } from "@mantine/core";
 import { IconPlus, IconX } from "@tabler/icons-react";
 import { useState } from "react";
 
@@ -8,6 +8,7 @@ import { CommandWords } from "./CommandWords";
 import { emptyLine, type Faults, type Form, type Line } from "./form";
 import { LimitsFields } from "./LimitsFields";
 import { HeadersFrom, RemoteFields } from "./RemoteFields";
+import { Unfold } from "./Unfold";
 
 type Props = { form: Form; faults: Faults; onChange: (change: Partial<Form>) => void };
 
@@ -48,18 +49,7 @@ export function ServerFields({ form, faults, onChange }: Props) {
       {form.kind === "builtin" && <BuiltinFields form={form} said={said} onChange={onChange} />}
       {form.kind !== "builtin" && <Lines form={form} error={said("lines")} onChange={onChange} />}
       {form.kind === "http" && <HeadersFrom form={form} said={said} onChange={onChange} />}
-      <Button
-        variant="subtle"
-        size="xs"
-        className="start"
-        aria-expanded={more}
-        onClick={() => {
-          setMore(!more);
-        }}
-      >
-        {t("servers.form.more")}
-      </Button>
-      <Collapse expanded={more} transitionDuration={100}>
+      <Unfold label={t("servers.form.more")} opened={more} onOpened={setMore}>
         <Stack gap="sm">
           {form.kind === "stdio" && (
             <TextInput
@@ -93,7 +83,7 @@ export function ServerFields({ form, faults, onChange }: Props) {
             }}
           />
         </Stack>
-      </Collapse>
+      </Unfold>
       <LimitsFields
         limits={form.limits}
         faults={faults}
@@ -194,6 +184,7 @@ function Lines({ form, error, onChange }: { form: Form; error: string | null; on
       <Button
         variant="subtle"
         size="xs"
+        className="start"
         leftSection={<IconPlus size={14} aria-hidden />}
         onClick={() => {
           onChange({ lines: [...form.lines, emptyLine] });

@@ -1,6 +1,6 @@
 import "./servers.css";
 
-import { ActionIcon, Anchor, Button, Menu, Switch, Tabs } from "@mantine/core";
+import { ActionIcon, Button, Menu, Switch, Tabs } from "@mantine/core";
 import { IconArrowLeft, IconDots, IconServerOff } from "@tabler/icons-react";
 
 import { CallsView } from "../activity/CallsView";
@@ -55,12 +55,20 @@ function Known({ view, tab, taken }: { view: ServerView; tab: ServerTab; taken: 
   return (
     <div className="page">
       <header className="server-head">
-        <Anchor href={format({ page: "servers" })} size="sm" className="server-back">
-          <IconArrowLeft size={14} aria-hidden /> {t("servers.back")}
-        </Anchor>
         <div className="server-title">
+          <ActionIcon
+            component="a"
+            href={format({ page: "servers" })}
+            variant="subtle"
+            color="gray"
+            className="server-back"
+            aria-label={t("servers.back")}
+            title={t("servers.back")}
+          >
+            <IconArrowLeft size={18} aria-hidden />
+          </ActionIcon>
           <h1>{config.name}</h1>
-          <span role="status">
+          <span className="server-status" role="status">
             <StatusMark view={view} />
           </span>
           <span className="server-acts">

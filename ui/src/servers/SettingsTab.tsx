@@ -27,12 +27,12 @@ export function SettingsTab({ config, taken, onRemove }: Props) {
   // A change of looks alone makes no event.
   const { readAgain } = useReading("servers.list", {});
   const onSaved = () => {
-    readAgain();
+    void readAgain();
     notifications.show({ message: t("servers.form.saved"), color: "teal", autoClose: 2000 });
   };
   const common = { config, taken, onSaved, onEdited: setEdited };
   return (
-    <div className="tab-form">
+    <div className={view === "form" ? "tab-form" : "tab-form tab-fill"}>
       <Tooltip label={t("servers.settings.saveFirst")} disabled={!edited}>
         <SegmentedControl
           size="xs"
@@ -101,8 +101,8 @@ function FormSettings({ config, taken, onRemove, onEdited, onSaved }: FormProps)
           }}
         />
         {problem && <ProblemAlert problem={problem} />}
-        <Group justify="space-between" gap="xs">
-          <Button variant="subtle" color="red" onClick={onRemove}>
+        <Group justify="space-between" gap="xs" className="tab-foot">
+          <Button variant="subtle" color="red" className="start" onClick={onRemove}>
             {t("servers.removeThis")}
           </Button>
           <Group gap="xs">

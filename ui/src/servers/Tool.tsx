@@ -56,7 +56,7 @@ export function Tool({ tool, rules, own, whole, onWhole, onTry }: Props) {
           <strong>{tool.title ?? name}</strong> <code className="selectable">{tool.exposedName}</code>{" "}
           <Button
             size="compact-xs"
-            variant="light"
+            variant="subtle"
             aria-label={t("try.title", { tool: tool.title ?? name })}
             leftSection={<IconPlayerPlay size={12} aria-hidden />}
             onClick={() => {
@@ -72,7 +72,7 @@ export function Tool({ tool, rules, own, whole, onWhole, onTry }: Props) {
         <p className={`tool-mark tool-class-${known.class}`}>
           {known.class === "read" ? <IconEye size={14} aria-hidden /> : <IconPencil size={14} aria-hidden />}
           <span>{t(`ask.class.${known.class}`)}</span>
-          <span className="dim">({t("ask.because", { reason: reasonWords(t, known.reason) })})</span>
+          <span className="dim">· {reasonWords(t, known.reason)}</span>
           {now.wide?.effect === "allow" && (
             <span className="tool-free">{t("servers.tool.free", { free: t(`servers.free.${wordOf(now.wide)}`) })}</span>
           )}

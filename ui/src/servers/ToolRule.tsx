@@ -2,6 +2,7 @@ import { SegmentedControl } from "@mantine/core";
 import { useState } from "react";
 
 import { useAction } from "../core/useAction";
+import { useReading } from "../core/useReading";
 import type { Effect, GrantChoice, ToolView } from "../gen/types";
 import { useMessages } from "../messages";
 import type { Ruling } from "./rules";
@@ -13,6 +14,7 @@ export function ToolRule({ tool: { server, name }, ruling }: { tool: ToolView; r
   const deny = useAction("policy.deny");
   const revoke = useAction("policy.revoke");
   const unblock = useAction("policy.unblock");
+  const { readAgain } = useReading("policy.show", {});
   const [busy, setBusy] = useState(false);
   const choice: GrantChoice = { lifetime: "always", width: "tool", everyClient: true, conditions: [] };
   const order = { server, tool: name, client: null, choice };
@@ -42,9 +44,12 @@ export function ToolRule({ tool: { server, name }, ruling }: { tool: ToolView; r
       value={ruling.now}
       onChange={(wanted) => {
         setBusy(true);
-        void change(wanted).finally(() => {
-          setBusy(false);
-        });
+        // A choice against what is not so any more would be lost.
+        void change(wanted)
+          .then(readAgain)
+          .finally(() => {
+            setBusy(false);
+          });
       }}
     />
   );

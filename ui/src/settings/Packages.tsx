@@ -36,7 +36,7 @@ function Sources({ kept }: { kept: Settings }) {
     const { auditDays, activityDays, activityCalls } = kept;
     const packages = { npm: wanted.npm, pypi: wanted.pypi };
     if (await set.run({ auditDays, activityDays, activityCalls, packages })) {
-      readAgain();
+      void readAgain();
       notifications.show({ message: t("settings.saved"), color: "teal", autoClose: 2000 });
     }
   };

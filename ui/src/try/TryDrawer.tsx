@@ -1,5 +1,5 @@
 import { Drawer } from "@mantine/core";
-import { lazy, Suspense, useRef, useState } from "react";
+import { lazy, Suspense, useState } from "react";
 
 import { useCore } from "../core/CoreProvider";
 import type { ToolView } from "../gen/types";
@@ -16,14 +16,13 @@ export function TryDrawer({ tool, onClose }: { tool: ToolView | null; onClose: (
   const t = useMessages();
   const { platform } = useCore();
   const [tries, setTries] = useState<readonly Try[]>([]);
-  const next = useRef(0);
   const call = ({ server, name }: ToolView, args: string) => {
-    const id = ++next.current;
+    const id = crypto.randomUUID();
     const settle = (end: Try["end"]) => {
       setTries((before) => ended(before, id, end));
     };
     setTries((before) => withTry(before, { id, tool: name, args, at: Date.now(), end: "running" }));
-    platform.command("servers.callTool", { server, tool: name, arguments: args }).then(
+    platform.command("servers.callTool", { server, tool: name, arguments: args, run: id }).then(
       (shown) => {
         settle({ shown });
       },
@@ -53,6 +52,8 @@ export function TryDrawer({ tool, onClose }: { tool: ToolView | null; onClose: (
             }}
             onStop={(id) => {
               setTries((before) => ended(before, id, "stopped"));
+              // What has ended by itself meanwhile needs no word.
+              platform.command("servers.stopTool", { run: id }).catch(() => undefined);
             }}
           />
         </Suspense>

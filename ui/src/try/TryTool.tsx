@@ -21,7 +21,7 @@ type Props = {
   /** What was tried of this tool, newest first. */
   tries: readonly Try[];
   onTry: (args: string) => void;
-  onStop: (id: number) => void;
+  onStop: (id: string) => void;
 };
 
 /** A tool with its arguments as a form or as JSON, what it gave, and what was tried before. */
@@ -34,7 +34,7 @@ export default function TryTool({ tool, tries, onTry, onStop }: Props) {
   const [value, setValue] = useState<unknown>({});
   const [text, setText] = useState("{}");
   const [round, setRound] = useState(0);
-  const [looked, setLooked] = useState<number | null>(null);
+  const [looked, setLooked] = useState<string | null>(null);
   const broken = useMemo(() => brokenAt(text), [text]);
   const unfit = useMemo(() => (broken || !schema ? [] : faultsOf(schema, JSON.parse(text))), [broken, schema, text]);
   const faults = useMemo(() => (broken ? [{ ...broken, message: t("json.broken") }] : []), [broken]); // eslint-disable-line react-hooks/exhaustive-deps -- the translation is another function each time

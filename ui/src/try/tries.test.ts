@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 
 import { brief, ended, withTry, type Try } from "./tries";
 
-const one = (id: number, tool = "a"): Try => ({ id, tool, args: "{}", at: id, end: "running" });
-const ids = (tries: readonly Try[]) => tries.map(({ id }) => id);
+const one = (id: number, tool = "a"): Try => ({ id: String(id), tool, args: "{}", at: id, end: "running" });
+const ids = (tries: readonly Try[]) => tries.map(({ id }) => Number(id));
 
 describe("what was tried", () => {
   it("is newest first, and twenty of each tool", () => {
@@ -15,10 +15,10 @@ describe("what was tried", () => {
   });
 
   it("ends once", () => {
-    const stopped = ended([one(1), one(2)], 1, "stopped");
+    const stopped = ended([one(1), one(2)], "1", "stopped");
     expect(stopped.map(({ end }) => end)).toEqual(["stopped", "running"]);
-    expect(ended(stopped, 1, "running")).toEqual(stopped);
-    expect(ended(stopped, 1, { problem: { code: "internal", what: "", why: null, todo: null } })).toEqual(stopped);
+    expect(ended(stopped, "1", "running")).toEqual(stopped);
+    expect(ended(stopped, "1", { problem: { code: "internal", what: "", why: null, todo: null } })).toEqual(stopped);
   });
 
   it("is one line", () => {

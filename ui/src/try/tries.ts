@@ -3,7 +3,7 @@
 import type { Problem, Shown } from "../gen/types";
 
 /** One call of a tool by the user. */
-export type Try = { id: number; tool: string; args: string; at: number; end: { shown: Shown } | { problem: Problem } | "stopped" | "running" };
+export type Try = { id: string; tool: string; args: string; at: number; end: { shown: Shown } | { problem: Problem } | "stopped" | "running" };
 
 /** So many are kept of each tool. */
 const KEPT = 20;
@@ -17,7 +17,7 @@ export function withTry(tries: readonly Try[], one: Try): readonly Try[] {
 }
 
 /** With the end of one that still ran. */
-export function ended(tries: readonly Try[], id: number, end: Try["end"]): readonly Try[] {
+export function ended(tries: readonly Try[], id: string, end: Try["end"]): readonly Try[] {
   return tries.map((one) => (one.id === id && one.end === "running" ? { ...one, end } : one));
 }
 

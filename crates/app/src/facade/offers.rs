@@ -3,6 +3,7 @@
 //! blocked stays blocked.
 
 use std::collections::BTreeMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -120,6 +121,7 @@ pub(super) async fn call_tool(parts: &Parts, wanted: &ServersCallTool) -> Result
     let exposed = exposed.ok_or_else(|| {
         Problem::new(ErrorCode::NotFound, format!("{} has no tool “{}”.", config.name, wanted.tool))
     })?;
+    let cancel = CancellationToken::new();
     let call = ToolCall {
         exposed_name: exposed.clone(),
         arguments: Some(arguments),
@@ -127,15 +129,34 @@ pub(super) async fn call_tool(parts: &Parts, wanted: &ServersCallTool) -> Result
         meta: None,
         progress: None,
         asks: None,
-        cancel: CancellationToken::new(),
+        cancel: cancel.clone(),
     };
     let started = Instant::now();
+    if let Some(run) = &wanted.run {
+        match parts.runs.lock().entry(run.clone()) {
+            Entry::Vacant(place) => drop(place.insert(cancel)),
+            Entry::Occupied(_) => {
+                return Err(Problem::new(ErrorCode::BadRequest, format!("There is a run {run} already.")));
+            }
+        }
+    }
     let end = parts.tools.call_for_user(call).await;
+    if let Some(run) = &wanted.run {
+        parts.runs.lock().remove(run);
+    }
     let unfit = match &end {
         CallEnd::Result(result) => parts.tools.unfit(&exposed, result),
         CallEnd::Error(_) => None,
     };
     Ok(parts.results.show(&end, Came { server: &config.name, took: started.elapsed(), unfit }))
+}
+
+/// Cancels what `call_tool` runs under this name.
+pub(super) async fn stop_tool(parts: &Parts, run: &str) -> Result<(), Problem> {
+    if let Some(cancel) = parts.runs.lock().get(run) {
+        cancel.cancel();
+    }
+    Ok(())
 }
 
 pub(super) async fn set_log_level(parts: &Parts, wanted: &ServersSetLogLevel) -> Result<(), Problem> {

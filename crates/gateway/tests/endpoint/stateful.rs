@@ -36,7 +36,7 @@ async fn a_handshake_agrees_on_a_version() {
                 "tools": { "listChanged": true },
                 "resources": { "listChanged": true, "subscribe": true },
                 "prompts": { "listChanged": true },
-                "completions": {},
+                "completions": {}, "logging": {},
             })
         );
         assert_eq!(answer["result"].get("resultType"), None);

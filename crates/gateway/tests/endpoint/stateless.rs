@@ -23,7 +23,7 @@ async fn discovery_says_what_there_is() {
             "tools": { "listChanged": true },
             "resources": { "listChanged": true, "subscribe": true },
             "prompts": { "listChanged": true },
-            "completions": {},
+            "completions": {}, "logging": {},
         })
     );
     assert_eq!(result["cacheScope"], "private");

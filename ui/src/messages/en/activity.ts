@@ -76,6 +76,7 @@ export const activity = {
   "event.config_unconfirmed": "The configuration was changed by hand and waits for your word",
   "event.config_problem": "The configuration has a fault: {problem}",
   "event.call_started": "{client} calls {tool} of {server}: {input}",
+  "event.call_started.bare": "{client} calls {tool} of {server}",
   "event.call_progress": "A call made progress",
   "event.call_finished": "A call ended: {outcome} after {took}",
   "event.approval_requested": "{client} asks to use {title} of {server}",

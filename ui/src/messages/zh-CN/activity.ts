@@ -77,6 +77,7 @@ export const activity: Record<keyof typeof en, string> = {
   "event.config_unconfirmed": "配置被手动修改，等待您确认",
   "event.config_problem": "配置有误：{problem}",
   "event.call_started": "{client} 调用 {server} 的 {tool}：{input}",
+  "event.call_started.bare": "{client} 调用 {server} 的 {tool}",
   "event.call_progress": "一次调用有了进展",
   "event.call_finished": "一次调用结束：{outcome}，用时 {took}",
   "event.approval_requested": "{client} 请求使用 {server} 的 {title}",

@@ -1,0 +1,37 @@
+import { Button } from "@mantine/core";
+import { IconChevronRight } from "@tabler/icons-react";
+import { useEffect, useId, useRef, type ReactNode } from "react";
+
+type Props = { label: string; opened: boolean; onOpened: (opened: boolean) => void; children: ReactNode };
+
+/** What most people need not see. It comes into sight when the user opens it. */
+export function Unfold({ label, opened, onOpened, children }: Props) {
+  const id = useId();
+  const area = useRef<HTMLDivElement>(null);
+  const asked = useRef(false);
+  useEffect(() => {
+    if (opened && asked.current) area.current?.scrollIntoView({ block: "nearest" });
+    asked.current = false;
+  }, [opened]);
+  return (
+    <>
+      <Button
+        variant="subtle"
+        size="xs"
+        className="start unfold"
+        leftSection={<IconChevronRight size={14} aria-hidden />}
+        aria-expanded={opened}
+        aria-controls={id}
+        onClick={() => {
+          asked.current = true;
+          onOpened(!opened);
+        }}
+      >
+        {label}
+      </Button>
+      <div id={id} ref={area} className="unfolded">
+        {opened && children}
+      </div>
+    </>
+  );
+}
