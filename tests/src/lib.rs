@@ -7,6 +7,7 @@ pub mod fixture;
 pub mod gatehouse;
 pub mod http;
 pub mod lines;
+pub mod oidc;
 pub mod places;
 pub mod server;
 #[cfg(target_os = "linux")]
