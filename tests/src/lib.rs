@@ -10,6 +10,7 @@ pub mod lines;
 pub mod oidc;
 pub mod places;
 pub mod server;
+pub mod sign_in;
 #[cfg(target_os = "linux")]
 pub mod story;
 #[cfg(target_os = "linux")]
