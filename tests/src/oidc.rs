@@ -363,3 +363,33 @@ impl Browser {
         Ok(serde_json::from_slice(&output.stdout)?)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lies_about_or_goes_astray_is_found() -> Result<()> {
+        let provider = AuthorizationServer::start(&[])?;
+        let secret = provider.clients()?.confidential.secret;
+        let folder = tempfile::tempdir()?;
+        assert!(provider.left_nothing(folder.path(), &[]).is_err(), "there was nothing to look in");
+        fs::create_dir(folder.path().join("deep"))?;
+        fs::write(folder.path().join("deep/file"), [&[0, 255], provider.mcp.as_bytes()].concat())?;
+        provider.left_nothing(folder.path(), &[])?;
+        let said = format!("it said {}.", secret.reveal());
+        assert!(provider.left_nothing(folder.path(), &[("a text", said.clone())]).is_err());
+        fs::write(folder.path().join("deep/other"), [&[0, 255], said.as_bytes()].concat())?;
+        assert!(provider.left_nothing(folder.path(), &[]).is_err());
+
+        let issuer = provider.swap()?;
+        assert!(provider.strays()?.values().all(Vec::is_empty));
+        let body =
+            format!("grant_type=authorization_code&client_id=confidential&client_secret={}", secret.reveal());
+        let form = [("Content-Type", "application/x-www-form-urlencoded")];
+        let answer = http::post(&format!("{issuer}/token"), &form, body.as_bytes())?;
+        assert_eq!(answer.status, 401, "another issuer took the secret");
+        assert_eq!(provider.strays()?[&issuer].len(), 1);
+        Ok(())
+    }
+}
