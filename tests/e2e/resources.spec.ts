@@ -4,7 +4,7 @@ import { expect, noViolations, pictures, test, type Gatehouse } from "./base.ts"
 
 /** Writes the fixture's note, as a user who tries the tool. */
 const note = async (gatehouse: Gatehouse, text: string) =>
-  gatehouse.command("servers.callTool", { server: "fixture", tool: "write_note", arguments: JSON.stringify({ text }) });
+  gatehouse.command("servers.callTool", { server: "fixture", tool: "write_note", arguments: JSON.stringify({ text }), run: null });
 
 test("a resource is read, watched, and read again when it changes", async ({ gatehouse, main }) => {
   const id = await gatehouse.addFixture("fixture");
@@ -142,7 +142,7 @@ test("what a server logs is named, coloured and filtered", async ({ gatehouse, m
   await main.goto(`${gatehouse.address}/#/servers/${id}/logs`);
   await main.getByLabel("Server logs from").selectOption("info");
   const say = async (level: string, text: string) =>
-    gatehouse.command("servers.callTool", { server: id, tool: "say", arguments: JSON.stringify({ level, text }) });
+    gatehouse.command("servers.callTool", { server: id, tool: "say", arguments: JSON.stringify({ level, text }), run: null });
   await say("info", "all is well");
   await say("error", "all is lost");
   const log = main.getByRole("log");

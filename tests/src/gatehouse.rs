@@ -15,6 +15,30 @@ use tempfile::TempDir;
 use crate::lines::Lines;
 use crate::places;
 
+/// Runs commands of the core with the operator's key.
+#[derive(Clone)]
+pub struct Commands {
+    data_dir: PathBuf,
+    key: String,
+}
+
+impl Commands {
+    /// Runs one.
+    ///
+    /// # Errors
+    /// What the core says.
+    pub fn run(&self, name: &str, args: &Value) -> Result<Value> {
+        let args = to_raw_value(args)?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(async {
+            let client = ControlClient::connect(&self.data_dir).await?;
+            let mut client = client.with_operator_key(Some(Secret::new(&*self.key)));
+            let reply = client.run_raw(name, &args).await?;
+            Ok(serde_json::from_str(reply.get())?)
+        })
+    }
+}
+
 /// A running `gatehousectl serve`.
 #[derive(Debug)]
 pub struct Gatehouse {
@@ -261,14 +285,15 @@ impl Gatehouse {
     /// # Errors
     /// What the core says.
     pub fn command(&self, name: &str, args: &Value) -> Result<Value> {
-        let key = Secret::new(self.operator_key()?);
-        let args = to_raw_value(args)?;
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        runtime.block_on(async {
-            let client = ControlClient::connect(&self.data_dir()).await?;
-            let reply = client.with_operator_key(Some(key)).run_raw(name, &args).await?;
-            Ok(serde_json::from_str(reply.get())?)
-        })
+        self.commands()?.run(name, args)
+    }
+
+    /// What runs commands from other threads.
+    ///
+    /// # Errors
+    /// When there is no operator key.
+    pub fn commands(&self) -> Result<Commands> {
+        Ok(Commands { data_dir: self.data_dir(), key: self.operator_key()? })
     }
 
     /// Adds a client and returns its token.

@@ -137,13 +137,14 @@ fn a_run_is_stopped() -> Result<()> {
     let log = gatehouse.folder("notes")?.join("log");
     let _upstream = add(&gatehouse, "raw", Over::Stdio, &["--log", log.to_str().context("path")?])?;
     let slow = json!({ "server": "raw", "tool": "slow", "arguments": r#"{"ms":600000}"#, "run": "mine" });
+    let commands = gatehouse.commands()?;
     let began = Instant::now();
     thread::scope(|scope| {
-        let run = scope.spawn(|| gatehouse.command("servers.callTool", &slow));
+        let run = scope.spawn(|| commands.run("servers.callTool", &slow));
         // It has begun at some time; until then there is nothing to stop.
         while !run.is_finished() {
             ensure!(began.elapsed() < PATIENCE, "the run was not stopped");
-            gatehouse.command("servers.stopTool", &json!({ "run": "mine" }))?;
+            commands.run("servers.stopTool", &json!({ "run": "mine" }))?;
         }
         run.join().expect("no panic")?;
         Ok(())
