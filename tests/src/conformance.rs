@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
-use gatehouse_auth::{AuthError, TokenRequest, TokenSource};
+use gatehouse_auth::NoSignIn;
 use gatehouse_model::server::{Limits, Look, Origin, Remote};
 use gatehouse_model::{
     BoxFuture, Event, EventSink, Generation, Secret, ServerConfig, ServerStatus, SystemClock, Transport,
@@ -41,12 +41,6 @@ impl EventSink for Nothing {
     fn emit(&self, _: Event) {}
 }
 
-impl TokenSource for Nothing {
-    fn bearer<'a>(&'a self, _: &'a TokenRequest) -> BoxFuture<'a, Result<Option<Secret>, AuthError>> {
-        Box::pin(async { Ok(None) })
-    }
-}
-
 /// A user who agrees to everything and fills in nothing.
 struct Agrees;
 
@@ -73,7 +67,7 @@ impl Client {
     async fn connect(url: &str, folder: &std::path::Path) -> Result<Self> {
         let manager = ServerManager::new(ServerDeps {
             secrets: gatehouse_store::memory(),
-            tokens: Arc::new(Nothing),
+            tokens: Arc::new(NoSignIn),
             events: Arc::new(Nothing),
             clock: Arc::new(SystemClock),
             data_dir: folder.to_owned(),

@@ -11,7 +11,7 @@ use gatehouse_auth::{SignInDeps, SignIns};
 use gatehouse_gateway::{ClientBook, Gateway, GatewayDeps};
 use gatehouse_model::command::{Command, Request};
 use gatehouse_model::record::AuditEvent;
-use gatehouse_model::{Clock, ErrorCode, EventSink, Problem, Secret};
+use gatehouse_model::{Clock, ErrorCode, EventSink, OpenUrl, Problem, Secret};
 use gatehouse_servers::{PolicyFile, ServerDeps, ServerManager};
 use gatehouse_store::{LoadedServers, Owner, SecretStore, Store, StoreOptions};
 use gatehouse_tools::{Patience, ToolDeps, ToolManager};

@@ -21,6 +21,7 @@ use std::future::Future;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use gatehouse_auth::SignIns;
 use gatehouse_gateway::ClientBook;
 use gatehouse_model::command::{Command, Request};
 use gatehouse_model::record::AuditEvent;

@@ -1,6 +1,6 @@
 //! `call` and `calls`: making a call with a client's rights, and looking at past ones.
 
-use gatehouse_model::command::{Call, CallReply, RequestSecret, CallsList, ToolsList};
+use gatehouse_model::command::{Call, CallReply, CallsList, RequestSecret, ToolsList};
 use gatehouse_model::record::{CallFilter, CallOutcome};
 use gatehouse_model::{CallRecord, ClientId, ServerId};
 use serde_json::{Map, Value};

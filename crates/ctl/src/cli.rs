@@ -458,6 +458,9 @@ pub(crate) enum SettingsVerb {
         /// Calls that are kept at most.
         #[arg(long, value_name = "N")]
         activity_calls: Option<u32>,
+        /// Public address of the Client ID Metadata Document, or `none`.
+        #[arg(long, value_name = "URL|none")]
+        client_document: Option<String>,
     },
 }
 

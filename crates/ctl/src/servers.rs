@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use gatehouse_model::command::{
-    RequestSecret, FieldSecret, ServersAdd, ServersDuplicate, ServersEdit, ServersList, ServersLog,
-    ServersReconnect, ServersRemove, ServersReset, ServersSignOut, ServersStart, ServersStop, ServersSwitchOff,
-    ServersSwitchOn, ServersTest, ServersTrustLabels,
+    FieldSecret, RequestSecret, ServersAdd, ServersDuplicate, ServersEdit, ServersList, ServersLog,
+    ServersReconnect, ServersRemove, ServersReset, ServersSignOut, ServersStart, ServersStop,
+    ServersSwitchOff, ServersSwitchOn, ServersTest, ServersTrustLabels,
 };
 use gatehouse_model::server::{Builtin, HeaderProgram, Limits, Look, Remote, ServerDraft, ServerView};
 use gatehouse_model::sign_in::SignInSettings;

@@ -47,9 +47,13 @@ impl SignInSettings {
             let local = ["http://127.0.0.1", "http://localhost", "http://[::1]"];
             let sound = address.len() > "https://".len() && address.starts_with("https://")
                 || local.iter().any(|start| {
-                    address.strip_prefix(start).is_some_and(|rest| rest.is_empty() || rest.starts_with([':', '/']))
+                    address
+                        .strip_prefix(start)
+                        .is_some_and(|rest| rest.is_empty() || rest.starts_with([':', '/']))
                 });
-            (!sound).then(|| format!("“{name}” must begin with https://, or be an http:// address of this machine."))
+            (!sound).then(|| {
+                format!("“{name}” must begin with https://, or be an http:// address of this machine.")
+            })
         };
         let redirect = self.redirect.as_deref().and_then(redirect_fault);
         let endpoints = self.endpoints.as_ref().and_then(|endpoints| {
@@ -84,7 +88,8 @@ fn redirect_fault(address: &str) -> Option<String> {
     let rest = ["http://127.0.0.1:", "http://localhost:", "http://[::1]:"]
         .iter()
         .find_map(|start| address.strip_prefix(start));
-    let port = rest.and_then(|rest| rest.split(['/', '?', '#']).next()).and_then(|port| port.parse::<u16>().ok());
+    let port =
+        rest.and_then(|rest| rest.split(['/', '?', '#']).next()).and_then(|port| port.parse::<u16>().ok());
     let sound = port.is_some_and(|port| port != 0) && !address.contains(['?', '#']);
     (!sound).then(|| "“redirect” must be like http://127.0.0.1:8976/callback.".to_owned())
 }
@@ -210,12 +215,20 @@ mod tests {
 
     #[test]
     fn what_cannot_work_is_said() {
-        let redirect = |address: &str| SignInSettings { redirect: Some(address.into()), ..Default::default() }.fault();
+        let redirect =
+            |address: &str| SignInSettings { redirect: Some(address.into()), ..Default::default() }.fault();
         for sound in ["http://127.0.0.1:8976/callback", "http://localhost:1", "http://[::1]:80/"] {
             assert_eq!(redirect(sound), None, "{sound}");
         }
-        for wrong in ["", "https://127.0.0.1:80/", "http://127.0.0.1/cb", "http://127.0.0.1:0/", "http://a.b:80/",
-            "http://127.0.0.1:80/?a=b", "http://127.0.0.1:80@evil.example/"] {
+        for wrong in [
+            "",
+            "https://127.0.0.1:80/",
+            "http://127.0.0.1/cb",
+            "http://127.0.0.1:0/",
+            "http://a.b:80/",
+            "http://127.0.0.1:80/?a=b",
+            "http://127.0.0.1:80@evil.example/",
+        ] {
             assert!(redirect(wrong).is_some(), "{wrong}");
         }
         let endpoints = |authorize: &str| SignInSettings {

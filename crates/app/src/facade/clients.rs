@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gatehouse_model::command::{RequestSecret, MintedClient};
+use gatehouse_model::command::{MintedClient, RequestSecret};
 use gatehouse_model::{ClientEntry, ClientId, ClientView, ErrorCode, Problem, Secret};
 
 use super::Parts;

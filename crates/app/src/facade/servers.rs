@@ -5,6 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::join_all;
 use gatehouse_model::ask::AutoApprove;
 use gatehouse_model::command::{
     ServersAdd, ServersDuplicate, ServersEdit, ServersStop, ServersTest, ServersTrustLabels,
@@ -12,7 +13,6 @@ use gatehouse_model::command::{
 use gatehouse_model::record::AuditEvent;
 use gatehouse_model::server::{LogLine, Origin, ServerDraft, ServerView, TestReport};
 use gatehouse_model::{ErrorCode, Generation, Problem, ServerConfig, ServerId, ServerStatus};
-use futures::future::join_all;
 use gatehouse_servers::ServerSnapshot;
 use tokio::sync::MutexGuard;
 

@@ -103,7 +103,9 @@ async fn connect(parts: &Parts, server: &ServerId) {
     let Some(handle) = parts.servers.get(server) else { return };
     let waits = matches!(
         handle.status(),
-        ServerStatus::NeedsAuth { .. } | ServerStatus::NeedsClientRegistration { .. } | ServerStatus::Failed { .. }
+        ServerStatus::NeedsAuth { .. }
+            | ServerStatus::NeedsClientRegistration { .. }
+            | ServerStatus::Failed { .. }
     );
     if !waits {
         return;
@@ -116,10 +118,11 @@ async fn connect(parts: &Parts, server: &ServerId) {
 fn remote(parts: &Parts, server: &str) -> Result<Arc<ServerConfig>, Problem> {
     let config = find(parts, server)?;
     match config.transport.remote() {
-        Some(remote) if remote.sign_in.off => {
-            Err(Problem::new(ErrorCode::BadRequest, format!("Signing in to {} is switched off.", config.name))
-                .todo("Switch it on in the server's settings."))
-        }
+        Some(remote) if remote.sign_in.off => Err(Problem::new(
+            ErrorCode::BadRequest,
+            format!("Signing in to {} is switched off.", config.name),
+        )
+        .todo("Switch it on in the server's settings.")),
         Some(_) => Ok(config),
         None => Err(Problem::new(
             ErrorCode::BadRequest,

@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use gatehouse_auth::{AuthError, TokenRequest, TokenSource};
+use gatehouse_auth::NoSignIn;
 use gatehouse_model::server::{Limits, Look, Origin};
-use gatehouse_model::{BoxFuture, Generation, Secret, ServerConfig, ServerId, SystemClock, Transport};
+use gatehouse_model::{Generation, Secret, ServerConfig, ServerId, SystemClock, Transport};
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -23,14 +23,6 @@ use crate::outgoing::Progress;
 /// How long anything in a test may take before it is a fault.
 const LONG: Duration = Duration::from_secs(30);
 
-struct NoTokens;
-
-impl TokenSource for NoTokens {
-    fn bearer<'a>(&'a self, _: &'a TokenRequest) -> BoxFuture<'a, Result<Option<Secret>, AuthError>> {
-        Box::pin(async { Ok(None) })
-    }
-}
-
 /// A place for one test: a folder, and what connections need.
 struct Place {
     folder: tempfile::TempDir,
@@ -38,7 +30,7 @@ struct Place {
 }
 
 fn deps_in(folder: &Path) -> Arc<ConnectDeps> {
-    let (secrets, tokens) = (gatehouse_store::memory(), Arc::new(NoTokens));
+    let (secrets, tokens) = (gatehouse_store::memory(), Arc::new(NoSignIn));
     Arc::new(ConnectDeps::new(secrets, tokens, Arc::new(SystemClock), folder.to_owned(), None))
 }
 

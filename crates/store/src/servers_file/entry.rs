@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use gatehouse_model::server::{Builtin, Limits, Look, Origin, Remote};
+use gatehouse_model::sign_in::SignInSettings;
 use gatehouse_model::{Generation, ServerConfig, ServerId, Transport};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};

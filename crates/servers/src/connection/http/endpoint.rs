@@ -309,7 +309,11 @@ impl Endpoint {
 
     /// A token to send a request once more with, where the one that it had was refused and the sign-in
     /// can do something about it. While the user is asked the clock stands still.
-    async fn another_token(&self, response: &Response, clock: Clock<'_>) -> Result<Option<Secret>, RequestError> {
+    async fn another_token(
+        &self,
+        response: &Response,
+        clock: Clock<'_>,
+    ) -> Result<Option<Secret>, RequestError> {
         let status = response.status();
         let challenges: Vec<String> = response
             .headers()

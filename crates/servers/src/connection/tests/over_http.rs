@@ -265,7 +265,7 @@ impl Running {
 
 fn transport(url: &str) -> Transport {
     let headers = BTreeMap::from([("X-Team".to_owned(), "blue ${secret:team}".to_owned())]);
-    Transport::Http(Remote { url: url.to_owned(), headers, headers_from: None })
+    Transport::Http(Remote { url: url.to_owned(), headers, headers_from: None, ..Remote::default() })
 }
 
 fn spec(place: &Place, url: &str, hint: LifecycleHint) -> ConnectSpec {
