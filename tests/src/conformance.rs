@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail, ensure};
 use gatehouse_auth::NoSignIn;
 use gatehouse_model::server::{Limits, Look, Origin, Remote};
 use gatehouse_model::{
-    BoxFuture, Event, EventSink, Generation, Secret, ServerConfig, ServerStatus, SystemClock, Transport,
+    BoxFuture, Event, EventSink, Generation, ServerConfig, ServerStatus, SystemClock, Transport,
 };
 use gatehouse_servers::{
     OutgoingParams, PolicyFile, Reply, Respond, ServerAnswer, ServerDeps, ServerHandle, ServerManager,
