@@ -52,13 +52,10 @@ pub(crate) async fn run(
                 return Err(Failure::Problem(Problem::new(ErrorCode::Refused, "The sign-in was given up.")));
             }
         }
-        loop {
-            match events.next().await? {
-                Heard::Event(envelope) => match &envelope.event {
-                    Event::SignInChanged { server, .. } if *server == id => break,
-                    _ => {}
-                },
-                Heard::Missed => break,
+        // What was missed is read anew as well.
+        while let Heard::Event(envelope) = events.next().await? {
+            if matches!(&envelope.event, Event::SignInChanged { server, .. } if *server == id) {
+                break;
             }
         }
     }
