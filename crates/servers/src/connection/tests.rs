@@ -4,13 +4,14 @@
 
 mod over_http;
 mod over_stdio;
+mod signed_in;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use gatehouse_auth::NoSignIn;
+use gatehouse_auth::{NoSignIn, TokenSource};
 use gatehouse_model::server::{Limits, Look, Origin};
 use gatehouse_model::{Generation, Secret, ServerConfig, ServerId, SystemClock, Transport};
 use serde_json::value::RawValue;
@@ -29,20 +30,24 @@ struct Place {
     deps: Arc<ConnectDeps>,
 }
 
-fn deps_in(folder: &Path) -> Arc<ConnectDeps> {
-    let (secrets, tokens) = (gatehouse_store::memory(), Arc::new(NoSignIn));
+fn deps_in(folder: &Path, tokens: Arc<dyn TokenSource>) -> Arc<ConnectDeps> {
+    let secrets = gatehouse_store::memory();
     Arc::new(ConnectDeps::new(secrets, tokens, Arc::new(SystemClock), folder.to_owned(), None))
 }
 
 /// What a connection needs that writes nothing.
 pub(super) fn deps() -> Arc<ConnectDeps> {
-    deps_in(Path::new("/nonexistent"))
+    deps_in(Path::new("/nonexistent"), Arc::new(NoSignIn))
 }
 
 impl Place {
     fn new() -> Self {
+        Self::with_tokens(Arc::new(NoSignIn))
+    }
+
+    fn with_tokens(tokens: Arc<dyn TokenSource>) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        Self { deps: deps_in(folder.path()), folder }
+        Self { deps: deps_in(folder.path(), tokens), folder }
     }
 
     fn path(&self, name: &str) -> PathBuf {
