@@ -148,6 +148,7 @@ pub enum ShownEnd {
     /// With an error of the protocol.
     Error {
         /// Its code.
+        #[ts(type = "number")]
         code: i64,
         /// Its message.
         message: String,

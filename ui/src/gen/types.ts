@@ -2561,7 +2561,7 @@ export type ShownEnd = { "end": "ok" } | { "end": "tool_error" } | { "end": "err
 /**
  * Its code.
  */
-code: bigint,
+code: number,
 /**
  * Its message.
  */
