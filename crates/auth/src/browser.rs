@@ -196,8 +196,9 @@ impl Pending {
             outcome = finish => outcome,
             () = &mut serving => Err(Problem::new(ErrorCode::Internal, "The listener ended before the sign-in.")),
         };
-        // The browser may be gone already.
-        drop(answered.told.send(outcome.is_ok()));
+        if answered.told.send(outcome.is_ok()).is_err() {
+            tracing::debug!("the browser is gone already");
+        }
         desk.closing.cancel();
         if tokio::time::timeout(LAST_PAGE, serving).await.is_err() {
             tracing::debug!("the browser did not take its last page");

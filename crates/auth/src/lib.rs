@@ -43,7 +43,6 @@ pub use challenge::issuer_hint;
 pub use none::NoSignIn;
 pub use sign_ins::SignIns;
 
-
 /// What signing in needs from the outside.
 pub struct SignInDeps {
     /// Keeps tokens, registrations and the secrets of the settings.

@@ -1,7 +1,6 @@
 //! What the browser shows when it comes back: one small page without scripts, in the reader's
 //! language, that has nothing of the address in it.
 
-use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 use base64::Engine as _;
@@ -72,17 +71,13 @@ impl Page {
         let Words { title, text } = self.words(chinese);
         let (mark, class) = if self == Self::Done { ("✓", "good") } else { ("!", "bad") };
         let language = if chinese { "zh-CN" } else { "en" };
-        let mut html = String::with_capacity(STYLE.len() + 800);
-        // Writing to a text cannot fail.
-        drop(write!(
-            html,
+        format!(
             "<!doctype html><html lang=\"{language}\"><head><meta charset=\"utf-8\">\
              <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\
              <title>{title} · Gatehouse</title><style>{STYLE}</style></head><body><main>\
              <div class=\"mark {class}\" aria-hidden=\"true\">{mark}</div><h1>{title}</h1><p>{text}</p>\
              <footer>Gatehouse</footer></main></body></html>"
-        ));
-        html
+        )
     }
 }
 
