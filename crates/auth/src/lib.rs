@@ -5,9 +5,33 @@
 //! token, code, verifier or secret is ever logged, part of an event or of an error, and a browser is
 //! opened only where the caller says that the user asked for it.
 
+mod account;
+mod address;
+mod alone;
+mod assertion;
+mod begin;
+mod browser;
+mod callback;
 mod challenge;
+mod company;
+mod discovery;
+mod grant;
+mod identity;
+mod kept;
+mod listener;
+mod lock;
+mod metadata;
 mod none;
+mod page;
+mod refusal;
+mod registration;
+mod renew;
+mod settings;
 mod sign_ins;
+mod sign_out;
+mod slot;
+mod step_up;
+mod web;
 
 use std::path::PathBuf;
 use std::sync::Arc;
