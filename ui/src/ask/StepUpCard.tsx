@@ -42,8 +42,8 @@ export function StepUpCard({ ask: { server, scopes }, awake, keys, place, onAnsw
         onCancel={() => { onAnswer({ answer: "cancel" }); }}
       />
       <p>{t("ask.rights.text")}</p>
-      <ul className="ask-scopes selectable">
-        {scopes.map((scope) => {
+      <ul className="ask-scopes selectable" tabIndex={0} aria-label={t("ask.rights.list")}>
+        {[...new Set(scopes)].map((scope) => {
           const words = known[scope];
           return (
             <li key={scope}>

@@ -1,10 +1,10 @@
 import { Button } from "@mantine/core";
+import { IconAlertCircle, IconCircleDashed } from "@tabler/icons-react";
 import { useState } from "react";
 
 import { clock } from "../ask/words";
-import type { ServerView, SignInState } from "../gen/types";
+import type { Problem, ServerView, SignInState } from "../gen/types";
 import { useMessages } from "../messages";
-import { ProblemAlert } from "../parts/ProblemAlert";
 import { useNow } from "../parts/useNow";
 import { useTakeFocus } from "../parts/useTakeFocus";
 import { PasteAddress } from "./PasteAddress";
@@ -18,13 +18,22 @@ export function SignIn({ view, acts }: Props) {
   return (
     <>
       {signIn?.is === "waiting" && <Waiting view={view} signIn={signIn} acts={acts} />}
-      {acts.problem && (
-        <div className="sign-in">
-          <ProblemAlert problem={acts.problem} />
-        </div>
-      )}
+      {acts.problem && <CameToNothing problem={acts.problem} />}
       {status.state === "needs_client_registration" && <p className="dim server-line selectable">{status.reason}</p>}
     </>
+  );
+}
+
+/** Why the last attempt came to nothing, as quiet as the rest of a card. */
+function CameToNothing({ problem: { what, why, todo } }: { problem: Problem }) {
+  return (
+    <div className="sign-in" role="alert">
+      <p className="status status-bad">
+        <IconAlertCircle size={16} aria-hidden />
+        <span className="selectable">{what}</span>
+      </p>
+      <p className="dim selectable">{[why, todo].filter(Boolean).join(" ")}</p>
+    </div>
   );
 }
 
@@ -37,14 +46,19 @@ function Waiting({ view: { config, status }, signIn: { host, until }, acts }: Wa
   const cancel = useTakeFocus(acts.touched);
   return (
     <div className="sign-in">
-      {status.state !== "needs_auth" && <p className="status status-wait">{t("servers.signIn.waiting")}</p>}
-      <p className="sign-in-host" title={t("servers.signIn.hostHint")}>
-        <span className="dim">{t("servers.signIn.at")}</span> <strong className="mono selectable">{host}</strong>{" "}
-        <span className="dim">
-          · <Left until={until} />
-        </span>
-      </p>
-      <div className="sign-in-acts">
+      {status.state !== "needs_auth" && (
+        <p className="status status-wait">
+          <IconCircleDashed size={16} aria-hidden />
+          <span>{t("servers.signIn.waiting")}</span>
+        </p>
+      )}
+      <div className="sign-in-waits">
+        <p className="sign-in-host" title={t("servers.signIn.hostHint")}>
+          <span className="dim">{t("servers.signIn.at")}</span> <strong className="mono selectable">{host}</strong>{" "}
+          <span className="dim">
+            · <Left until={until} />
+          </span>
+        </p>
         <Button ref={cancel} size="compact-sm" variant="default" onClick={acts.cancel}>
           {t("servers.cancel")}
         </Button>

@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "react";
 
 import { useMessages, type MessageKey } from "../messages";
 import type { Faults } from "./form";
-import { noSecret, signInFields, signInWays, tokenMethods, type SecretForm, type SignInField, type SignInForm } from "./signIn";
+import { noSecret, signInFields, signInWays, tokenMethods, type SecretForm, type SignInField, type SignInForm } from "./signInForm";
 import { Unfold } from "./Unfold";
 
 type Props = {

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 
 import type { Builtin, Limits, Transport } from "../gen/types";
 import { emptyForm, faults, fromConfig, toDraft, usualLimits, type Form } from "./form";
-import { usualSignIn } from "./signIn";
+import { usualSignIn } from "./signInForm";
 import { joinCommand, splitCommand } from "./words";
 
 describe("a command line", () => {

@@ -11,7 +11,7 @@ import {
   signInSettings,
   type SignInField,
   type SignInForm,
-} from "./signIn";
+} from "./signInForm";
 import { joinCommand, splitCommand } from "./words";
 
 export type Kind = "stdio" | "http" | "builtin";

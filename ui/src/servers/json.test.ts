@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { ServerConfig, SignInSettings, Transport } from "../gen/types";
 import { usualLimits } from "./form";
 import { entryText, readEntry } from "./json";
-import { usualSignIn } from "./signIn";
+import { usualSignIn } from "./signInForm";
 
 const config = (transport: Transport, differs: Partial<ServerConfig> = {}): ServerConfig => ({
   id: "srv-1",

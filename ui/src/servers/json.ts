@@ -17,7 +17,7 @@ import type {
 import type { MessageKey } from "../messages";
 import { brokenAt, escaped, placesOf, type Place, type Span } from "../parts/jsonPlaces";
 import { amounts, faults, fromConfig, place, usualLimits, type AmountName, type Faults } from "./form";
-import { signInWays, tokenMethods, usualSignIn, type SignInField } from "./signIn";
+import { signInWays, tokenMethods, usualSignIn, type SignInField } from "./signInForm";
 
 export type JsonFault = Span & { key: MessageKey; values?: Readonly<Record<string, string>> };
 export type Read = { draft: ServerDraft } | { faults: JsonFault[] };

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { ServerStatus, SignInState } from "../gen/types";
 import { fill } from "../messages";
 import { catalogues } from "../messages/catalogues";
-import { usualSignIn } from "./signIn";
+import { usualSignIn } from "./signInForm";
 import { hostOf, statusWords, targetOf, toneOf, wantsSignIn } from "./status";
 
 const failed: ServerStatus = {
