@@ -138,6 +138,7 @@ describe("who is signed in", () => {
   it("is said with the time that it holds, and signs out", async () => {
     const { asked, becomes } = show(view(running, signedIn), { "servers.signOut": () => ({ revoked: true }) });
     expect(screen.getByText(/Signed in as/).textContent.trim()).toBe("Signed in as ann@notes.example at auth.notes.example · expires in 42 minutes (renews by itself)");
+    button("Sign out").focus();
     fireEvent.click(button("Sign out"));
     await waitFor(() => { expect(asked).toEqual([["servers.signOut", { server: "srv-1" }]]); });
     becomes(view(needed, out));

@@ -55,6 +55,7 @@ export function useSignIn({ config: { id, name }, status, signIn }: ServerView):
       void cancel.run({ server: id });
     },
     out: () => {
+      setTouched(true);
       const host = signIn?.is === "in" ? hostOf(signIn.issuer) : name;
       out.ask({ server: id }).then(
         ({ revoked }) => {
