@@ -15,7 +15,7 @@ export function ClientDocument() {
   if (!kept) return null;
   return (
     <Section title={t("settings.document")} text={t("settings.documentText")}>
-      <Address key={kept.clientDocument} kept={kept} />
+      <Address kept={kept} />
     </Section>
   );
 }
@@ -24,8 +24,9 @@ function Address({ kept }: { kept: Settings }) {
   const t = useMessages();
   const set = useAction("settings.set");
   const { readAgain } = useReading("settings.show", {});
-  const [address, setAddress] = useState(kept.clientDocument ?? "");
+  const [edited, setEdited] = useState<string | null>(null);
   const [tried, setTried] = useState(false);
+  const address = edited ?? kept.clientDocument ?? "";
   const wanted = address.trim();
   const isRight = wanted === "" || /^https:\/\/[^\s/?#]+\/[^\s#]+$/i.test(wanted);
   const save = async () => {
@@ -33,8 +34,10 @@ function Address({ kept }: { kept: Settings }) {
     if (!isRight) return;
     const { auditDays, activityDays, activityCalls } = kept;
     if (await set.run({ auditDays, activityDays, activityCalls, packages: null, clientDocument: wanted })) {
-      void readAgain();
       notifications.show({ message: t("settings.saved"), color: "teal", autoClose: 2000 });
+      await readAgain();
+      // What was typed meanwhile stays.
+      setEdited((now) => (now === address ? null : now));
     }
   };
   return (
@@ -53,7 +56,7 @@ function Address({ kept }: { kept: Settings }) {
         value={address}
         error={tried && !isRight ? t("settings.badDocument") : null}
         onChange={(event) => {
-          setAddress(event.currentTarget.value);
+          setEdited(event.currentTarget.value);
         }}
       />
       {wanted !== (kept.clientDocument ?? "") && (
