@@ -213,3 +213,63 @@ test("a call that needs more rights waits for the question and the browser, and 
   expect(answer.isError ?? false).toBe(false);
   expect(JSON.stringify(answer)).toContain("ann wrote hello");
 });
+
+test("what a provider gave is entered in the form, with its faults in place; its secrets stay references", async ({ gatehouse, main, provider }) => {
+  const card = await add(main, provider);
+  await card.getByRole("link", { name: "notes server" }).click();
+  await main.getByRole("tab", { name: "Settings" }).click();
+  await main.getByRole("button", { name: "Sign-in", exact: true }).click();
+  await noViolations(main);
+  await pictures(gatehouse, main, "sign-in-settings");
+  // The whole form at once: what scrolls behind its buttons counts as too small to be hit.
+  await main.setViewportSize({ width: 1120, height: 1800 });
+  const id = main.getByLabel("Client id", { exact: true });
+  const redirect = main.getByLabel("Fixed redirect URI");
+  const save = main.getByRole("button", { name: "Save" });
+  await id.fill("gatehouse-1");
+  await main.getByLabel("Client secret").fill("a secret of the provider");
+  await redirect.fill("https://elsewhere.example/callback");
+  await save.click();
+  await expect(redirect).toBeFocused();
+  await expect(main.getByText("This has to be like http://127.0.0.1:8976/callback.")).toBeVisible();
+  await noViolations(main);
+  await redirect.fill("");
+  await main.getByLabel("Scopes").fill("notes.read  notes.write");
+  await save.click();
+  await expect(main.getByText("Saved")).toBeVisible();
+
+  const kept = async () => (await gatehouse.command("servers.list", {})).find(({ config }) => config.name === "notes server");
+  const client = { id: "gatehouse-1", secret: "${secret:secret}", method: null };
+  expect((await kept())?.config.transport).toMatchObject({ signIn: { client, scopes: ["notes.read", "notes.write"], with: { with: "browser" } } });
+  expect(JSON.stringify([await kept(), await gatehouse.command("events.list", {})])).not.toContain("a secret of the provider");
+
+  // The form leaves the secret as it is, and so does JSON.
+  await expect(main.getByPlaceholder("kept as it is")).toBeVisible();
+  await main.getByLabel("Scopes").fill("notes.read");
+  await save.click();
+  await expect.poll(async () => JSON.stringify((await kept())?.config.transport)).not.toContain("notes.write");
+  await main.getByText("JSON", { exact: true }).click();
+  await expect(main.getByRole("textbox", { name: "JSON" })).toContainText("${secret:secret}");
+
+  await main.getByText("Form", { exact: true }).click();
+  await main.getByRole("button", { name: "Sign-in", exact: true }).click();
+  await main.getByRole("switch", { name: "Gatehouse signs in" }).click({ force: true });
+  await save.click();
+  await expect.poll(async () => (await kept())?.signIn).toBeNull();
+});
+
+test("the client document is set in the settings", async ({ gatehouse, main }) => {
+  await main.getByRole("link", { name: "Settings" }).click();
+  const address = main.getByLabel("Address of the client document");
+  const kept = async () => (await gatehouse.command("settings.show", {})).clientDocument;
+  await address.fill("http://gatehouse.example");
+  await address.press("Enter");
+  await expect(main.getByText("This is not an https address with a path")).toBeVisible();
+  await noViolations(main);
+  await address.fill("https://gatehouse.example/client.json");
+  await address.press("Enter");
+  await expect.poll(kept).toBe("https://gatehouse.example/client.json");
+  await address.fill("");
+  await address.press("Enter");
+  await expect.poll(kept).toBeNull();
+});

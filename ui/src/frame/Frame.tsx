@@ -89,7 +89,7 @@ function PageOf({ route, look }: { route: Route; look: LookProps }) {
     case "servers":
       return <ServersPage />;
     case "server":
-      return <ServerPage id={route.id} tab={route.tab} key={route.id} />;
+      return <ServerPage id={route.id} tab={route.tab} at={route.at} key={route.id} />;
     case "approvals":
       return <ApprovalsPage />;
     case "activity":

@@ -41,7 +41,7 @@ function Retention({ kept }: { kept: Settings }) {
   const save = async () => {
     if (!isRight) return;
     const audit = typeof auditDays === "number" ? auditDays : null;
-    if (await set.run({ auditDays: audit, activityDays, activityCalls, packages: null })) {
+    if (await set.run({ auditDays: audit, activityDays, activityCalls, packages: null, clientDocument: null })) {
       notifications.show({ message: t("settings.saved"), color: "teal", autoClose: 2000 });
     }
   };
