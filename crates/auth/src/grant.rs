@@ -214,7 +214,7 @@ fn read(url: &Url, answer: &Answer, form: &Form) -> Result<Granted, GrantError> 
     let given: Given =
         serde_json::from_slice(&answer.body).map_err(|_| unusable("answered something that is no token."))?;
     // Some report errors as a success.
-    let Some(access) = given.access_token.filter(|token| is_token(token)) else {
+    let Some(access) = given.access_token.filter(is_token) else {
         return Err(denied(url, answer, form));
     };
     // A grant that is exchanged further says that it is no token by itself (RFC 8693).

@@ -17,7 +17,7 @@ use super::servers::find;
 /// Begins a sign-in. A server that leaves no way to register is shown as such.
 pub(super) async fn begin(parts: &Parts, wanted: &ServersSignIn) -> Result<SignInBegun, Problem> {
     let server = remote(parts, &wanted.server)?;
-    let begun = parts.sign_ins.begin(Arc::clone(&server), wanted.open).await;
+    let begun = Box::pin(parts.sign_ins.begin(Arc::clone(&server), wanted.open)).await;
     if let Err(problem) = &begun
         && problem.code == ErrorCode::NeedsClientRegistration
     {

@@ -94,8 +94,9 @@ async fn a_token_that_is_renewed_is_used_from_then_on() {
 
 #[tokio::test]
 async fn what_is_missing_is_said() {
+    type Said = fn(&Refusal) -> Result<Next, AuthError>;
     type Expected = fn(&ConnectError) -> bool;
-    let table: [(fn(&Refusal) -> Result<Next, AuthError>, Expected); 4] = [
+    let table: [(Said, Expected); 4] = [
         (
             |_| Ok(Next::SignIn { issuer: Some("https://a.example".to_owned()) }),
             |error| matches!(error, ConnectError::NeedsAuth { issuer: Some(issuer) } if issuer == "https://a.example"),
