@@ -218,12 +218,14 @@ test("what a provider gave is entered in the form, with its faults in place; its
   const card = await add(main, provider);
   await card.getByRole("link", { name: "notes server" }).click();
   await main.getByRole("tab", { name: "Settings" }).click();
-  await main.getByRole("button", { name: "Sign-in", exact: true }).click();
+  // As “Enter client id” leads there.
+  await main.goto(`${main.url()}/sign-in`);
+  const id = main.getByLabel("Client id", { exact: true });
+  await expect(id).toBeFocused();
   await noViolations(main);
   await pictures(gatehouse, main, "sign-in-settings");
   // The whole form at once: what scrolls behind its buttons counts as too small to be hit.
   await main.setViewportSize({ width: 1120, height: 1800 });
-  const id = main.getByLabel("Client id", { exact: true });
   const redirect = main.getByLabel("Fixed redirect URI");
   const save = main.getByRole("button", { name: "Save" });
   await id.fill("gatehouse-1");
@@ -252,7 +254,6 @@ test("what a provider gave is entered in the form, with its faults in place; its
   await expect(main.getByRole("textbox", { name: "JSON" })).toContainText("${secret:secret}");
 
   await main.getByText("Form", { exact: true }).click();
-  await main.getByRole("button", { name: "Sign-in", exact: true }).click();
   await main.getByRole("switch", { name: "Gatehouse signs in" }).click({ force: true });
   await save.click();
   await expect.poll(async () => (await kept())?.signIn).toBeNull();
