@@ -25,17 +25,17 @@ fn parameter<'a>(address: &'a str, name: &str) -> Result<&'a str> {
 fn the_user_signs_in_and_the_tools_work() -> Result<()> {
     for options in [&[][..], &["--older"], &["--jwt"]] {
         let mut scene = Scene::start(options)?;
-        scene.add("notes")?;
-        ensure!(scene.state("notes")?["is"] == "out", "{options:?}");
-        let page = scene.sign_in("notes", "ann")?;
+        scene.add("diary")?;
+        ensure!(scene.state("diary")?["is"] == "out", "{options:?}");
+        let page = scene.sign_in("diary", "ann")?;
         ensure!(page.status == 200, "{options:?}: {page:?}");
         ensure!(page.text.to_lowercase().contains("close this window"), "{}", page.text);
         for name in ["code", "state"] {
             let value = parameter(&page.address, name)?;
             ensure!(!page.text.contains(value), "the last page repeats the {name}");
         }
-        ensure!(scene.whoami("notes")? == "ann with notes.read", "{options:?}");
-        let state = scene.state("notes")?;
+        ensure!(scene.whoami("diary")? == "ann with notes.read", "{options:?}");
+        let state = scene.state("diary")?;
         ensure!(state["is"] == "in" && state["issuer"] == scene.provider.issuer.as_str(), "{state:#}");
         ensure!(state["account"].as_str().is_some_and(|account| account.contains("ann")), "{state:#}");
         ensure!(state["renews"] == true && state["expires"] != Value::Null, "{state:#}");
@@ -53,15 +53,15 @@ fn the_user_signs_in_and_the_tools_work() -> Result<()> {
 #[test]
 fn a_confidential_client_renews_after_a_restart() -> Result<()> {
     let mut scene = Scene::start(&[])?;
-    scene.add_confidential("notes")?;
+    scene.add_confidential("diary")?;
     scene.provider.set_lifetime(2)?;
-    scene.sign_in("notes", "ann")?;
+    scene.sign_in("diary", "ann")?;
     scene.restart(|provider| {
         provider.until_expired()?;
         provider.set_lifetime(3600)
     })?;
-    scene.running("notes")?;
-    ensure!(scene.whoami("notes")? == "ann with notes.read", "another account");
+    scene.running("diary")?;
+    ensure!(scene.whoami("diary")? == "ann with notes.read", "another account");
     let counts = scene.provider.counts()?;
     ensure!(counts.granted("refresh_token") >= 1, "{counts:?}");
     ensure!(counts.asked("refresh_token") == counts.granted("refresh_token"), "{counts:?}");
@@ -73,14 +73,14 @@ fn a_confidential_client_renews_after_a_restart() -> Result<()> {
 #[test]
 fn a_registration_is_kept() -> Result<()> {
     let mut scene = Scene::start(&[])?;
-    scene.add("notes")?;
-    scene.sign_in("notes", "ann")?;
+    scene.add("diary")?;
+    scene.sign_in("diary", "ann")?;
     scene.restart(AuthorizationServer::expire)?;
-    scene.running("notes")?;
-    scene.whoami("notes")?;
-    scene.gatehouse.ask(&["servers", "sign-out", "notes"])?;
-    scene.gatehouse.await_status("notes", "needs_auth")?;
-    scene.sign_in("notes", "ann")?;
+    scene.running("diary")?;
+    scene.whoami("diary")?;
+    scene.gatehouse.ask(&["servers", "sign-out", "diary"])?;
+    scene.gatehouse.await_status("diary", "needs_auth")?;
+    scene.sign_in("diary", "ann")?;
     let counts = scene.provider.counts()?;
     ensure!(counts.asked("registration") == 1 && counts.granted("refresh_token") == 1, "{counts:?}");
     scene.end()
@@ -90,13 +90,13 @@ fn a_registration_is_kept() -> Result<()> {
 #[test]
 fn fifty_calls_renew_a_token_once() -> Result<()> {
     let mut scene = Scene::start(&[])?;
-    scene.add("notes")?;
+    scene.add("diary")?;
     scene.provider.set_lifetime(3)?;
-    scene.sign_in("notes", "ann")?;
+    scene.sign_in("diary", "ann")?;
     scene.provider.set_lifetime(3600)?;
     // While the first of them is on its way to the token endpoint, all the others arrive.
     scene.provider.set_delay(300)?;
-    let whoami = scene.exposed("notes", "whoami")?;
+    let whoami = scene.exposed("diary", "whoami")?;
     scene.provider.until_expired()?;
     for round in ["expired", "taken back"] {
         let before = scene.provider.counts()?;
@@ -119,8 +119,8 @@ fn fifty_calls_renew_a_token_once() -> Result<()> {
 #[test]
 fn a_renewal_that_is_refused_needs_the_user() -> Result<()> {
     let mut scene = Scene::start(&[])?;
-    scene.add("notes")?;
-    scene.sign_in("notes", "ann")?;
+    scene.add("diary")?;
+    scene.sign_in("diary", "ann")?;
     for (error, registrations) in [("revoked", 1), ("invalid_grant", 1), ("invalid_client", 2)] {
         match error {
             "revoked" => scene.provider.revoke("ann")?,
@@ -129,12 +129,12 @@ fn a_renewal_that_is_refused_needs_the_user() -> Result<()> {
                 scene.provider.expire()?;
             }
         }
-        let answer = scene.call("notes", "whoami", &json!({}))?;
+        let answer = scene.call("diary", "whoami", &json!({}))?;
         ensure!(!answer.is_ok(), "{error}: {answer:?}");
-        scene.gatehouse.await_status("notes", "needs_auth")?;
-        ensure!(scene.state("notes")?["is"] == "out", "{error}");
-        scene.sign_in("notes", "ann")?;
-        ensure!(scene.whoami("notes")? == "ann with notes.read", "{error}");
+        scene.gatehouse.await_status("diary", "needs_auth")?;
+        ensure!(scene.state("diary")?["is"] == "out", "{error}");
+        scene.sign_in("diary", "ann")?;
+        ensure!(scene.whoami("diary")? == "ann with notes.read", "{error}");
         let counts = scene.provider.counts()?;
         ensure!(counts.asked("registration") == registrations, "{error}: {counts:?}");
     }
@@ -146,19 +146,19 @@ fn a_renewal_that_is_refused_needs_the_user() -> Result<()> {
 #[test]
 fn another_issuer_never_gets_old_tokens() -> Result<()> {
     let mut scene = Scene::start(&[])?;
-    scene.add("notes")?;
-    scene.sign_in("notes", "ann")?;
+    scene.add("diary")?;
+    scene.sign_in("diary", "ann")?;
     let issuer = scene.provider.swap()?;
-    let answer = scene.call("notes", "whoami", &json!({}))?;
+    let answer = scene.call("diary", "whoami", &json!({}))?;
     ensure!(!answer.is_ok(), "{answer:?}");
-    scene.gatehouse.await_status("notes", "needs_auth")?;
-    let signing = SigningIn::begin(&scene.gatehouse, "notes")?;
+    scene.gatehouse.await_status("diary", "needs_auth")?;
+    let signing = SigningIn::begin(&scene.gatehouse, "diary")?;
     ensure!(signing.address.starts_with(&issuer), "the user was sent elsewhere: {}", signing.address);
     Browser::of("bob").visit(&signing.address)?;
     signing.done()?;
-    scene.running("notes")?;
-    ensure!(scene.whoami("notes")? == "bob with notes.read", "another account");
-    ensure!(scene.state("notes")?["issuer"] == issuer.as_str(), "another issuer");
+    scene.running("diary")?;
+    ensure!(scene.whoami("diary")? == "bob with notes.read", "another account");
+    ensure!(scene.state("diary")?["issuer"] == issuer.as_str(), "another issuer");
     for (issuer, strays) in scene.provider.strays()? {
         ensure!(strays.is_empty(), "{issuer} was sent what is not its own: {strays:?}");
     }
@@ -174,8 +174,8 @@ fn another_issuer_never_gets_old_tokens() -> Result<()> {
 #[test]
 fn answers_to_somebody_else_change_nothing() -> Result<()> {
     let scene = Scene::start(&[])?;
-    scene.add("notes")?;
-    let signing = SigningIn::begin(&scene.gatehouse, "notes")?;
+    scene.add("diary")?;
+    let signing = SigningIn::begin(&scene.gatehouse, "diary")?;
     let answer = Browser::of("ann").stop_before_callback(&signing.address)?;
     let (place, query) = answer.split_once('?').context("no query")?;
     let state = parameter(&answer, "state")?;
@@ -188,32 +188,32 @@ fn answers_to_somebody_else_change_nothing() -> Result<()> {
     ] {
         let refused = http::send(method, &address, &[], b"")?;
         ensure!(refused.status == status, "{method}: {} instead of {status}", refused.status);
-        ensure!(scene.state("notes")?["is"] == "waiting", "{method} with {status} ended it");
+        ensure!(scene.state("diary")?["is"] == "waiting", "{method} with {status} ended it");
     }
     let paste = |address: &str| {
-        scene.gatehouse.command("servers.pasteAddress", &json!({ "server": "notes", "address": address }))
+        scene.gatehouse.command("servers.pasteAddress", &json!({ "server": "diary", "address": address }))
     };
     ensure!(paste(&answer.replace(state, &wrong)).is_err(), "a wrong state was taken when it was pasted");
-    ensure!(scene.state("notes")?["is"] == "waiting", "it was ended by what was pasted");
+    ensure!(scene.state("diary")?["is"] == "waiting", "it was ended by what was pasted");
     ensure!(scene.provider.counts()?.asked("authorization_code") == 0, "a code was used");
 
     ensure!(taken("GET", &answer), "the right answer was refused");
     signing.done()?;
-    scene.running("notes")?;
+    scene.running("diary")?;
     ensure!(!taken("GET", &answer), "the same answer was taken again");
     ensure!(paste(&answer).is_err(), "the same answer was taken again when it was pasted");
     let counts = scene.provider.counts()?;
     ensure!(counts.asked("authorization_code") == 1, "{counts:?}");
-    ensure!(scene.state("notes")?["is"] == "in", "it was undone");
+    ensure!(scene.state("diary")?["is"] == "in", "it was undone");
 
     // An old code under a new state gets no token.
-    scene.gatehouse.ask(&["servers", "sign-out", "notes"])?;
-    scene.gatehouse.await_status("notes", "needs_auth")?;
-    let signing = SigningIn::begin(&scene.gatehouse, "notes")?;
+    scene.gatehouse.ask(&["servers", "sign-out", "diary"])?;
+    scene.gatehouse.await_status("diary", "needs_auth")?;
+    let signing = SigningIn::begin(&scene.gatehouse, "diary")?;
     let newer = Browser::of("ann").stop_before_callback(&signing.address)?;
     http::send("GET", &newer.replace(parameter(&newer, "code")?, parameter(&answer, "code")?), &[], b"")?;
     signing.failed()?;
-    let out = scene.until("notes", "out")?;
+    let out = scene.until("diary", "out")?;
     ensure!(out["problem"] != Value::Null, "it is not said why: {out:#}");
     let counts = scene.provider.counts()?;
     ensure!(
@@ -228,7 +228,7 @@ fn answers_to_somebody_else_change_nothing() -> Result<()> {
 #[test]
 fn answers_that_are_no_consent_end_it() -> Result<()> {
     let scene = Scene::start(&[])?;
-    scene.add("notes")?;
+    scene.add("diary")?;
     let ann = Browser::of("ann");
     for (iss, browser) in [
         (Iss::Wrong, ann),
@@ -237,19 +237,19 @@ fn answers_that_are_no_consent_end_it() -> Result<()> {
         (Iss::Wrong, Browser::refusing("ann")),
     ] {
         scene.provider.set_iss(iss)?;
-        let signing = SigningIn::begin(&scene.gatehouse, "notes")?;
+        let signing = SigningIn::begin(&scene.gatehouse, "diary")?;
         browser.visit(&signing.address)?;
         let said = signing.failed()?;
-        let out = scene.until("notes", "out")?;
+        let out = scene.until("diary", "out")?;
         let why =
             out["problem"]["what"].as_str().with_context(|| format!("{iss:?}: no reason in {out:#}"))?;
         ensure!(said.contains(why), "{iss:?}: the terminal says another thing than “{why}”: {said}");
-        scene.gatehouse.await_status("notes", "needs_auth")?;
+        scene.gatehouse.await_status("diary", "needs_auth")?;
     }
     let counts = scene.provider.counts()?;
     ensure!(counts.asked("authorization_code") == 0, "a code was used: {counts:?}");
     scene.provider.set_iss(Iss::Right)?;
-    scene.sign_in("notes", "ann")?;
+    scene.sign_in("diary", "ann")?;
     scene.end()
 }
 
@@ -258,27 +258,27 @@ fn answers_that_are_no_consent_end_it() -> Result<()> {
 #[test]
 fn more_rights_are_asked_for() -> Result<()> {
     let mut scene = Scene::start(&[])?;
-    scene.add("notes")?;
-    scene.sign_in("notes", "ann")?;
-    let write = scene.exposed("notes", "write")?;
+    scene.add("diary")?;
+    scene.sign_in("diary", "ann")?;
+    let write = scene.exposed("diary", "write")?;
     let mut person = scene.gatehouse.person()?;
 
     let call = scene.client.begin(&write, &json!({ "text": "one" }))?;
     let question = person.question()?;
     ensure!(question["ask"]["ask"] == "step_up", "{question:#}");
-    ensure!(question["ask"]["server"]["name"] == "notes", "{question:#}");
+    ensure!(question["ask"]["server"]["name"] == "diary", "{question:#}");
     ensure!(question["ask"]["scopes"] == json!(["notes.write"]), "{question:#}");
     person.answer(&question, "deny")?;
     let answer = scene.client.finish(&call)?;
     ensure!(!answer.is_ok(), "{answer:?}");
-    ensure!(scene.whoami("notes")? == "ann with notes.read", "the no changed something");
+    ensure!(scene.whoami("diary")? == "ann with notes.read", "the no changed something");
     ensure!(scene.provider.counts()?.asked("authorize") == 1, "the user was sent to the browser");
 
     let call = scene.client.begin(&write, &json!({ "text": "two" }))?;
     let question = person.question()?;
     person.answer(&question, "allow")?;
-    scene.until("notes", "waiting")?;
-    let signing = SigningIn::begin(&scene.gatehouse, "notes")?;
+    scene.until("diary", "waiting")?;
+    let signing = SigningIn::begin(&scene.gatehouse, "diary")?;
     Browser::of("ann").visit(&signing.address)?;
     signing.done()?;
     let answer = scene.client.finish(&call)?;
@@ -286,10 +286,10 @@ fn more_rights_are_asked_for() -> Result<()> {
 
     for meanwhile in ["restart", "renewal"] {
         scene.restart(|provider| if meanwhile == "renewal" { provider.expire() } else { Ok(()) })?;
-        scene.running("notes")?;
-        let answer = scene.call("notes", "write", &json!({ "text": meanwhile }))?;
+        scene.running("diary")?;
+        let answer = scene.call("diary", "write", &json!({ "text": meanwhile }))?;
         ensure!(answer.is_ok(), "{meanwhile}: {answer:?}");
-        let scopes = scene.state("notes")?["scopes"].clone();
+        let scopes = scene.state("diary")?["scopes"].clone();
         for scope in ["notes.read", "notes.write"] {
             ensure!(scopes.as_array().is_some_and(|all| all.contains(&json!(scope))), "{scopes}");
         }
@@ -302,13 +302,13 @@ fn more_rights_are_asked_for() -> Result<()> {
 #[test]
 fn signing_out_takes_the_tokens_back() -> Result<()> {
     let scene = Scene::start(&[])?;
-    scene.add("notes")?;
-    scene.sign_in("notes", "ann")?;
+    scene.add("diary")?;
+    scene.sign_in("diary", "ann")?;
     ensure!(scene.provider.counts()?.access_tokens == 1, "there is no token to take back");
-    let out = scene.gatehouse.ask(&["servers", "sign-out", "notes"])?;
+    let out = scene.gatehouse.ask(&["servers", "sign-out", "diary"])?;
     ensure!(out["revoked"] == true, "{out}");
-    scene.gatehouse.await_status("notes", "needs_auth")?;
-    ensure!(scene.state("notes")?["is"] == "out", "still signed in");
+    scene.gatehouse.await_status("diary", "needs_auth")?;
+    ensure!(scene.state("diary")?["is"] == "out", "still signed in");
     let counts = scene.provider.counts()?;
     ensure!(counts.granted("revocation") >= 1 && counts.access_tokens == 0, "{counts:?}");
     scene.end()
@@ -337,25 +337,25 @@ fn two_servers_with_one_address_have_two_accounts() -> Result<()> {
 #[test]
 fn what_was_given_up_takes_no_answer() -> Result<()> {
     let scene = Scene::start(&[])?;
-    scene.add("notes")?;
-    let signing = SigningIn::begin(&scene.gatehouse, "notes")?;
-    let waiting = scene.until("notes", "waiting")?;
+    scene.add("diary")?;
+    let signing = SigningIn::begin(&scene.gatehouse, "diary")?;
+    let waiting = scene.until("diary", "waiting")?;
     let host = waiting["host"].as_str().context("no host")?;
     ensure!(scene.provider.issuer.contains(host), "the user is told of {host}");
     let answer = Browser::of("ann").stop_before_callback(&signing.address)?;
-    scene.gatehouse.command("servers.cancelSignIn", &json!({ "server": "notes" }))?;
+    scene.gatehouse.command("servers.cancelSignIn", &json!({ "server": "diary" }))?;
     signing.failed()?;
-    scene.until("notes", "out")?;
+    scene.until("diary", "out")?;
     ensure!(!taken("GET", &answer), "the answer was taken");
 
-    let first = SigningIn::begin(&scene.gatehouse, "notes")?;
+    let first = SigningIn::begin(&scene.gatehouse, "diary")?;
     let late = Browser::of("ann").stop_before_callback(&first.address)?;
-    let second = SigningIn::begin(&scene.gatehouse, "notes")?;
+    let second = SigningIn::begin(&scene.gatehouse, "diary")?;
     ensure!(!taken("GET", &late), "the answer to what was replaced was taken");
     ensure!(scene.provider.counts()?.asked("authorization_code") == 0, "a code was used");
     Browser::of("ann").visit(&second.address)?;
     second.done()?;
-    scene.running("notes")?;
+    scene.running("diary")?;
     scene.end()
 }
 
@@ -363,13 +363,13 @@ fn what_was_given_up_takes_no_answer() -> Result<()> {
 #[test]
 fn the_address_is_pasted() -> Result<()> {
     let mut scene = Scene::start(&[])?;
-    scene.add("notes")?;
-    let mut signing = SigningIn::begin_elsewhere(&scene.gatehouse, "notes")?;
+    scene.add("diary")?;
+    let mut signing = SigningIn::begin_elsewhere(&scene.gatehouse, "diary")?;
     let answer = Browser::of("ann").stop_before_callback(&signing.address)?;
     signing.paste(&answer)?;
     signing.done()?;
-    scene.running("notes")?;
-    ensure!(scene.whoami("notes")? == "ann with notes.read", "another account");
+    scene.running("diary")?;
+    ensure!(scene.whoami("diary")? == "ann with notes.read", "another account");
     scene.end()
 }
 
