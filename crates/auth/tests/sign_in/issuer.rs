@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::State;
-use axum::http::{HeaderMap, Method, StatusCode, Uri};
+use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -17,7 +17,6 @@ use sha2::{Digest as _, Sha256};
 /// A request that was seen.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
-    pub(crate) method: Method,
     pub(crate) path: String,
     pub(crate) fields: HashMap<String, String>,
     pub(crate) body: Value,
@@ -177,20 +176,15 @@ impl Issuer {
     }
 }
 
-async fn handle(
-    State(inner): State<Arc<Inner>>,
-    method: Method,
-    uri: Uri,
-    headers: HeaderMap,
-    body: Bytes,
-) -> Response {
+async fn handle(State(inner): State<Arc<Inner>>, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
     let path = uri.path().to_owned();
     let mut fields: HashMap<String, String> = HashMap::new();
     for text in [uri.query().unwrap_or_default().as_bytes(), &body] {
-        fields.extend(url::form_urlencoded::parse(text).map(|(name, value)| (name.into_owned(), value.into_owned())));
+        fields.extend(
+            url::form_urlencoded::parse(text).map(|(name, value)| (name.into_owned(), value.into_owned())),
+        );
     }
     let seen = Seen {
-        method,
         path: path.clone(),
         fields,
         body: serde_json::from_slice(&body).unwrap_or_default(),
@@ -222,7 +216,8 @@ fn said(status: u16, value: &Value) -> Response {
 impl Inner {
     fn new_secret(&self, what: &str) -> String {
         let number = self.count.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
-        let secret = format!("{what}-s3cr3t-{number}");
+        let port = self.origin.rsplit(':').next().unwrap();
+        let secret = format!("{what}-s3cr3t-{port}-{number}");
         self.secrets.lock().unwrap().push(secret.clone());
         secret
     }
@@ -314,7 +309,9 @@ impl Inner {
                 self.secrets.lock().unwrap().push(seen.field("code_verifier").to_owned());
                 (scope, nonce, audience) = (code.scope, code.nonce, code.client);
             }
-            "refresh_token" if !self.secrets.lock().unwrap().contains(&seen.field("refresh_token").to_owned()) => {
+            "refresh_token"
+                if !self.secrets.lock().unwrap().contains(&seen.field("refresh_token").to_owned()) =>
+            {
                 return said(400, &invalid);
             }
             _ => {}

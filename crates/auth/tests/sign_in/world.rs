@@ -9,8 +9,8 @@ use gatehouse_auth::{Next, Refusal, SignInDeps, SignIns, TokenSource as _};
 use gatehouse_model::server::{Limits, Look, Origin, Remote};
 use gatehouse_model::sign_in::{SignInSettings, SignInState};
 use gatehouse_model::{
-    Answer, Ask, AskUser, BoxFuture, Clock, Event, EventSink, Generation, OpenUrl, Problem, Secret, ServerConfig,
-    Timestamp, Transport,
+    Answer, Ask, AskUser, BoxFuture, Clock, Event, EventSink, Generation, OpenUrl, Problem, Secret,
+    ServerConfig, Timestamp, Transport,
 };
 use gatehouse_store::{SecretKey, SecretStore};
 use tokio::sync::watch;
@@ -93,7 +93,11 @@ impl AskUser for User {
         self.asked.lock().unwrap().push(wanted.scopes);
         Box::pin(async {
             self.gate.acquire().await.unwrap().forget();
-            if self.answers.load(Ordering::SeqCst) { Answer::Accept { content: None } } else { Answer::Decline }
+            if self.answers.load(Ordering::SeqCst) {
+                Answer::Accept { content: None }
+            } else {
+                Answer::Decline
+            }
         })
     }
 }
@@ -137,7 +141,8 @@ impl World {
     pub(crate) async fn made(settings: impl FnOnce(&Issuer) -> SignInSettings) -> Self {
         let issuer = Issuer::start().await;
         let server = Arc::new(config(&issuer.at("/mcp"), settings(&issuer)));
-        let (secrets, clock) = (gatehouse_store::memory(), Arc::new(SetClock(AtomicI64::new(1_700_000_000_000))));
+        let (secrets, clock) =
+            (gatehouse_store::memory(), Arc::new(SetClock(AtomicI64::new(1_700_000_000_000))));
         let events = Arc::new(Events { all: Mutex::default(), changed: watch::Sender::new(0) });
         let browser = Arc::new(Browser::default());
         let user = Arc::new(User {
