@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex};
 
 use gatehouse_auth::{Next, TokenSource as _};
 use serde_json::json;
-use tracing::instrument::WithSubscriber as _;
 use tracing_subscriber::fmt::MakeWriter;
 
 use crate::world::{World, parameter, sent_to, visit};
@@ -32,16 +31,15 @@ impl MakeWriter<'_> for Log {
     }
 }
 
-#[test]
-fn no_log_event_error_or_debug_text_has_a_secret() {
+#[tokio::test]
+async fn no_log_event_error_or_debug_text_has_a_secret() {
     let log = Log::default();
     let subscriber =
         tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_writer(log.clone()).finish();
-    // For all threads: what works beside the executor logs as well.
-    tracing::subscriber::set_global_default(subscriber).unwrap();
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().worker_threads(2).build().unwrap();
-    let (secrets, mut text) = runtime.block_on(story().with_current_subscriber());
-    runtime.shutdown_timeout(std::time::Duration::from_secs(5));
+    // For this thread, on which all tasks of this test run.
+    let guard = tracing::subscriber::set_default(subscriber);
+    let (secrets, mut text) = story().await;
+    drop(guard);
     text.push_str(&String::from_utf8_lossy(&log.0.lock().unwrap()));
     assert!(text.contains("could not be renewed"), "nothing was logged");
     assert!(secrets.len() > 8);

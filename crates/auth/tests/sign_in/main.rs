@@ -1,5 +1,7 @@
 //! Signing in, against a small authorization server with switches.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, reason = "tests")]
+
 mod alone;
 mod company;
 mod discovery;
