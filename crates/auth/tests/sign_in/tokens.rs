@@ -193,9 +193,11 @@ async fn a_server_that_is_gone_leaves_nothing() {
     world.sign_in().await;
     let resource = world.issuer.at("/mcp");
     assert!(world.kept(&resource).is_some() && world.kept("registration").is_some());
+    assert_eq!(world.lock_files(), 1);
     let back = crate::world::sent_to(&world.begin().await).await;
     world.sign_ins.forget(&world.server).await;
     assert!(world.kept(&resource).is_none() && world.kept("registration").is_none());
+    assert_eq!(world.lock_files(), 0);
     assert!(crate::world::client().get(back).send().await.is_err(), "something still listens");
     assert_eq!(world.bearer().await, None);
 }

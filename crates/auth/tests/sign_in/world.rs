@@ -199,6 +199,11 @@ impl World {
         self.secrets.get(&key).unwrap().map(|text| text.reveal().to_owned())
     }
 
+    /// How many lock files there are.
+    pub(crate) fn lock_files(&self) -> usize {
+        std::fs::read_dir(self.folder.path().join("locks")).unwrap().count()
+    }
+
     /// Begins and gives the address.
     pub(crate) async fn begin(&self) -> String {
         self.sign_ins.begin(Arc::clone(&self.server), false).await.unwrap().address.unwrap()
