@@ -113,7 +113,9 @@ impl Client {
             ensure!(sign_ins < SIGN_INS, "the server wants a sign-in again and again");
             sign_ins += 1;
             self.user.sign_in(&self.config).await?;
+            let mut next = self.user.next_status();
             self.manager.reconnect(&self.config.id).await?;
+            tokio::time::timeout(SOON, next.changed()).await.context("nothing was connected to")??;
         }
     }
 

@@ -99,3 +99,58 @@ fn ecdsa(
     let signature = pair.sign(&SystemRandom::new(), message).ok()?;
     Some(signature.as_ref().to_vec())
 }
+
+#[cfg(test)]
+mod tests {
+    use aws_lc_rs::encoding::AsDer;
+    use aws_lc_rs::rsa::KeySize;
+    use aws_lc_rs::signature::{KeyPair as _, UnparsedPublicKey, VerificationAlgorithm};
+    use base64::engine::general_purpose::STANDARD;
+
+    use super::*;
+
+    fn pem(label: &str, der: &[u8]) -> Secret {
+        Secret::new(format!("-----BEGIN {label}-----\n{}\n-----END {label}-----\n", STANDARD.encode(der)))
+    }
+
+    fn verify(key: &Secret, algorithm: &str, with: &'static dyn VerificationAlgorithm, public: &[u8]) {
+        let made = assertion("me", "https://id.example", (key, algorithm), Timestamp(5_000)).unwrap();
+        let (signed, signature) = made.reveal().rsplit_once('.').unwrap();
+        let signature = URL_SAFE_NO_PAD.decode(signature).unwrap();
+        UnparsedPublicKey::new(with, public).verify(signed.as_bytes(), &signature).unwrap();
+        let header = URL_SAFE_NO_PAD.decode(signed.split('.').next().unwrap()).unwrap();
+        assert_eq!(String::from_utf8(header).unwrap(), format!(r#"{{"alg":"{algorithm}","typ":"JWT"}}"#));
+    }
+
+    #[test]
+    fn signatures_hold() {
+        let rsa = RsaKeyPair::generate(KeySize::Rsa2048).unwrap();
+        let key =
+            pem("PRIVATE KEY", AsDer::<aws_lc_rs::encoding::Pkcs8V1Der<'_>>::as_der(&rsa).unwrap().as_ref());
+        let public = rsa.public_key().as_ref();
+        verify(&key, "RS256", &signature::RSA_PKCS1_2048_8192_SHA256, public);
+        verify(&key, "PS384", &signature::RSA_PSS_2048_8192_SHA384, public);
+        let pair = EcdsaKeyPair::generate(&signature::ECDSA_P256_SHA256_FIXED_SIGNING).unwrap();
+        let public = pair.public_key().as_ref();
+        let key = pem("PRIVATE KEY", pair.to_pkcs8v1().unwrap().as_ref());
+        verify(&key, "ES256", &signature::ECDSA_P256_SHA256_FIXED, public);
+        let sec1 =
+            AsDer::<aws_lc_rs::encoding::EcPrivateKeyRfc5915Der<'_>>::as_der(&pair.private_key()).unwrap();
+        verify(&pem("EC PRIVATE KEY", sec1.as_ref()), "ES256", &signature::ECDSA_P256_SHA256_FIXED, public);
+        let pair = Ed25519KeyPair::generate().unwrap();
+        let key = pem("PRIVATE KEY", pair.to_pkcs8v1().unwrap().as_ref());
+        verify(&key, "EdDSA", &signature::ED25519, pair.public_key().as_ref());
+    }
+
+    #[test]
+    fn what_cannot_sign_is_said_without_the_key() {
+        let pair = EcdsaKeyPair::generate(&signature::ECDSA_P256_SHA256_FIXED_SIGNING).unwrap();
+        let key = pem("PRIVATE KEY", pair.to_pkcs8v1().unwrap().as_ref());
+        let fault =
+            |key: &Secret, algorithm| assertion("me", "x", (key, algorithm), Timestamp(0)).unwrap_err();
+        assert_eq!(fault(&key, "HS256"), KeyFault::Algorithm("HS256".to_owned()));
+        assert_eq!(fault(&key, "RS256"), KeyFault::Key("RS256".to_owned()));
+        assert_eq!(fault(&key, "ES384"), KeyFault::Key("ES384".to_owned()));
+        assert_eq!(fault(&Secret::new("s3cr3t"), "ES256"), KeyFault::Key("ES256".to_owned()));
+    }
+}

@@ -10,7 +10,7 @@ use url::Url;
 
 use crate::AuthError;
 use crate::account::Claims;
-use crate::browser::{Asked, CodeGrant, NoCode, Pending, authorize_endpoint, token_endpoint};
+use crate::browser::{Asked, CodeGrant, NoAnswer, Pending, authorize_endpoint, token_endpoint};
 use crate::challenge::Challenge;
 use crate::discovery::{Found, by_hand, discover};
 use crate::grant::{Client, GrantError, Granted, Origin};
@@ -151,30 +151,38 @@ impl Inner {
         };
         slot.with(|now| {
             now.attempt = Some(attempt.clone());
+            now.listener = Some((attempt.cancel.clone(), attempt.ended.clone()));
             now.problem = None;
         });
         let (house, server, slot) = (Arc::clone(self), Arc::clone(server), Arc::clone(slot));
         self.tasks.spawn(async move {
-            house.tell(&server).await;
             // Whatever happens to this task, nobody waits for it for ever.
             let _ended = attempt.ended.clone().drop_guard();
-            let outcome = pending.run((deadline, &attempt.cancel), &*house.deps.clock, keep).await;
-            house.ended(&server, &slot, outcome).await;
+            house.tell(&server).await;
+            let keep = |asked, granted| async {
+                let outcome = keep(asked, granted).await.map_err(Problem::from);
+                let good = outcome.is_ok();
+                house.ended(&server, &slot, outcome.map_err(Some)).await;
+                good
+            };
+            let no_answer = pending.run((deadline, &attempt.cancel), &*house.deps.clock, keep).await;
+            match no_answer {
+                Ok(()) => {}
+                Err(NoAnswer::Cancelled) => house.ended(&server, &slot, Err(None)).await,
+                Err(NoAnswer::TooLate) => house.ended(&server, &slot, Err(Some(too_late()))).await,
+            }
         });
     }
 
-    /// An attempt has ended.
-    async fn ended(&self, server: &ServerConfig, slot: &Slot, outcome: Result<(), NoCode>) {
-        let problem = match &outcome {
-            Ok(()) | Err(NoCode::Cancelled) => None,
-            Err(NoCode::Problem(problem)) => Some(problem.clone()),
-        };
+    /// An attempt has ended, in an error perhaps of which something can be said.
+    async fn ended(&self, server: &ServerConfig, slot: &Slot, outcome: Result<(), Option<Problem>>) {
+        let good = outcome.is_ok();
         slot.with(|now| {
             now.attempt = None;
-            now.problem = problem;
+            now.problem = outcome.err().flatten();
         });
         slot.attempts.send_modify(|count| *count = count.wrapping_add(1));
-        if outcome.is_ok() {
+        if good {
             self.signed_in(server).await;
         } else {
             self.tell(server).await;
@@ -247,6 +255,10 @@ impl Inner {
             tracing::warn!(server = %server.id, %error, "the browser could not be opened");
         }
     }
+}
+
+fn too_late() -> Problem {
+    Problem::new(ErrorCode::TimedOut, "Nobody signed in within the time there was.").todo("Try again.")
 }
 
 /// What is to be kept of a grant.

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use gatehouse_model::{Clock, ErrorCode, Problem, Secret};
+use gatehouse_model::{Clock, Secret};
 use oauth2::{CsrfToken, PkceCodeChallenge};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -60,13 +60,13 @@ pub(crate) struct Asked {
     pub(crate) nonce: Secret,
 }
 
-/// Why no code came.
-#[derive(Debug)]
-pub(crate) enum NoCode {
+/// Why no answer came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NoAnswer {
     /// Somebody gave up.
     Cancelled,
-    /// Why it came to nothing.
-    Problem(Problem),
+    /// The time is over.
+    TooLate,
 }
 
 impl CodeGrant {
@@ -162,17 +162,20 @@ pub(crate) fn token_endpoint(server: &ServerMetadata) -> Result<&Url, AuthError>
 }
 
 impl Pending {
-    /// Waits for the answer, makes tokens of it, and hands them to `keep`. Then the browser is told how
-    /// it ended, and nothing listens any more.
+    /// Waits for the answer, makes tokens of it, and hands them to `keep`, which says whether it came to
+    /// a good end. Then the browser is told, and nothing listens any more.
+    ///
+    /// # Errors
+    /// Why no answer came; then `keep` was never called.
     pub(crate) async fn run<F, D>(
         self,
         (deadline, cancel): (Instant, &CancellationToken),
         clock: &dyn Clock,
         keep: F,
-    ) -> Result<(), NoCode>
+    ) -> Result<(), NoAnswer>
     where
         F: FnOnce(Asked, Result<Granted, GrantError>) -> D,
-        D: Future<Output = Result<(), AuthError>>,
+        D: Future<Output = bool>,
     {
         let Self { grant, door, desk, answer, verifier, nonce, .. } = self;
         let told = door.told.clone();
@@ -180,33 +183,32 @@ impl Pending {
         tokio::pin!(serving);
         let answered = tokio::select! {
             biased;
-            () = cancel.cancelled() => return Err(NoCode::Cancelled),
-            answered = answer => answered.map_err(|_| NoCode::Cancelled)?,
-            () = tokio::time::sleep_until(deadline) => return Err(NoCode::Problem(too_late())),
-            () = &mut serving => return Err(NoCode::Cancelled),
+            () = cancel.cancelled() => return Err(NoAnswer::Cancelled),
+            answered = answer => answered.map_err(|_| NoAnswer::Cancelled)?,
+            () = tokio::time::sleep_until(deadline) => return Err(NoAnswer::TooLate),
+            () = &mut serving => return Err(NoAnswer::Cancelled),
         };
         let finish = async {
             let granted = match answered.outcome {
                 Ok(code) => grant.exchange(&code, &verifier, &told, clock).await,
                 Err(error) => Err(error),
             };
-            keep(Asked { grant, nonce }, granted).await.map_err(Problem::from)
+            let good = keep(Asked { grant, nonce }, granted).await;
+            if answered.told.send(good).is_err() {
+                tracing::debug!("the browser is gone already");
+            }
+            desk.closing.cancel();
         };
-        let outcome = tokio::select! {
-            outcome = finish => outcome,
-            () = &mut serving => Err(Problem::new(ErrorCode::Internal, "The listener ended before the sign-in.")),
-        };
-        if answered.told.send(outcome.is_ok()).is_err() {
-            tracing::debug!("the browser is gone already");
-        }
-        desk.closing.cancel();
-        if tokio::time::timeout(LAST_PAGE, serving).await.is_err() {
-            tracing::debug!("the browser did not take its last page");
-        }
-        outcome.map_err(NoCode::Problem)
+        tokio::join!(finish, async {
+            // Whoever begins anew need not wait until the browser has its page.
+            tokio::select! {
+                () = &mut serving => {}
+                () = async {
+                    desk.closing.cancelled().await;
+                    tokio::time::timeout(LAST_PAGE, cancel.cancelled()).await.ok();
+                } => tracing::debug!("the browser did not take its last page"),
+            }
+        });
+        Ok(())
     }
-}
-
-fn too_late() -> Problem {
-    Problem::new(ErrorCode::TimedOut, "Nobody signed in within the time there was.").todo("Try again.")
 }

@@ -22,9 +22,18 @@ pub(crate) struct Held {
 }
 
 /// Where the lock of a server lies. Its id may be any text, so that it is no file name itself.
-pub(crate) fn path(folder: &Path, server: &ServerId) -> PathBuf {
+fn path(folder: &Path, server: &ServerId) -> PathBuf {
     let name = hex::encode(&Sha256::digest(server.as_str())[..8]);
     folder.join("locks").join(format!("sign-in-{name}.lock"))
+}
+
+/// Removes the lock file of a server that is no more.
+pub(crate) async fn forget(folder: &Path, server: &ServerId) {
+    if let Err(error) = tokio::fs::remove_file(path(folder, server)).await
+        && error.kind() != std::io::ErrorKind::NotFound
+    {
+        tracing::debug!(%error, "the lock file of a sign-in could not be removed");
+    }
 }
 
 /// Waits for the lock of a server. A file system that has no locks is gone on without one.

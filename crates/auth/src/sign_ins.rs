@@ -303,6 +303,7 @@ impl Inner {
         for error in forgotten.into_iter().filter_map(Result::err) {
             tracing::warn!(server = %server.id, %error, "a part of a sign-in could not be forgotten");
         }
+        lock::forget(&self.deps.data_dir, &server.id).await;
         self.slots.lock().remove(&server.id);
     }
 }

@@ -40,6 +40,8 @@ pub(crate) struct Now {
     pub(crate) preparing: Option<CancellationToken>,
     /// The attempt that waits for the browser.
     pub(crate) attempt: Option<Attempt>,
+    /// Closes the listener of the last attempt, and says when it is closed.
+    pub(crate) listener: Option<(CancellationToken, CancellationToken)>,
     /// Why the last attempt came to nothing.
     pub(crate) problem: Option<Problem>,
     /// What is kept.
@@ -72,7 +74,7 @@ pub(crate) struct Attempt {
     pub(crate) desk: Arc<Desk>,
     /// Gives it up.
     pub(crate) cancel: CancellationToken,
-    /// It has ended, and its listener is gone.
+    /// Its listener is gone.
     pub(crate) ended: CancellationToken,
 }
 
@@ -106,12 +108,12 @@ impl Slot {
         self.now.lock().copy = Some(Copy { generation: server.generation, sign_in });
     }
 
-    /// Gives up what waits, and returns when it has ended.
+    /// Gives up what waits, and returns when nothing listens any more.
     pub(crate) async fn give_up(&self) {
-        let attempt = self.now.lock().attempt.clone();
-        if let Some(attempt) = attempt {
-            attempt.cancel.cancel();
-            attempt.ended.cancelled().await;
+        let listener = self.now.lock().listener.take();
+        if let Some((cancel, ended)) = listener {
+            cancel.cancel();
+            ended.cancelled().await;
         }
     }
 }

@@ -243,3 +243,49 @@ fn shape(error: &serde_json::Error) -> String {
     };
     format!("{what} (line {})", error.line())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn web(private: bool) -> Web {
+        Web { private, clients: Mutex::default() }
+    }
+
+    #[test]
+    fn which_addresses_may_be_used() {
+        for (address, public, own) in [
+            ("https://id.example/token", true, true),
+            ("https://1.1.1.1/", true, true),
+            ("http://id.example/", false, false),
+            ("http://192.168.0.1/", false, false),
+            ("https://192.168.0.1/", false, true),
+            ("https://[fd00::1]/", false, true),
+            ("https://169.254.169.254/", false, true),
+            ("http://127.0.0.1:1/", false, true),
+            ("http://localhost/", false, true),
+            ("https://localhost/", false, true),
+            ("http://localhost.evil.example/", false, false),
+            ("https://user@id.example/", false, false),
+            ("https://id.example/#part", false, false),
+            ("file:///etc/passwd", false, false),
+            ("javascript:alert(1)", false, false),
+        ] {
+            let url = Url::parse(address).unwrap();
+            assert_eq!(web(false).check(&url).is_ok(), public, "{address}");
+            assert_eq!(web(true).check(&url).is_ok(), own, "{address}");
+        }
+    }
+
+    #[tokio::test]
+    async fn whether_a_server_is_private() {
+        for (address, private) in [
+            ("http://localhost:1/mcp", true),
+            ("https://10.0.0.1/mcp", true),
+            ("https://[::1]/mcp", true),
+            ("https://1.1.1.1/mcp", false),
+        ] {
+            assert_eq!(Web::of(&Url::parse(address).unwrap()).await.private, private, "{address}");
+        }
+    }
+}

@@ -21,14 +21,19 @@ const DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
 /// How long a sign-in may take.
 const SOON: Duration = Duration::from_secs(20);
 
-/// Hears how the sign-in stands.
+/// Counts how often the sign-in and the connection changed.
 #[derive(Clone, Default)]
-pub(super) struct Heard(watch::Sender<Option<SignInState>>);
+pub(super) struct Heard {
+    sign_in: watch::Sender<u64>,
+    status: watch::Sender<u64>,
+}
 
 impl EventSink for Heard {
     fn emit(&self, event: Event) {
-        if let Event::SignInChanged { sign_in, .. } = event {
-            self.0.send_replace(Some(sign_in));
+        match event {
+            Event::SignInChanged { .. } => self.sign_in.send_modify(|count| *count += 1),
+            Event::StatusChanged { .. } => self.status.send_modify(|count| *count += 1),
+            _ => {}
         }
     }
 }
@@ -60,7 +65,7 @@ impl AskUser for Agrees {
 /// Signs in where that is wanted.
 pub(super) struct User {
     pub(super) sign_ins: SignIns,
-    heard: watch::Receiver<Option<SignInState>>,
+    heard: Heard,
 }
 
 impl User {
@@ -75,13 +80,12 @@ impl User {
         });
         sign_ins.answer_with(Arc::new(Agrees));
         sign_ins.set_client_document(Some(DOCUMENT.to_owned()));
-        Self { sign_ins, heard: events.0.subscribe() }
+        Self { sign_ins, heard: events.clone() }
     }
 
     /// Signs in, and returns when that is done.
     pub(super) async fn sign_in(&self, server: &Arc<ServerConfig>) -> Result<()> {
-        let mut heard = self.heard.clone();
-        heard.mark_unchanged();
+        let mut heard = self.heard.sign_in.subscribe();
         self.sign_ins.begin(Arc::clone(server), true).await?;
         let done = async {
             loop {
@@ -94,6 +98,11 @@ impl User {
             }
         };
         tokio::time::timeout(SOON, done).await.context("the sign-in never ended")?
+    }
+
+    /// Hears of the next change of the connection.
+    pub(super) fn next_status(&self) -> watch::Receiver<u64> {
+        self.heard.status.subscribe()
     }
 }
 
