@@ -20,5 +20,5 @@ pub use events::{EventStream, Heard};
 pub use gatehouse_servers::run_guard_if_asked;
 pub use gatehouse_store::{
     Owner, SecretError, SecretKind, SecretStore, has_vault, make_vault, memory, open_keychain, open_vault,
-    prepare_folder, unlock_vault,
+    prepare_folder, unlock_vault, vault_file,
 };

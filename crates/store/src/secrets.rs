@@ -4,7 +4,7 @@
 //! server, a generation and a field serves nothing else. Nothing here lists or exports secrets.
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gatehouse_model::{Generation, Secret, ServerId};
@@ -141,6 +141,12 @@ pub fn open_keychain() -> Result<Arc<dyn SecretStore>, SecretError> {
 /// [`SecretError::Refused`] when the disk refuses.
 pub fn has_vault(dir: &Path) -> Result<bool, SecretError> {
     vault::is_there(dir)
+}
+
+/// Where the vault of a data folder is, or would be.
+#[must_use]
+pub fn vault_file(dir: &Path) -> PathBuf {
+    vault::file(dir)
 }
 
 /// Opens the vault that a data folder has.

@@ -81,9 +81,14 @@ pub(super) fn check_new(passphrase: &Secret) -> Result<(), SecretError> {
     Err(SecretError::Refused { reason: format!("a passphrase has at least {LEAST} characters") })
 }
 
+/// Where it is.
+pub(super) fn file(dir: &Path) -> PathBuf {
+    dir.join(FILE)
+}
+
 /// Whether there is a vault in a folder, as far as that can be told without its passphrase.
 pub(super) fn is_there(dir: &Path) -> Result<bool, SecretError> {
-    match std::fs::read(dir.join(FILE)) {
+    match std::fs::read(file(dir)) {
         Ok(bytes) => read_header(&bytes).map(|_| true),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(refused(error)),
