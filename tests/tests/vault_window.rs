@@ -63,7 +63,7 @@ fn files_with(folder: &Path, texts: &[&str]) -> Result<Vec<PathBuf>> {
         } else if kind.is_file() {
             let bytes = fs::read(&path)?;
             let holds = |text: &&str| bytes.windows(text.len()).any(|window| window == text.as_bytes());
-            if texts.iter().any(|text| holds(&text)) {
+            if texts.iter().any(holds) {
                 found.push(path);
             }
         }

@@ -19,7 +19,7 @@ export const vault = {
   "vault.makeText":
     "A vault is an encrypted file in Gatehouse's folder, and Gatehouse asks for its passphrase at each start. Whoever forgets the passphrase loses the secrets and rights in it.",
   "vault.restart":
-    "Gatehouse starts again with it: calls that run now are refused, what was allowed has to be allowed again, and servers ask for their secrets.",
+    "Gatehouse starts again with it: calls that run now are refused. You confirm your servers and allow clients and tools again, and servers need their secrets once more.",
   "vault.restartOpen": "Gatehouse starts again with it: calls that run now are refused.",
   "vault.newPassphrase": "New passphrase",
   "vault.again": "The same once more",

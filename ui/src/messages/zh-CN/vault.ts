@@ -18,7 +18,7 @@ export const vault: Record<keyof typeof en, string> = {
   "vault.hide": "仅用内存：Gatehouse 退出前不再提示",
   "vault.makeTitle": "把密钥保存到保险库",
   "vault.makeText": "保险库是 Gatehouse 文件夹中的加密文件，每次启动时 Gatehouse 都会询问口令。忘记口令就会失去其中的密钥和授权。",
-  "vault.restart": "Gatehouse 会重新启动：正在进行的调用会被拒绝，之前的授权需要重新给出，服务器会要求重新填写密钥。",
+  "vault.restart": "Gatehouse 会重新启动：正在进行的调用会被拒绝。您需要重新确认服务器、重新允许客户端和工具，并重新填写服务器的密钥。",
   "vault.restartOpen": "Gatehouse 会重新启动：正在进行的调用会被拒绝。",
   "vault.newPassphrase": "新口令",
   "vault.again": "再次输入",
