@@ -30,6 +30,9 @@ pub(super) async fn run(
 }
 
 async fn reply(door: &Door, command: &str, args: Value) -> Result<Box<RawValue>, Problem> {
+    if let Some(reply) = door.vault(command, &args).await? {
+        return raw(&reply);
+    }
     match command {
         "command" => {
             let name = args["name"].as_str().unwrap_or_default().to_owned();
@@ -61,10 +64,7 @@ fn name_of<R: gatehouse_model::command::Request>() -> &'static str {
 
 async fn core(door: &Door, name: &str, args: &Value) -> Result<Box<RawValue>, Problem> {
     let command = Command::parse(name, &raw(args)?)?;
-    match &*door.core.read().await {
-        Some(core) => core.execute(command, Authority::Operator).await,
-        None => Err(Problem::new(ErrorCode::NotRunning, "Gatehouse is about to end.")),
-    }
+    door.core.read().await.core()?.execute(command, Authority::Operator).await
 }
 
 fn raw(value: &Value) -> Result<Box<RawValue>, Problem> {

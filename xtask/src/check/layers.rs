@@ -60,7 +60,7 @@ const RESERVED: [(&str, &[&str]); 10] = [
 
 /// Members that may use nothing from outside but this.
 const BARE: [(&str, &[&str]); 2] = [
-    ("gatehouse-model", &["serde", "serde_json", "thiserror", "ts-rs"]),
+    ("gatehouse-model", &["serde", "serde_json", "thiserror", "ts-rs", "zeroize"]),
     (
         "gatehouse-policy",
         &[
