@@ -85,6 +85,9 @@ pub struct Refusal {
     pub sent: Option<Secret>,
     /// Whether the request can wait for the user; else nobody is asked for more rights.
     pub waits: bool,
+    /// Whether the token was given for this very request, by [`Next::Again`]: renewing it once more
+    /// would not help.
+    pub once_more: bool,
 }
 
 /// What comes after a refusal.

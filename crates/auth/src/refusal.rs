@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gatehouse_model::{ErrorCode, Problem, Secret, ServerConfig};
-use tokio::time::Instant;
 
 use crate::begin::find;
 use crate::browser::authorize_endpoint;
@@ -20,8 +19,6 @@ use crate::slot::Slot;
 use crate::web::Web;
 use crate::{AuthError, Next, Refusal, issuer_hint};
 
-/// A token that came for a refused one and is refused itself so soon is not renewed again.
-const SOON: Duration = Duration::from_secs(60);
 /// How long finding out whom to sign in with may hold up whoever was refused.
 const FIND: Duration = Duration::from_secs(12);
 
@@ -56,7 +53,8 @@ impl Inner {
             }
             return self.whom(target, &challenge, hint).await;
         };
-        self.refused_token(target, server, (&slot, &kept), (refusal.sent, &challenge)).await
+        self.refused_token(target, server, (&slot, &kept), (refusal.sent, &challenge, refusal.once_more))
+            .await
     }
 
     /// The server refused a token, or had none though there is one.
@@ -65,7 +63,7 @@ impl Inner {
         target: Target<'_>,
         server: &Arc<ServerConfig>,
         (slot, kept): (&Arc<Slot>, &SignIn),
-        (sent, challenge): (Option<Secret>, &Challenge),
+        (sent, challenge, once_more): (Option<Secret>, &Challenge, bool),
     ) -> Result<Next, AuthError> {
         let sign_in = || Next::SignIn { issuer: Some(kept.issuer.clone()) };
         let Some(tokens) = &kept.tokens else { return Ok(sign_in()) };
@@ -79,10 +77,7 @@ impl Inner {
             Some(sent) => sent,
             None => tokens.access.clone(),
         };
-        let just_came = slot.with(|now| {
-            now.replaced.as_ref().is_some_and(|(token, at)| *token == sent && at.elapsed() < SOON)
-        });
-        if just_came {
+        if once_more {
             self.reject(server, slot, &sent).await;
             return Ok(sign_in());
         }
@@ -91,10 +86,7 @@ impl Inner {
             return Ok(Next::SignIn { issuer: others.into_iter().next() });
         }
         match self.fresh(server, slot, Why::Refused(sent.clone())).await? {
-            Some(token) => {
-                slot.with(|now| now.replaced = Some((token.clone(), Instant::now())));
-                Ok(Next::Again(token))
-            }
+            Some(token) => Ok(Next::Again(token)),
             None => {
                 self.reject(server, slot, &sent).await;
                 Ok(sign_in())
@@ -141,10 +133,7 @@ impl Inner {
             return Ok(Next::SignIn { issuer: hint });
         }
         match self.fresh(server, slot, Why::Due).await {
-            Ok(Some(token)) => {
-                slot.with(|now| now.replaced = Some((token.clone(), Instant::now())));
-                Ok(Next::Again(token))
-            }
+            Ok(Some(token)) => Ok(Next::Again(token)),
             Ok(None) => Ok(Next::SignIn { issuer: hint }),
             Err(AuthError::Refused(problem)) => Ok(refusal(problem)),
             Err(error) => Err(error),

@@ -45,7 +45,6 @@ impl Inner {
         slot.with(|now| {
             now.problem = None;
             now.rejected = None;
-            now.replaced = None;
             now.wanted.clear();
         });
         self.tell(server).await;

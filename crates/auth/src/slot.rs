@@ -48,8 +48,6 @@ pub(crate) struct Now {
     pub(crate) copy: Option<Copy>,
     /// An access token that the server does not take.
     pub(crate) rejected: Option<Secret>,
-    /// The token that was last given out for one that was refused, and when.
-    pub(crate) replaced: Option<(Secret, Instant)>,
     /// How many questions for more rights were answered.
     pub(crate) questions: u64,
     /// Until when renewing is not tried, since it just failed.

@@ -51,7 +51,7 @@ async fn a_token_is_fetched_and_fetched_again_without_the_user() {
         assert!(world.browser.opened.lock().unwrap().is_empty());
         let third = world.refused(Some(&second)).await;
         let Next::Again(third) = third else { panic!("{third:?}") };
-        assert!(matches!(world.refused(Some(third.reveal())).await, Next::SignIn { .. }));
+        assert!(matches!(world.refused_once_more(third.reveal()).await, Next::SignIn { .. }));
     }
 }
 

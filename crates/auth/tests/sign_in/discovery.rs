@@ -13,8 +13,13 @@ const RESOURCE: &str = "/.well-known/oauth-protected-resource";
 /// Tells of a challenge that leads to this path.
 async fn challenged(world: &World, path: &str) -> Next {
     let challenge = format!(r#"Bearer resource_metadata="{}""#, world.issuer.at(path));
-    let refusal =
-        Refusal { status: 401, challenges: vec!["Basic".to_owned(), challenge], sent: None, waits: true };
+    let refusal = Refusal {
+        status: 401,
+        challenges: vec!["Basic".to_owned(), challenge],
+        sent: None,
+        waits: true,
+        once_more: false,
+    };
     world.sign_ins.refused(&world.server, refusal).await.unwrap()
 }
 

@@ -238,6 +238,7 @@ async fn scopes_are_those_of_the_settings_else_of_the_challenge_else_all() {
         challenges: vec![world.issuer.challenge(r#", scope="b c""#)],
         sent: None,
         waits: false,
+        once_more: false,
     };
     let own = SignInSettings { scopes: vec!["a".into()], ..SignInSettings::default() };
     for (settings, challenged, expected) in [

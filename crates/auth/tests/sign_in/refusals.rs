@@ -33,7 +33,7 @@ async fn it_is_renewed_once_and_then_the_user_has_to_help() {
     assert_eq!(world.bearer().await, Some(new.clone()));
     assert_eq!(again(&world.refused(Some(&old)).await), new);
     let issuer = Some(world.issuer.origin().to_owned());
-    assert_eq!(world.refused(Some(&new)).await, Next::SignIn { issuer: issuer.clone() });
+    assert_eq!(world.refused_once_more(&new).await, Next::SignIn { issuer: issuer.clone() });
     assert_eq!(world.issuer.grants("refresh_token").len(), 1);
     assert_eq!(world.bearer().await, None, "a token that is not taken is not sent again");
     assert!(problem(world.state().await).contains("does not accept"));
@@ -72,7 +72,13 @@ async fn an_authorization_server_that_is_away_is_not_the_end() {
     world.sign_in().await;
     let token = world.bearer().await.unwrap();
     world.issuer.switches().answers.insert("/token".to_owned(), (503, String::new()));
-    let refusal = Refusal { status: 401, challenges: vec![], sent: Some(Secret::new(&*token)), waits: true };
+    let refusal = Refusal {
+        status: 401,
+        challenges: vec![],
+        sent: Some(Secret::new(&*token)),
+        waits: true,
+        once_more: false,
+    };
     assert!(world.sign_ins.refused(&world.server, refusal).await.is_err());
     world.issuer.switches().answers.clear();
     assert_ne!(again(&world.refused(Some(&token)).await), token);
@@ -110,6 +116,6 @@ async fn who_is_signed_in_with_is_found_out_or_at_least_guessed() {
     assert_eq!(world.refused(None).await, Next::SignIn { issuer: issuer.clone() });
     world.issuer.switches().server = json!({ "issuer": "https://evil.example" });
     assert_eq!(world.refused(None).await, Next::SignIn { issuer });
-    let bare = Refusal { status: 401, challenges: vec![], sent: None, waits: false };
+    let bare = Refusal { status: 401, challenges: vec![], sent: None, waits: false, once_more: false };
     assert_eq!(world.sign_ins.refused(&world.server, bare).await.unwrap(), Next::SignIn { issuer: None });
 }

@@ -12,7 +12,13 @@ use crate::world::{World, parameter, visit};
 
 fn lacks(scopes: &str, sent: &str, waits: bool) -> Refusal {
     let challenge = format!(r#"Bearer error="insufficient_scope", scope="{scopes}""#);
-    Refusal { status: 403, challenges: vec![challenge], sent: Some(Secret::new(sent)), waits }
+    Refusal {
+        status: 403,
+        challenges: vec![challenge],
+        sent: Some(Secret::new(sent)),
+        waits,
+        once_more: false,
+    }
 }
 
 async fn refused(world: &World, refusal: Refusal) -> Next {

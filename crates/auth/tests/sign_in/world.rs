@@ -243,11 +243,21 @@ impl World {
 
     /// A refusal with 401 of this token.
     pub(crate) async fn refused(&self, sent: Option<&str>) -> Next {
+        self.refused_in(sent, false).await
+    }
+
+    /// A refusal with 401 of this token, which was given for the very request.
+    pub(crate) async fn refused_once_more(&self, sent: &str) -> Next {
+        self.refused_in(Some(sent), true).await
+    }
+
+    async fn refused_in(&self, sent: Option<&str>, once_more: bool) -> Next {
         let refusal = Refusal {
             status: 401,
             challenges: vec![self.issuer.challenge("")],
             sent: sent.map(Secret::new),
             waits: true,
+            once_more,
         };
         self.sign_ins.refused(&self.server, refusal).await.unwrap()
     }

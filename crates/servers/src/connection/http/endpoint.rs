@@ -312,6 +312,7 @@ impl Endpoint {
     async fn another_token(
         &self,
         response: &Response,
+        (sent, once_more): (impl FnOnce() -> Option<Secret>, bool),
         clock: Clock<'_>,
     ) -> Result<Option<Secret>, RequestError> {
         let status = response.status();
@@ -328,8 +329,8 @@ impl Endpoint {
         if otherwise || !(lacks_rights || status == StatusCode::UNAUTHORIZED) {
             return Ok(None);
         }
-        let sent = self.token.lock().clone().and_then(|(_, token)| token);
-        let refusal = Refusal { status: status.as_u16(), challenges, sent, waits: clock.is_some() };
+        let refusal =
+            Refusal { status: status.as_u16(), challenges, sent: sent(), waits: clock.is_some(), once_more };
         let held = clock.map(Heard::hold);
         let next = self.sources.tokens.refused(&self.sources.server, refusal).await;
         drop(held);
@@ -367,9 +368,14 @@ impl Endpoint {
                 }
             }
         }
+        let mut last = None;
         for _ in 0..TOKENS {
             let Some(request) = again.try_clone() else { break };
-            let Some(token) = self.another_token(&response, clock).await? else { break };
+            // Not the newest one: another request may have had it renewed meanwhile.
+            let once_more = last.is_some();
+            let sent = || last.take().or_else(|| bearer_of(&again));
+            let Some(token) = self.another_token(&response, (sent, once_more), clock).await? else { break };
+            last = Some(token.clone());
             response = request.headers(authorization(&token)).send().await.map_err(unreachable)?;
         }
         Ok(response)
@@ -511,6 +517,13 @@ impl Endpoint {
             }
         }
     }
+}
+
+/// The token that a request carries.
+fn bearer_of(request: &RequestBuilder) -> Option<Secret> {
+    let request = request.try_clone()?.build().ok()?;
+    let value = request.headers().get(AUTHORIZATION)?.to_str().ok()?;
+    value.strip_prefix("Bearer ").map(Secret::new)
 }
 
 /// The header with a token; none for a token that no header can carry.
