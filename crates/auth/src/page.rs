@@ -26,9 +26,9 @@ text-align:center;box-shadow:0 8px 30px rgb(20 28 45/.08)}\
 .mark{width:56px;height:56px;margin:0 auto 20px;border-radius:50%;display:grid;place-items:center;\
 font-size:28px;line-height:1;color:#fff}.good{background:#1f8a54}.bad{background:#b54708}\
 h1{margin:0 0 8px;font-size:22px;line-height:1.3}p{margin:0;color:#566073}\
-footer{margin-top:28px;font-size:13px;color:#7b8496}\
+footer{margin-top:28px;font-size:13px;color:#566073}\
 @media(prefers-color-scheme:dark){body{background:#14171d;color:#eef1f6}main{background:#1c2129;border-color:#2c333f;\
-box-shadow:none}p{color:#aab3c2}footer{color:#8a93a3}}";
+box-shadow:none}p{color:#aab3c2}footer{color:#aab3c2}}";
 
 static POLICY: LazyLock<String> = LazyLock::new(|| {
     let hash = STANDARD.encode(Sha256::digest(STYLE));

@@ -1,7 +1,7 @@
 //! The one door to signing in, and what all ways of signing in share.
 
 use std::collections::HashMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use gatehouse_model::sign_in::{SignInBegun, SignInState, SignedOut};
@@ -35,7 +35,8 @@ pub(crate) struct Inner {
     pub(crate) deps: SignInDeps,
     pub(crate) keeper: Keeper,
     pub(crate) document: Mutex<Option<String>>,
-    pub(crate) ask: OnceLock<Arc<dyn AskUser>>,
+    /// Let go of at the end: who answers may well know us.
+    pub(crate) ask: Mutex<Option<Arc<dyn AskUser>>>,
     pub(crate) signed_in: broadcast::Sender<ServerId>,
     pub(crate) tasks: TaskTracker,
     pub(crate) stop: CancellationToken,
@@ -57,7 +58,7 @@ impl SignIns {
             keeper: Keeper::new(Arc::clone(&deps.secrets)),
             deps,
             document: Mutex::default(),
-            ask: OnceLock::new(),
+            ask: Mutex::default(),
             signed_in: broadcast::Sender::new(SIGNED_IN),
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
@@ -70,9 +71,7 @@ impl SignIns {
     /// Who answers when a server wants more rights. Only the first one counts; without one the answer
     /// is no.
     pub fn answer_with(&self, ask: Arc<dyn AskUser>) {
-        if self.inner.ask.set(ask).is_err() {
-            tracing::warn!("somebody answers for more rights already");
-        }
+        self.inner.ask.lock().get_or_insert(ask);
     }
 
     /// Address of the Client ID Metadata Document, if there is one.
@@ -156,6 +155,7 @@ impl SignIns {
         self.inner.stop.cancel();
         self.inner.tasks.close();
         self.inner.tasks.wait().await;
+        drop(self.inner.ask.lock().take());
     }
 }
 

@@ -104,7 +104,7 @@ impl Inner {
     }
 
     async fn ask(&self, server: &ServerConfig, missing: &[String]) -> bool {
-        let Some(ask) = self.ask.get() else { return false };
+        let Some(ask) = self.ask.lock().clone() else { return false };
         let question = StepUpAsk {
             server: AskServer {
                 id: server.id.clone(),
