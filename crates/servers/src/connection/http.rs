@@ -62,6 +62,9 @@ pub(super) struct HttpLink {
     listening: OnceLock<Listening>,
 }
 
+/// How long the stream of what a server says by itself may hold up a connection.
+const LISTENED: Duration = Duration::from_secs(1);
+
 /// What the handshake settled for every request.
 struct Agreed {
     era: Era,
@@ -145,10 +148,12 @@ async fn shake_hands(
         send_back,
     }));
     let capabilities = Arc::new(RawCapabilities::default());
+    let listened = CancellationToken::new();
     let client = RmcpClient {
         endpoint: Arc::clone(endpoint),
         router: Arc::clone(&router),
         capabilities: Arc::clone(&capabilities),
+        listened: listened.clone(),
     };
     let mut pauses = ExponentialBackoff::default();
     pauses.max_delay = Some(LONGEST_PAUSE);
@@ -158,6 +163,12 @@ async fn shake_hands(
     let transport = StreamableHttpClientTransport::with_client(client, config);
     match lifecycle::negotiate(transport, hint, &capabilities).await {
         Ok((service, handshake)) => {
+            if handshake.era == Era::Stateful && endpoint.standing().contains_key(endpoint::SESSION) {
+                // What a server asks before that stream is open is lost with some.
+                if tokio::time::timeout(LISTENED, listened.cancelled()).await.is_err() {
+                    tracing::debug!(server = %spec.config.id, "the server opens its stream late");
+                }
+            }
             let link = HttpLink {
                 endpoint: Arc::clone(endpoint),
                 router,

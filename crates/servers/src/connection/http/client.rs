@@ -13,6 +13,7 @@ use rmcp::transport::streamable_http_client::{
     AuthRequiredError, SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
 use sse_stream::Sse;
+use tokio_util::sync::CancellationToken;
 
 use super::endpoint::{Endpoint, Posted, PostedBody, SESSION};
 use super::events::Events;
@@ -31,6 +32,8 @@ pub(super) struct RmcpClient {
     pub(super) router: Arc<Router>,
     /// Keeps the capabilities as the server wrote them.
     pub(super) capabilities: Arc<RawCapabilities>,
+    /// Cancelled when the stream of what the server says by itself is open, or is known not to be.
+    pub(super) listened: CancellationToken,
 }
 
 type Fault = StreamableHttpError<RequestError>;
@@ -172,7 +175,9 @@ impl StreamableHttpClient for RmcpClient {
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<BoxStream<'static, Result<Sse, SseError>>, Fault> {
         let headers = headers(session_id.as_deref(), custom_headers);
-        match self.endpoint.get(last_event_id.as_deref(), headers).await {
+        let opened = self.endpoint.get(last_event_id.as_deref(), headers).await;
+        self.listened.cancel();
+        match opened {
             Ok(Some(events)) => Ok(self.tapped(events)),
             Ok(None) => Err(StreamableHttpError::ServerDoesNotSupportSse),
             Err(RequestError::NeedsAuth { .. } | RequestError::Forbidden) => {
