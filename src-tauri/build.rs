@@ -6,11 +6,16 @@ use std::path::Path;
 use std::{env, fs, io};
 
 /// Every command of the shell. What is not here cannot be called by any window.
-const COMMANDS: [&str; 19] = [
+const COMMANDS: [&str; 24] = [
     "command",
     "events",
     "main_signals",
     "start_again",
+    "vault",
+    "unlock_vault",
+    "put_vault_aside",
+    "make_vault",
+    "change_passphrase",
     "preferences",
     "set_preferences",
     "open_link",

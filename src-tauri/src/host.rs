@@ -1,36 +1,70 @@
 //! Starts the core with the application, keeps it for the commands, and stops it before the
 //! application ends, so that no server is left running. Nothing but this file owns the core.
 
+mod vault;
+
 use std::future::Future;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use gatehouse_app::{
-    Authority, Core, CoreOptions, EventStream, Owner, SecretError, SecretStore, memory, open_keychain,
-};
+use gatehouse_app::{Authority, Core, CoreOptions, EventStream, Owner, SecretStore};
 use gatehouse_model::command::{Command, Request};
 use gatehouse_model::{ErrorCode, Problem};
+use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use tokio::sync::{OwnedRwLockWriteGuard, RwLock};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::address;
+use crate::links::Browser;
+use crate::secrets::{self, Found};
 
 /// The core, as far as it is there.
 enum Slot {
     NotStarted,
-    Running(Core),
+    /// Waits for the user to open the vault or to put it aside.
+    Locked,
+    Running(Running),
     Failed(Problem),
     Stopped,
 }
 
+/// A core with what its secrets are kept in.
+struct Running {
+    core: Core,
+    secrets: Arc<dyn SecretStore>,
+}
+
+/// What came of a start.
+pub(crate) enum Begun {
+    /// The core runs, and this is what happens.
+    Running(EventStream),
+    /// The vault is locked.
+    Locked,
+    /// It could not be started.
+    Failed,
+}
+
 impl Slot {
-    fn core(&self) -> Result<&Core, Problem> {
+    fn running(&self) -> Result<&Running, Problem> {
         match self {
-            Self::Running(core) => Ok(core),
+            Self::Running(running) => Ok(running),
             Self::Failed(problem) => Err(problem.clone()),
+            Self::Locked => Err(locked()),
             Self::NotStarted | Self::Stopped => Err(stopped()),
+        }
+    }
+
+    fn core(&self) -> Result<&Core, Problem> {
+        self.running().map(|running| &running.core)
+    }
+
+    fn begun(&self) -> Begun {
+        match self {
+            Self::Running(running) => Begun::Running(running.core.events()),
+            Self::Locked => Begun::Locked,
+            Self::NotStarted | Self::Failed(_) | Self::Stopped => Begun::Failed,
         }
     }
 }
@@ -42,6 +76,10 @@ pub(crate) struct Host {
     slot: Arc<RwLock<Slot>>,
     data_dir: PathBuf,
     quitting: CancellationToken,
+    /// Ends the commands that are under way when their core is about to stop.
+    stopping: Arc<Mutex<CancellationToken>>,
+    /// One change of where secrets are kept at a time.
+    moving: Arc<tokio::sync::Mutex<()>>,
     tasks: TaskTracker,
 }
 
@@ -58,61 +96,66 @@ impl Host {
         let starting = starting
             .map_err(|e| Problem::new(ErrorCode::Internal, "The core has no place.").why(format!("{e}.")))?;
         let quitting = CancellationToken::new();
-        let host = Self { slot, data_dir, quitting, tasks: TaskTracker::new() };
+        let stopping = Arc::new(Mutex::new(quitting.child_token()));
+        let host =
+            Self { slot, data_dir, quitting, stopping, moving: Arc::default(), tasks: TaskTracker::new() };
         Ok((host, Starting { slot: starting }))
     }
 
-    /// Starts the core for the first time. What follows a start gets the core's events.
-    pub(crate) async fn start(&self, mut starting: Starting, started: impl FnOnce(EventStream)) {
+    /// Starts the core for the first time.
+    pub(crate) async fn start(&self, mut starting: Starting, begun: impl FnOnce(Begun)) {
         *starting.slot = self.try_to_start().await;
-        if let Slot::Running(core) = &*starting.slot {
-            started(core.events());
-        }
+        begun(starting.slot.begun());
     }
 
     /// Starts the core once more if it could not be started.
-    pub(crate) async fn start_again(&self, started: impl FnOnce(EventStream)) -> Result<(), Problem> {
+    pub(crate) async fn start_again(&self, begun: impl FnOnce(Begun)) -> Result<(), Problem> {
         let mut slot = self.slot.write().await;
-        if let Slot::Failed(_) = *slot {
+        if let Slot::Failed(_) | Slot::Locked = *slot {
             *slot = self.try_to_start().await;
-            if let Slot::Running(core) = &*slot {
-                started(core.events());
-            }
+            begun(slot.begun());
         }
         slot.core().map(|_| ())
     }
 
     async fn try_to_start(&self) -> Slot {
-        match start_core(self.data_dir.clone()).await {
-            Ok(core) => Slot::Running(core),
-            Err(problem) => {
-                tracing::error!(%problem, "the core did not start");
-                Slot::Failed(problem)
-            }
+        let data_dir = self.data_dir.clone();
+        match blocking(move || secrets::find(&data_dir)).await {
+            Ok(Ok(Found::Open(secrets))) => self.start_with(secrets).await,
+            Ok(Ok(Found::Locked)) => Slot::Locked,
+            Ok(Err(problem)) | Err(problem) => failed(problem),
+        }
+    }
+
+    async fn start_with(&self, secrets: Arc<dyn SecretStore>) -> Slot {
+        match start_core(self.data_dir.clone(), Arc::clone(&secrets)).await {
+            Ok(core) => Slot::Running(Running { core, secrets }),
+            Err(problem) => failed(problem),
         }
     }
 
     /// Runs a command on the word of the person in front of the window; its reply is typed.
     pub(crate) async fn run<R: Request>(&self, request: &R) -> Result<R::Reply, Problem> {
         let work = async { self.slot.read().await.core()?.run(request, Authority::Operator).await };
-        self.unless_quitting(Box::pin(work)).await
+        self.unless_stopping(Box::pin(work)).await
     }
 
     /// Runs a command on the word of the person in front of the window; its reply is JSON as it came.
     pub(crate) async fn execute(&self, command: Command) -> Result<Box<RawValue>, Problem> {
         let work = async { self.slot.read().await.core()?.execute(command, Authority::Operator).await };
-        self.unless_quitting(Box::pin(work)).await
+        self.unless_stopping(Box::pin(work)).await
     }
 
     /// Waits until the core was started, or could not be.
     pub(crate) async fn ready(&self) -> Result<(), Problem> {
-        self.unless_quitting(async { self.slot.read().await.core().map(|_| ()) }).await
+        self.unless_stopping(async { self.slot.read().await.core().map(|_| ()) }).await
     }
 
-    async fn unless_quitting<T>(&self, work: impl Future<Output = Result<T, Problem>>) -> Result<T, Problem> {
+    async fn unless_stopping<T>(&self, work: impl Future<Output = Result<T, Problem>>) -> Result<T, Problem> {
+        let stopping = self.stopping.lock().clone();
         tokio::select! {
             biased;
-            () = self.quitting.cancelled() => Err(stopped()),
+            () = stopping.cancelled() => Err(if self.is_quitting() { stopped() } else { begins_anew() }),
             reply = work => reply,
         }
     }
@@ -140,45 +183,51 @@ impl Host {
         self.tasks.close();
         self.tasks.wait().await;
         let mut slot = self.slot.write().await;
-        if let Slot::Running(core) = std::mem::replace(&mut *slot, Slot::Stopped) {
-            core.shutdown().await;
+        if let Slot::Running(running) = std::mem::replace(&mut *slot, Slot::Stopped) {
+            running.core.shutdown().await;
         }
     }
+}
+
+fn failed(problem: Problem) -> Slot {
+    tracing::error!(%problem, "the core did not start");
+    Slot::Failed(problem)
 }
 
 fn stopped() -> Problem {
     Problem::new(ErrorCode::NotRunning, "Gatehouse is about to end.")
 }
 
-async fn start_core(data_dir: PathBuf) -> Result<Core, Problem> {
+fn begins_anew() -> Problem {
+    Problem::new(ErrorCode::NotRunning, "Gatehouse begins anew with another place for its secrets.")
+        .todo("Try again in a moment.")
+}
+
+fn locked() -> Problem {
+    Problem::new(ErrorCode::SecretsUnavailable, "Gatehouse waits for the passphrase of its vault.")
+        .todo("Enter it in Gatehouse's window.")
+}
+
+/// What blocks, beside everything else.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Problem> {
+    let done = tauri::async_runtime::spawn_blocking(work).await;
+    done.map_err(|e| {
+        Problem::new(ErrorCode::SecretsUnavailable, "The place for secrets was not asked.")
+            .why(format!("{e}."))
+    })
+}
+
+async fn start_core(data_dir: PathBuf, secrets: Arc<dyn SecretStore>) -> Result<Core, Problem> {
     let listen = address::usual(&data_dir);
-    let secrets = tauri::async_runtime::spawn_blocking(secrets).await.map_err(|e| {
-        Problem::new(ErrorCode::SecretsUnavailable, "The keychain was not asked.").why(format!("{e}."))
-    })??;
     // Its `main` begins with the guard: children must not outlive a kill of the application.
     let guard_program = std::env::current_exe().ok();
     let options = CoreOptions {
         owner: Owner::Window,
         guard_program,
+        browser: Arc::new(Browser),
         ..CoreOptions::new(data_dir.clone(), listen, secrets)
     };
     let core = Core::start(options).await?;
     address::remember(&data_dir, &core.endpoint());
     Ok(core)
-}
-
-/// The keychain; where there is none, memory, which the status says (AUTH-8). A keychain that is there
-/// and does not open is an error: the rights that are sealed with it would be replaced without a look.
-fn secrets() -> Result<Arc<dyn SecretStore>, Problem> {
-    open_keychain().or_else(|error| match error {
-        SecretError::Unavailable { .. } => {
-            tracing::warn!(%error, "secrets and rights last until Gatehouse ends");
-            Ok(memory())
-        }
-        SecretError::Locked
-        | SecretError::WrongPassphrase
-        | SecretError::Damaged { .. }
-        | SecretError::NewerVersion
-        | SecretError::Refused { .. } => Err(error.into()),
-    })
 }

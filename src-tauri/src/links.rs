@@ -1,8 +1,17 @@
 //! Opens addresses in the user's browser. Only `https`, and `http` on this computer; always as one
 //! argument of one program, never through a shell.
 
-use gatehouse_model::{ErrorCode, Problem};
+use gatehouse_model::{ErrorCode, OpenUrl, Problem};
 use url::{Host, Url};
+
+/// The user's browser.
+pub(crate) struct Browser;
+
+impl OpenUrl for Browser {
+    fn open(&self, url: &str) -> Result<(), String> {
+        open_link(url).map_err(|problem| problem.to_string())
+    }
+}
 
 /// Opens an address after a check of its scheme.
 pub(crate) fn open_link(address: &str) -> Result<(), Problem> {

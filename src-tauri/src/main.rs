@@ -13,6 +13,7 @@ mod pages;
 mod preferences;
 mod prompt;
 mod pump;
+mod secrets;
 mod started;
 mod tray;
 mod window;

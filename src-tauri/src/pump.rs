@@ -9,7 +9,7 @@ use gatehouse_model::{Envelope, Event};
 use tauri::{AppHandle, Manager};
 use tokio::time::Instant;
 
-use crate::host::Host;
+use crate::host::{Begun, Host};
 use crate::pages::MainPage;
 use crate::prompt::Prompt;
 use crate::prompt::policy::Input;
@@ -28,8 +28,18 @@ struct Pump {
     look_at: Option<Instant>,
 }
 
-/// Starts to pass events on; the host's end is its end.
-pub(crate) fn start(app: &AppHandle, events: EventStream) {
+/// Does what follows from a start. The page reads again: what it knows is of another core, or of none.
+pub(crate) fn follow(app: &AppHandle, begun: Begun) {
+    match begun {
+        Begun::Running(events) => start(app, events),
+        Begun::Locked => app.state::<Tray>().view(View::Locked),
+        Begun::Failed => app.state::<Tray>().view(View::NotRunning),
+    }
+    app.state::<MainPage>().event(None);
+}
+
+/// Starts to pass events on; the end of the core or of the host is its end.
+fn start(app: &AppHandle, events: EventStream) {
     let host = app.state::<Host>().inner().clone();
     let pump = Pump {
         host: host.clone(),
@@ -133,7 +143,7 @@ fn is_for_tray(event: &Event) -> bool {
         | Event::CallFinished { .. }
         | Event::ApprovalChanged { .. }
         | Event::SignInNeeded { .. }
-        | Event::SignInDone { .. }
+        | Event::SignInChanged { .. }
         | Event::ClientConnected { .. }
         | Event::ClientGone { .. }
         | Event::LogLine { .. } => false,

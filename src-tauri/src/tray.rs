@@ -31,6 +31,8 @@ const QUIT: &str = "quit";
 pub(crate) enum View {
     /// The core was not started yet, or could not be.
     NotRunning,
+    /// The core waits for the passphrase of the vault.
+    Locked,
     /// The core runs.
     Running {
         /// Servers that run.
@@ -66,7 +68,7 @@ impl View {
     fn look(self) -> Look {
         match self {
             Self::NotRunning => Look::Normal,
-            Self::Running { waiting: 1.., .. } => Look::Waiting,
+            Self::Locked | Self::Running { waiting: 1.., .. } => Look::Waiting,
             Self::Running { paused: true, .. } | Self::Running { on: false, .. } => Look::Paused,
             Self::Running { problem: true, .. } => Look::Problem,
             Self::Running { .. } => Look::Normal,
@@ -240,6 +242,7 @@ mod tests {
         };
         for (view, look) in [
             (View::NotRunning, Look::Normal),
+            (View::Locked, Look::Waiting),
             (view(0, false, true, false), Look::Normal),
             (view(0, false, true, true), Look::Problem),
             (view(0, true, true, true), Look::Paused),

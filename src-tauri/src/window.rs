@@ -49,6 +49,11 @@ pub(crate) fn run(started: Started) -> Result<(), StartError> {
             of_main::events,
             of_main::main_signals,
             of_main::start_again,
+            of_main::vault,
+            of_main::unlock_vault,
+            of_main::put_vault_aside,
+            of_main::make_vault,
+            of_main::change_passphrase,
             of_main::preferences,
             of_main::set_preferences,
             of_main::open_link,
@@ -135,7 +140,7 @@ fn set_up(app: &App) -> Result<(), StartError> {
     let handle = app.handle().clone();
     // Not a task of the host's: the end waits for it by itself, and must not cut it short.
     tauri::async_runtime::spawn(async move {
-        host.start(starting, |events| pump::start(&handle, events)).await;
+        host.start(starting, |begun| pump::follow(&handle, begun)).await;
     });
     Ok(main_window::open(app)?)
 }

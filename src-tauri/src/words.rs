@@ -38,8 +38,17 @@ impl Words {
 
     /// What runs and what waits.
     pub(crate) fn status(self, view: View) -> String {
-        let View::Running { running, servers, waiting, paused, on, .. } = view else {
-            return self.pick("Gatehouse is not running yet", "Gatehouse 尚未运行").to_owned();
+        let (running, servers, waiting, paused, on) = match view {
+            View::NotRunning => {
+                return self.pick("Gatehouse is not running yet", "Gatehouse 尚未运行").to_owned();
+            }
+            View::Locked => {
+                let english = "Gatehouse waits for the passphrase of its vault";
+                return self.pick(english, "Gatehouse 正在等待保险库口令").to_owned();
+            }
+            View::Running { running, servers, waiting, paused, on, .. } => {
+                (running, servers, waiting, paused, on)
+            }
         };
         let state = match (on, paused) {
             (false, _) => self.pick("MCP is switched off", "MCP 已关闭").to_owned(),
@@ -107,6 +116,7 @@ mod tests {
             View::Running { running: 2, servers: 3, waiting: 2, paused: true, on: true, problem: true };
         for (view, english, chinese) in [
             (View::NotRunning, "Gatehouse is not running yet", "Gatehouse 尚未运行"),
+            (View::Locked, "Gatehouse waits for the passphrase of its vault", "Gatehouse 正在等待保险库口令"),
             (view(0, 0, 0), "0 of 0 servers run", "0 个服务器中 0 个在运行"),
             (view(1, 1, 0), "1 of 1 server runs", "1 个服务器中 1 个在运行"),
             (

@@ -118,7 +118,7 @@ export class Gatehouse {
 }
 
 /** The running door, which ends with its standard input. */
-class Door {
+export class Door {
   readonly #child: ChildProcess;
   readonly #ended: Promise<number | null>;
   #said = "";
@@ -139,14 +139,14 @@ class Door {
     });
   }
 
-  /** Where it serves, from its one line. */
-  async ready(): Promise<{ address: string; endpoint: string }> {
+  /** Where it serves, from its one line; without a gateway while a vault is locked. */
+  async ready(): Promise<{ address: string; endpoint: string | null }> {
     const { stdout } = this.#child;
     if (!stdout) throw new Error("no standard output");
     const line = new Promise<string>((yes) => createInterface({ input: stdout }).once("line", yes));
     const first = await Promise.race([line, this.#ended]);
     if (typeof first !== "string") throw new Error(`the door ended with ${String(first)}: ${this.#said}`);
-    return JSON.parse(first) as { address: string; endpoint: string };
+    return JSON.parse(first) as { address: string; endpoint: string | null };
   }
 
   /** Ends it, if it still runs, and tells with what it ended. */
@@ -164,7 +164,7 @@ export const test = plain.extend<Fixtures>({
     const door = new Door(folder);
     try {
       const { address, endpoint } = await door.ready();
-      const gatehouse = new Gatehouse(address, endpoint, folder);
+      const gatehouse = new Gatehouse(address, endpoint ?? "", folder);
       const states = async () => (await gatehouse.command("servers.list", {})).map((it) => it.status.state);
       await expect.poll(states).toEqual(["connected", "connected"]);
       await use(gatehouse);
@@ -193,7 +193,7 @@ export const test = plain.extend<Fixtures>({
 });
 
 /** Gathers what a page complains about: errors of its scripts, and what the policy refused. */
-function watch(page: Page): string[] {
+export function watch(page: Page): string[] {
   const broken: string[] = [];
   page.on("pageerror", (error) => broken.push(String(error)));
   page.on("console", (message) => {

@@ -1,15 +1,14 @@
 //! What the client of the conformance suite does in each scenario. Only what a scenario asks the
 //! application to do is here; everything on the wire is the servers crate's.
 
+mod user;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
-use gatehouse_auth::{AuthError, TokenRequest, TokenSource};
 use gatehouse_model::server::{Limits, Look, Origin, Remote};
-use gatehouse_model::{
-    BoxFuture, Event, EventSink, Generation, Secret, ServerConfig, ServerStatus, SystemClock, Transport,
-};
+use gatehouse_model::{BoxFuture, Generation, Secret, ServerConfig, ServerStatus, SystemClock, Transport};
 use gatehouse_servers::{
     OutgoingParams, PolicyFile, Reply, Respond, ServerAnswer, ServerDeps, ServerHandle, ServerManager,
     ServerRequest, UpstreamCall, answered,
@@ -17,7 +16,10 @@ use gatehouse_servers::{
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
+use user::{Heard, User};
 
+/// How often a server may want a sign-in.
+const SIGN_INS: usize = 3;
 /// How long anything may take.
 const SOON: Duration = Duration::from_secs(40);
 
@@ -29,22 +31,11 @@ pub async fn run() -> Result<()> {
     let url = std::env::args().next_back().context("the server's address is missing")?;
     let scenario = std::env::var("MCP_CONFORMANCE_SCENARIO").context("no scenario is named")?;
     let folder = tempfile::tempdir()?;
-    let client = Client::connect(&url, folder.path()).await?;
-    let played = client.play(&scenario).await;
+    let client = Client::new(&scenario, &url, folder.path()).await?;
+    let played = client.run(&scenario).await;
+    client.user.sign_ins.shutdown().await;
     client.manager.shutdown().await;
     played
-}
-
-struct Nothing;
-
-impl EventSink for Nothing {
-    fn emit(&self, _: Event) {}
-}
-
-impl TokenSource for Nothing {
-    fn bearer<'a>(&'a self, _: &'a TokenRequest) -> BoxFuture<'a, Result<Option<Secret>, AuthError>> {
-        Box::pin(async { Ok(None) })
-    }
 }
 
 /// A user who agrees to everything and fills in nothing.
@@ -67,21 +58,24 @@ struct Client {
     manager: ServerManager,
     server: ServerHandle,
     config: Arc<ServerConfig>,
+    user: User,
 }
 
 impl Client {
-    async fn connect(url: &str, folder: &std::path::Path) -> Result<Self> {
+    async fn new(scenario: &str, url: &str, folder: &std::path::Path) -> Result<Self> {
+        let (secrets, events, context) = (gatehouse_store::memory(), Heard::default(), user::context());
+        let user = User::new(Arc::clone(&secrets), &events, folder);
         let manager = ServerManager::new(ServerDeps {
-            secrets: gatehouse_store::memory(),
-            tokens: Arc::new(Nothing),
-            events: Arc::new(Nothing),
+            secrets: Arc::clone(&secrets),
+            tokens: Arc::new(user.sign_ins.clone()),
+            events: Arc::new(events),
             clock: Arc::new(SystemClock),
             data_dir: folder.to_owned(),
             policy: PolicyFile::at(folder.join("policy.json")),
             guard_program: None,
         });
         manager.answer_with(Arc::new(Agrees));
-        let config = ServerConfig {
+        let mut config = ServerConfig {
             id: "srv-conformance".into(),
             generation: Generation::default(),
             name: "conformance".to_owned(),
@@ -92,20 +86,59 @@ impl Client {
             limits: Limits::default(),
             origin: Origin::User,
         };
+        let keep = |field: &str, secret: &str| user::keep(&*secrets, &config, field, secret);
+        let sign_in = user::settings(scenario, &context, keep)?;
+        config.transport = Transport::Http(Remote { sign_in, ..Remote::at(url) });
+        if let Some(id_token) = context["idp_id_token"].as_str() {
+            user.sign_ins.adopt_id_token(&config, Secret::new(id_token)).await?;
+        }
         let config = manager.put(config).await?;
         let server = manager.get(&config.id).context("the server is not there")?;
-        let mut revision = manager.revision();
-        let connected = async {
+        Ok(Self { manager, server, config, user })
+    }
+
+    /// Plays a scenario, and signs in whenever the server wants that.
+    async fn run(&self, scenario: &str) -> Result<()> {
+        let mut sign_ins = 0;
+        loop {
+            self.settled().await?;
+            let wants = matches!(self.server.status(), ServerStatus::NeedsAuth { .. });
+            let played = if wants { Ok(()) } else { self.play(scenario).await };
+            let wants = wants || {
+                played.is_err() && matches!(self.settled_status().await?, ServerStatus::NeedsAuth { .. })
+            };
+            if !wants {
+                return played;
+            }
+            ensure!(sign_ins < SIGN_INS, "the server wants a sign-in again and again");
+            sign_ins += 1;
+            self.user.sign_in(&self.config).await?;
+            let mut next = self.user.next_status();
+            self.manager.reconnect(&self.config.id).await?;
+            tokio::time::timeout(SOON, next.changed()).await.context("nothing was connected to")??;
+        }
+    }
+
+    /// Waits until a connection is made, or the server wants the user.
+    async fn settled(&self) -> Result<()> {
+        match self.settled_status().await? {
+            ServerStatus::Failed { message, .. } => bail!(message),
+            ServerStatus::NeedsClientRegistration { reason } => bail!(reason),
+            _ => Ok(()),
+        }
+    }
+
+    async fn settled_status(&self) -> Result<ServerStatus> {
+        let mut revision = self.manager.revision();
+        let settled = async {
             loop {
-                match server.status() {
-                    ServerStatus::Connected { .. } => return Ok(()),
-                    ServerStatus::Failed { message, .. } => bail!(message),
-                    _ => revision.changed().await?,
+                match self.server.status() {
+                    ServerStatus::Connecting { .. } | ServerStatus::Stopped => revision.changed().await?,
+                    status => return anyhow::Ok(status),
                 }
             }
         };
-        tokio::time::timeout(SOON, connected).await.context("the server never connected")??;
-        Ok(Self { manager, server, config })
+        tokio::time::timeout(SOON, settled).await.context("the server never connected")?
     }
 
     async fn play(&self, scenario: &str) -> Result<()> {
@@ -124,6 +157,7 @@ impl Client {
             "http-custom-headers" => self.told_calls().await,
             "http-invalid-tool-headers" => self.every_tool().await,
             "json-schema-2020-12-preservation" => self.schema().await,
+            scenario if scenario.starts_with("auth/") => self.list_and_call().await,
             other => bail!("the scenario {other} is not known"),
         }
     }
@@ -149,6 +183,12 @@ impl Client {
             OutgoingParams::none().with_text("name", tool).with("arguments", arguments),
         )
         .await
+    }
+
+    /// What a signed-in client does with whatever there is.
+    async fn list_and_call(&self) -> Result<()> {
+        self.list().await?;
+        self.call("test-tool", json!({})).await.map(drop)
     }
 
     /// Multi-round-trip requests, as the gateway drives them for a client that cannot.

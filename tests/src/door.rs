@@ -4,6 +4,7 @@
 
 mod channels;
 mod pages;
+mod vault;
 mod windows;
 
 use std::future::{Future, IntoFuture};
@@ -17,26 +18,52 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use gatehouse_app::{Core, CoreOptions, Owner, memory};
+use gatehouse_app::Core;
+use gatehouse_model::OpenUrl;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::{Mutex, RwLock, watch};
+use vault::Slot;
+
+/// What was asked of windows and of the browser, neither of which is there.
+#[derive(Clone, Default)]
+struct Noted(Arc<parking_lot::Mutex<Vec<String>>>);
+
+impl Noted {
+    fn add(&self, line: String) {
+        self.0.lock().push(line);
+    }
+
+    fn all(&self) -> Vec<String> {
+        self.0.lock().clone()
+    }
+}
+
+impl OpenUrl for Noted {
+    fn open(&self, url: &str) -> Result<(), String> {
+        self.add(format!("browser {url}"));
+        Ok(())
+    }
+}
 
 /// What the routes work on.
 struct Door {
     /// Taken when the door closes.
-    core: RwLock<Option<Core>>,
+    core: RwLock<Slot>,
+    data_dir: PathBuf,
+    /// How many cores there were.
+    begun: watch::Sender<u64>,
     /// Where the page is, as browsers write it in `Host`.
     authority: String,
     pages: PathBuf,
     preferences: Mutex<Value>,
     changed_look: watch::Sender<u64>,
     /// What the page asked of its window.
-    noted: Mutex<Vec<String>>,
+    noted: Noted,
 }
 
 /// Serves the pages in this folder over a core on that data folder until told to stop. `ready` gets
-/// the one line that says where.
+/// the one line that says where. A folder with a vault has its core once the page has opened it.
 ///
 /// # Errors
 /// When the core does not start or the port cannot be had.
@@ -46,23 +73,20 @@ pub async fn serve(
     ready: impl FnOnce(Value),
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> Result<()> {
-    let options = CoreOptions {
-        owner: Owner::Window,
-        guard_program: std::env::current_exe().ok(),
-        ..CoreOptions::new(data_dir, ([127, 0, 0, 1], 0).into(), memory())
-    };
-    let core = Core::start(options).await?;
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.context("no port for the door")?;
     let authority = listener.local_addr()?.to_string();
-    let endpoint = core.endpoint();
     let door = Arc::new(Door {
-        core: RwLock::new(Some(core)),
+        core: RwLock::new(Slot::Locked),
+        data_dir,
+        begun: watch::Sender::new(0),
         authority: authority.clone(),
         pages,
         preferences: Mutex::new(json!({"theme": "light", "language": "en", "saidKeepsRunning": false})),
         changed_look: watch::Sender::new(0),
-        noted: Mutex::new(Vec::new()),
+        noted: Noted::default(),
     });
+    door.start().await?;
+    let endpoint = door.core.read().await.core().ok().map(Core::endpoint);
     ready(json!({"address": format!("http://{authority}"), "endpoint": endpoint}));
     let serving = axum::serve(listener, routes(Arc::clone(&door))).into_future();
     // Streams of events never end by themselves: the server is dropped with them.
@@ -70,8 +94,8 @@ pub async fn serve(
         served = serving => served.context("the door closed")?,
         () = stop => {}
     }
-    let core = door.core.write().await.take();
-    if let Some(core) = core {
+    let slot = std::mem::replace(&mut *door.core.write().await, Slot::Ended);
+    if let Slot::Running(core, _) = slot {
         core.shutdown().await;
     }
     Ok(())

@@ -48,6 +48,11 @@ pub struct Gatehouse {
     pub endpoint: String,
 }
 
+/// How `gatehousectl` is run: with the operator's key, the same with both streams in one, without it.
+const OPERATOR: &str = r#"exec 3<"$KEY"; exec "$0" --data-dir "$DATA" --operator-key-fd 3 "$@""#;
+const OPERATOR_HEARD: &str = r#"exec 3<"$KEY" 2>&1; exec "$0" --data-dir "$DATA" --operator-key-fd 3 "$@""#;
+const ANYONE: &str = r#"exec setsid "$0" --data-dir "$DATA" "$@""#;
+
 const PASSPHRASE: &str = "correct horse battery staple";
 
 impl Gatehouse {
@@ -136,6 +141,12 @@ impl Gatehouse {
         self.home.path().join("data")
     }
 
+    /// The folder that everything of this Gatehouse is in: its data folder, what it says, test files.
+    #[must_use]
+    pub fn home(&self) -> &Path {
+        self.home.path()
+    }
+
     /// A folder beside the data folder for files of the test.
     ///
     /// # Errors
@@ -218,17 +229,25 @@ impl Gatehouse {
         self.ctl(words, false)
     }
 
+    /// Starts an operator's command that lasts; what it says on either stream can be read as it comes.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn begin(&self, words: &[&str]) -> Result<Lines> {
+        let mut command = self.ctl_script(OPERATOR_HEARD, words)?;
+        Lines::start(&format!("gatehousectl {words:?}"), &mut command)
+    }
+
     fn ctl(&self, words: &[&str], operator: bool) -> Result<Output> {
         Ok(self.ctl_command(words, operator)?.stdin(Stdio::null()).output()?)
     }
 
     fn ctl_command(&self, words: &[&str], operator: bool) -> Result<Command> {
+        self.ctl_script(if operator { OPERATOR } else { ANYONE }, words)
+    }
+
+    fn ctl_script(&self, script: &str, words: &[&str]) -> Result<Command> {
         let mut command = Command::new("sh");
-        let script = if operator {
-            r#"exec 3<"$KEY"; exec "$0" --data-dir "$DATA" --operator-key-fd 3 "$@""#
-        } else {
-            r#"exec setsid "$0" --data-dir "$DATA" "$@""#
-        };
         command
             .arg("-c")
             .arg(script)

@@ -7,8 +7,10 @@ pub mod fixture;
 pub mod gatehouse;
 pub mod http;
 pub mod lines;
+pub mod oidc;
 pub mod places;
 pub mod server;
+pub mod sign_in;
 #[cfg(target_os = "linux")]
 pub mod story;
 #[cfg(target_os = "linux")]

@@ -39,6 +39,16 @@ impl RealWindow {
     /// # Errors
     /// When it is not built with the feature `test-door`, or does not come up.
     pub fn start(desktop: &Desktop) -> Result<Self> {
+        let window = Self::open(desktop)?;
+        window.main().until("return document.querySelector('header code') !== null")?;
+        Ok(window)
+    }
+
+    /// Starts the application as [`RealWindow::start`] does, though its core may have to wait for somebody.
+    ///
+    /// # Errors
+    /// As [`RealWindow::start`].
+    pub fn open(desktop: &Desktop) -> Result<Self> {
         let driver = Driver::start(desktop, &places::program("gatehouse")?)?;
         let mut window = Self { driver, pages: BTreeMap::new() };
         let deadline = Instant::now() + PATIENCE;
@@ -54,7 +64,6 @@ impl RealWindow {
                 window.pages.insert(name, handle);
             }
         }
-        window.main().until("return document.querySelector('header code') !== null")?;
         Ok(window)
     }
 

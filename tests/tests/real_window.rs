@@ -20,6 +20,11 @@ fn of_main() -> Vec<(&'static str, Value)> {
         ("events", json!({"channel": "__CHANNEL__:1"})),
         ("main_signals", json!({"channel": "__CHANNEL__:1"})),
         ("start_again", json!({})),
+        ("vault", json!({})),
+        ("unlock_vault", json!({"passphrase": "correct horse"})),
+        ("put_vault_aside", json!({})),
+        ("make_vault", json!({"passphrase": "correct horse"})),
+        ("change_passphrase", json!({"old": "correct horse", "new": "battery staple"})),
         ("preferences", json!({})),
         (
             "set_preferences",

@@ -7,11 +7,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use gatehouse_auth::StoredTokens;
+use gatehouse_auth::{SignInDeps, SignIns};
 use gatehouse_gateway::{ClientBook, Gateway, GatewayDeps};
 use gatehouse_model::command::{Command, Request};
 use gatehouse_model::record::AuditEvent;
-use gatehouse_model::{Clock, ErrorCode, EventSink, Problem, Secret};
+use gatehouse_model::{Clock, ErrorCode, EventSink, OpenUrl, Problem, Secret};
 use gatehouse_servers::{PolicyFile, ServerDeps, ServerManager};
 use gatehouse_store::{LoadedServers, Owner, SecretStore, Store, StoreOptions};
 use gatehouse_tools::{Patience, ToolDeps, ToolManager};
@@ -21,7 +21,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use crate::authority::{Authority, KeyCheck};
 use crate::control::ControlServer;
 use crate::events::{EventBus, EventStream};
-use crate::facade::{Facade, Parts, Troubles};
+use crate::facade::{Facade, Parts, SignedIn, Troubles};
 use crate::first_start;
 use crate::hand_edits::HandEdits;
 use crate::results::Results;
@@ -57,6 +57,17 @@ pub struct CoreOptions {
     pub downloads: PathBuf,
     /// What the computer's administrator forbids.
     pub policy: PolicyFile,
+    /// Opens the user's browser to sign in.
+    pub browser: Arc<dyn OpenUrl>,
+}
+
+/// No browser: whoever asks shows the address to the user.
+struct NoBrowser;
+
+impl OpenUrl for NoBrowser {
+    fn open(&self, _: &str) -> Result<(), String> {
+        Err("There is no browser here.".to_owned())
+    }
 }
 
 impl CoreOptions {
@@ -74,6 +85,7 @@ impl CoreOptions {
             clock: Arc::new(gatehouse_model::SystemClock),
             downloads: downloads(),
             policy: PolicyFile::usual(),
+            browser: Arc::new(NoBrowser),
         }
     }
 }
@@ -90,6 +102,7 @@ pub struct Core {
     control: ControlServer,
     hand_edits: HandEdits,
     daily: Daily,
+    signed_in: SignedIn,
 }
 
 impl Core {
@@ -103,9 +116,17 @@ impl Core {
         let bus = Arc::new(EventBus::new(Arc::clone(&options.clock)));
         let events: Arc<dyn EventSink> = Arc::<EventBus>::clone(&bus);
         let (store, loaded, held) = open_store(&options).await?;
+        let sign_ins = SignIns::new(SignInDeps {
+            secrets: store.secrets(),
+            clock: Arc::clone(&options.clock),
+            events: Arc::clone(&events),
+            open: Arc::clone(&options.browser),
+            data_dir: store.dir().to_path_buf(),
+        });
+        sign_ins.set_client_document(held.settings.client_document.clone());
         let servers = ServerManager::new(ServerDeps {
             secrets: store.secrets(),
-            tokens: Arc::new(StoredTokens::new(store.secrets(), Arc::clone(&options.clock))),
+            tokens: Arc::new(sign_ins.clone()),
             events: Arc::clone(&events),
             clock: Arc::clone(&options.clock),
             data_dir: store.dir().to_path_buf(),
@@ -125,15 +146,16 @@ impl Core {
         let tools = match tools {
             Ok(tools) => tools,
             Err(problem) => {
-                stop_inner(None, &servers, &store).await;
+                stop_inner(None, (&servers, &sign_ins), &store).await;
                 return Err(problem);
             }
         };
-        let inner = Inner { store, servers, tools, bus };
+        sign_ins.answer_with(Arc::new(tools.approvals().clone()));
+        let inner = Inner { store, servers, sign_ins, tools, bus };
         match Self::open_doors(options, keys, &inner, (loaded, held)).await {
             Ok(core) => Ok(core),
             Err(problem) => {
-                stop_inner(Some(&inner.tools), &inner.servers, &inner.store).await;
+                stop_inner(Some(&inner.tools), (&inner.servers, &inner.sign_ins), &inner.store).await;
                 Err(problem)
             }
         }
@@ -162,6 +184,7 @@ impl Core {
         let parts = Arc::new(Parts {
             store: Arc::clone(&inner.store),
             servers: inner.servers.clone(),
+            sign_ins: inner.sign_ins.clone(),
             tools: inner.tools.clone(),
             clients,
             bus: Arc::clone(&inner.bus),
@@ -196,8 +219,9 @@ impl Core {
         parts.troubles.lock().servers = left_out;
         let hand_edits = HandEdits::start(&parts, loaded);
         let daily = Daily::start(&parts);
+        let signed_in = SignedIn::start(&parts);
         tracing::info!(endpoint = parts.endpoint, data_dir = %parts.data_dir.display(), "Gatehouse is ready");
-        Ok(Self { facade, gateway, control, hand_edits, daily })
+        Ok(Self { facade, gateway, control, hand_edits, daily, signed_in })
     }
 
     /// Runs a command; its reply is JSON.
@@ -236,11 +260,12 @@ impl Core {
     /// Stops everything in the reverse order of the start: nobody gets in any more, what waits is
     /// refused, servers and their children end, what was recorded is on disk.
     pub async fn shutdown(self) {
-        let Self { facade, gateway, control, hand_edits, daily } = self;
+        let Self { facade, gateway, control, hand_edits, daily, signed_in } = self;
         let parts = Arc::clone(facade.parts());
         within("hand edits", STOP, hand_edits.shutdown()).await;
         within("control socket", STOP, control.shutdown()).await;
         within("retention", STOP, daily.shutdown()).await;
+        within("signed-in servers", STOP, signed_in.shutdown()).await;
         within("commands", STOP_COMMANDS, facade.finish()).await;
         // Together: the gateway takes nothing new, and the calls that wait are refused while their
         // clients can still be told.
@@ -251,7 +276,7 @@ impl Core {
         if let Err(problem) = parts.audit(AuditEvent::Lifecycle { what: "stopped".into() }).await {
             tracing::error!(%problem, "the stop could not be written down");
         }
-        stop_inner(None, &parts.servers, &parts.store).await;
+        stop_inner(None, (&parts.servers, &parts.sign_ins), &parts.store).await;
         tracing::info!("Gatehouse has stopped");
     }
 }
@@ -260,14 +285,20 @@ impl Core {
 struct Inner {
     store: Arc<Store>,
     servers: ServerManager,
+    sign_ins: SignIns,
     tools: ToolManager,
     bus: Arc<EventBus>,
 }
 
-async fn stop_inner(tools: Option<&ToolManager>, servers: &ServerManager, store: &Arc<Store>) {
+async fn stop_inner(
+    tools: Option<&ToolManager>,
+    (servers, sign_ins): (&ServerManager, &SignIns),
+    store: &Arc<Store>,
+) {
     if let Some(tools) = tools {
         within("tools", STOP, tools.shutdown()).await;
     }
+    within("sign-ins", STOP, sign_ins.shutdown()).await;
     within("servers", STOP_SERVERS, servers.shutdown()).await;
     let store = Arc::clone(store);
     let closing = async move {

@@ -12,6 +12,7 @@ mod policy;
 mod secrets;
 mod servers;
 mod settings;
+mod sign_in;
 mod status;
 mod tools;
 
@@ -20,6 +21,7 @@ use std::future::Future;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use gatehouse_auth::SignIns;
 use gatehouse_gateway::ClientBook;
 use gatehouse_model::command::{Command, Request};
 use gatehouse_model::record::AuditEvent;
@@ -38,11 +40,13 @@ use crate::results::Results;
 use crate::settings::Held;
 
 pub(crate) use servers::adopt;
+pub(crate) use sign_in::SignedIn;
 
 /// The parts that commands work on.
 pub(crate) struct Parts {
     pub(crate) store: Arc<Store>,
     pub(crate) servers: ServerManager,
+    pub(crate) sign_ins: SignIns,
     pub(crate) tools: ToolManager,
     pub(crate) clients: Arc<ClientBook>,
     pub(crate) bus: Arc<EventBus>,
@@ -173,6 +177,10 @@ async fn run(parts: &Arc<Parts>, command: Command) -> Result<Box<RawValue>, Prob
         Command::ServersCallTool(c) => answer(&c, offers::call_tool(parts, &c)).await,
         Command::ServersStopTool(c) => answer(&c, offers::stop_tool(parts, &c.run)).await,
         Command::ServersSetLogLevel(c) => answer(&c, offers::set_log_level(parts, &c)).await,
+        Command::ServersSignIn(c) => answer(&c, sign_in::begin(parts, &c)).await,
+        Command::ServersPasteAddress(c) => answer(&c, sign_in::paste(parts, &c)).await,
+        Command::ServersCancelSignIn(c) => answer(&c, sign_in::cancel(parts, &c.server)).await,
+        Command::ServersSignOut(c) => answer(&c, sign_in::sign_out(parts, &c.server)).await,
         Command::ResultsSave(c) => answer(&c.clone(), offers::save(parts, c)).await,
         Command::ServersTrustLabels(c) => answer(&c, servers::trust_labels(parts, &c)).await,
         Command::ServersSwitchOff(c) => answer(&c, settings::switch_off(parts)).await,

@@ -19,5 +19,6 @@ pub use authority::{Authority, new_operator_key};
 pub use events::{EventStream, Heard};
 pub use gatehouse_servers::run_guard_if_asked;
 pub use gatehouse_store::{
-    Owner, SecretError, SecretKind, SecretStore, memory, open_keychain, open_vault, prepare_folder,
+    Owner, SecretError, SecretKind, SecretStore, has_vault, make_vault, memory, open_keychain, open_vault,
+    prepare_folder, unlock_vault, vault_file,
 };

@@ -1,8 +1,51 @@
-//! Reading a 401's `WWW-Authenticate`, only to tell the user whom to sign in with.
+//! Reading `WWW-Authenticate`: where the server's metadata is, which scopes it wants, and whom the
+//! user is to sign in with.
 //!
-//! What a server says here is never followed: discovery does that, with its own checks.
+//! What a server says here is a hint: discovery follows it with its own checks.
 
 use url::Url;
+
+/// Most scopes that are taken from a challenge.
+const MOST_SCOPES: usize = 64;
+
+/// What a server says when it refuses.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Challenge {
+    /// Address of its metadata.
+    pub(crate) metadata: Option<Url>,
+    /// The scopes that it wants.
+    pub(crate) scopes: Vec<String>,
+    /// Whether scopes are what is missing.
+    pub(crate) insufficient: bool,
+}
+
+impl Challenge {
+    /// Reads all values of the header; what the first of them says counts.
+    pub(crate) fn read(values: &[String]) -> Self {
+        let mut challenge = Self::default();
+        for (name, value) in values.iter().flat_map(|value| bearer_parameters(value)) {
+            match name.to_ascii_lowercase().as_str() {
+                "resource_metadata" if challenge.metadata.is_none() => challenge.metadata = sound(&value),
+                "scope" if challenge.scopes.is_empty() => challenge.scopes = scopes(&value),
+                "error" if value == "insufficient_scope" => challenge.insufficient = true,
+                _ => {}
+            }
+        }
+        challenge
+    }
+}
+
+/// The scopes of a list, each once; what is no scope (RFC 6749) is left out.
+pub(crate) fn scopes(text: &str) -> Vec<String> {
+    let mut scopes: Vec<String> = Vec::new();
+    for scope in text.split_ascii_whitespace() {
+        let legal = scope.bytes().all(|byte| matches!(byte, 0x21 | 0x23..=0x5b | 0x5d..=0x7e));
+        if legal && scopes.len() < MOST_SCOPES && !scopes.iter().any(|known| known == scope) {
+            scopes.push(scope.to_owned());
+        }
+    }
+    scopes
+}
 
 /// Whom a 401 challenge points to: an issuer if it names one, else the origin of its
 /// protected-resource metadata. Only `https` addresses, or `http` on this machine, are answered.
@@ -72,7 +115,24 @@ fn parameter_value(text: &str) -> (String, &str) {
 
 #[cfg(test)]
 mod tests {
-    use super::issuer_hint;
+    use super::*;
+
+    #[test]
+    fn challenges() {
+        let read = |values: &[&str]| {
+            Challenge::read(&values.iter().map(|value| (*value).to_owned()).collect::<Vec<_>>())
+        };
+        let address = "https://mcp.example/.well-known/oauth-protected-resource";
+        let whole =
+            format!(r#"Bearer error="insufficient_scope", scope="a b a", resource_metadata="{address}""#);
+        let read_whole = read(&[r#"Basic realm="x""#, &whole, r#"Bearer scope="c""#]);
+        assert_eq!(read_whole.scopes, ["a", "b"]);
+        assert_eq!(read_whole.metadata.unwrap().as_str(), address);
+        assert!(read_whole.insufficient);
+        assert_eq!(read(&[]), Challenge::default());
+        assert_eq!(read(&[r#"Basic scope="a", error="insufficient_scope""#]), Challenge::default());
+        assert_eq!(scopes("a \u{7f}b c\"d \u{202e}e f"), ["a", "f"]);
+    }
 
     #[test]
     fn hints() {

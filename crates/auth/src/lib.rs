@@ -1,32 +1,115 @@
-//! Sign-in to remote servers, as far as a connection needs it: where its bearer token comes from,
-//! and whom to sign in with when it has none.
+//! Sign-in to remote servers (AUTH-1 to AUTH-9): whom to sign in with, the way through the user's
+//! browser, and the tokens that come of it, kept, renewed, widened and given back.
 //!
-//! A token is handed out only for the server, generation and resource that it was given for, and
-//! only while it is valid. Nothing here opens a browser, and no token is ever logged.
+//! A token is handed out only for the server, generation and resource that it was given for. No
+//! token, code, verifier or secret is ever logged, part of an event or of an error, and a browser is
+//! opened only where the caller says that the user asked for it.
 
+mod account;
+mod address;
+mod alone;
+mod assertion;
+mod begin;
+mod browser;
+mod callback;
 mod challenge;
-mod stored;
+mod company;
+mod discovery;
+mod grant;
+mod identity;
+mod kept;
+mod listener;
+mod lock;
+mod metadata;
+mod none;
+mod page;
+mod refusal;
+mod registration;
+mod renew;
+mod settings;
+mod sign_ins;
+mod sign_out;
+mod slot;
+mod step_up;
+mod web;
 
-use gatehouse_model::{BoxFuture, Generation, Secret, ServerId};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use gatehouse_model::{BoxFuture, Clock, ErrorCode, EventSink, OpenUrl, Problem, Secret, ServerConfig};
+use gatehouse_store::SecretStore;
 
 pub use challenge::issuer_hint;
-pub use stored::StoredTokens;
+pub use none::NoSignIn;
+pub use sign_ins::SignIns;
 
-/// What a token is needed for.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct TokenRequest {
-    /// The server.
-    pub server: ServerId,
-    /// Its generation.
-    pub generation: Generation,
-    /// The resource: the server's address in canonical form.
-    pub resource: String,
+/// What signing in needs from the outside.
+pub struct SignInDeps {
+    /// Keeps tokens, registrations and the secrets of the settings.
+    pub secrets: Arc<dyn SecretStore>,
+    /// Says when a token expires.
+    pub clock: Arc<dyn Clock>,
+    /// Hears of each change.
+    pub events: Arc<dyn EventSink>,
+    /// Opens the user's browser.
+    pub open: Arc<dyn OpenUrl>,
+    /// Where lock files lie.
+    pub data_dir: PathBuf,
 }
 
-/// Where bearer tokens come from.
+/// Where bearer tokens come from, and what to do when one was refused.
 pub trait TokenSource: Send + Sync {
-    /// A token that is valid now, or `None` when the user has to sign in.
-    fn bearer<'a>(&'a self, ask: &'a TokenRequest) -> BoxFuture<'a, Result<Option<Secret>, AuthError>>;
+    /// A token that is valid now, renewed ahead of its expiry; `None` when the user has to sign in.
+    fn bearer<'a>(
+        &'a self,
+        server: &'a Arc<ServerConfig>,
+    ) -> BoxFuture<'a, Result<Option<Secret>, AuthError>>;
+
+    /// What to do about an answer 401, or 403 for want of a scope. May take as long as the user takes
+    /// to answer a question and to go through the browser.
+    fn refused<'a>(
+        &'a self,
+        server: &'a Arc<ServerConfig>,
+        refusal: Refusal,
+    ) -> BoxFuture<'a, Result<Next, AuthError>>;
+}
+
+/// How a server refused a request.
+#[derive(Clone, Debug)]
+pub struct Refusal {
+    /// 401 or 403.
+    pub status: u16,
+    /// All values of `WWW-Authenticate`.
+    pub challenges: Vec<String>,
+    /// The token that was sent, if one was.
+    pub sent: Option<Secret>,
+    /// Whether the request can wait for the user; else nobody is asked for more rights.
+    pub waits: bool,
+    /// Whether the token was given for this very request, by [`Next::Again`]: renewing it once more
+    /// would not help.
+    pub once_more: bool,
+}
+
+/// What comes after a refusal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Send the request once more, with this token.
+    Again(Secret),
+    /// The user has to sign in.
+    SignIn {
+        /// With whom, where it is known.
+        issuer: Option<String>,
+    },
+    /// The user has to enter a client id first.
+    Register {
+        /// Why, in a sentence.
+        reason: String,
+    },
+    /// Nothing can be done.
+    Refused {
+        /// Why, in sentences.
+        reason: String,
+    },
 }
 
 /// Why there is no telling whether a token exists.
@@ -38,21 +121,28 @@ pub enum AuthError {
     /// What is stored is not what was written.
     #[error("The stored sign-in cannot be read; sign in again.")]
     Unreadable,
+    /// The authorization server cannot be reached now; what is stored stays.
+    #[error("The authorization server cannot be reached: {0}")]
+    Unreachable(String),
+    /// The authorization server refuses, or what it says cannot be used.
+    #[error("{0}")]
+    Refused(Problem),
     /// The work was cut off, as when Gatehouse shuts down.
-    #[error("Reading the stored sign-in was cut off.")]
+    #[error("The sign-in was cut off.")]
     CutOff,
 }
 
-impl From<AuthError> for gatehouse_model::Problem {
+impl From<AuthError> for Problem {
     fn from(error: AuthError) -> Self {
+        let what = error.to_string();
         match error {
             AuthError::Secrets(inner) => inner.into(),
-            AuthError::Unreadable => {
-                Self::new(gatehouse_model::ErrorCode::SecretsUnavailable, AuthError::Unreadable.to_string())
+            AuthError::Unreadable => Self::new(ErrorCode::SecretsUnavailable, what),
+            AuthError::Unreachable(_) => {
+                Self::new(ErrorCode::ServerUnavailable, what).todo("Check the network and try again.")
             }
-            AuthError::CutOff => {
-                Self::new(gatehouse_model::ErrorCode::Internal, AuthError::CutOff.to_string())
-            }
+            AuthError::Refused(problem) => problem,
+            AuthError::CutOff => Self::new(ErrorCode::Internal, what),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! `call` and `calls`: making a call with a client's rights, and looking at past ones.
 
-use gatehouse_model::command::{Call, CallReply, CallToken, CallsList, ToolsList};
+use gatehouse_model::command::{Call, CallReply, CallsList, RequestSecret, ToolsList};
 use gatehouse_model::record::{CallFilter, CallOutcome};
 use gatehouse_model::{CallRecord, ClientId, ServerId};
 use serde_json::{Map, Value};
@@ -19,7 +19,7 @@ pub(crate) async fn run(wanted: cli::Call, session: &mut Session, output: &Outpu
             .ok_or_else(|| Failure::Usage("Give the client's token with --token-fd.".into()))?,
     };
     let arguments = arguments(&wanted, session).await?;
-    let call = Call { token: CallToken::new(&token), tool: wanted.tool, arguments };
+    let call = Call { token: RequestSecret::new(&token), tool: wanted.tool, arguments };
     let reply = session.run(&call).await?;
     if output.is_json() {
         output.text(&reply.body)?;

@@ -153,6 +153,22 @@ pub(crate) enum ServersVerb {
         /// Id or name.
         server: String,
     },
+    /// Sign in to a server: opens the browser on this computer and waits until it is done.
+    SignIn {
+        /// Id or name.
+        server: String,
+        /// Print the address instead of opening it.
+        #[arg(long)]
+        print: bool,
+        /// The browser is on another computer: read the address that it ends at from standard input.
+        #[arg(long)]
+        paste: bool,
+    },
+    /// Sign out of a server.
+    SignOut {
+        /// Id or name.
+        server: String,
+    },
     /// Switch MCP off: every server stops and every call is refused, until it is switched on.
     Off,
     /// Switch MCP on: the servers that start by themselves start.
@@ -442,6 +458,9 @@ pub(crate) enum SettingsVerb {
         /// Calls that are kept at most.
         #[arg(long, value_name = "N")]
         activity_calls: Option<u32>,
+        /// Public address of the Client ID Metadata Document, or `none`.
+        #[arg(long, value_name = "URL|none")]
+        client_document: Option<String>,
     },
 }
 

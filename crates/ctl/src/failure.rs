@@ -56,6 +56,7 @@ fn code(code: ErrorCode) -> u8 {
         | ErrorCode::NameTaken
         | ErrorCode::StaleAnswer
         | ErrorCode::ServerUnavailable
+        | ErrorCode::NeedsClientRegistration
         | ErrorCode::BadConfig
         | ErrorCode::NewerVersion
         | ErrorCode::DataFolderInUse

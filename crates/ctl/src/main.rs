@@ -18,6 +18,7 @@ mod serve;
 mod servers;
 mod session;
 mod settings;
+mod sign_in;
 mod status;
 mod tools;
 mod watch;

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use gatehouse_model::command::{
-    CallToken, FieldSecret, ServersAdd, ServersDuplicate, ServersEdit, ServersList, ServersLog,
-    ServersReconnect, ServersRemove, ServersReset, ServersStart, ServersStop, ServersSwitchOff,
-    ServersSwitchOn, ServersTest, ServersTrustLabels,
+    FieldSecret, RequestSecret, ServersAdd, ServersDuplicate, ServersEdit, ServersList, ServersLog,
+    ServersReconnect, ServersRemove, ServersReset, ServersSignOut, ServersStart, ServersStop,
+    ServersSwitchOff, ServersSwitchOn, ServersTest, ServersTrustLabels,
 };
 use gatehouse_model::server::{Builtin, HeaderProgram, Limits, Look, Remote, ServerDraft, ServerView};
+use gatehouse_model::sign_in::SignInSettings;
 use gatehouse_model::{ErrorCode, Problem, Secret, ServerStatus, Transport};
 
 use crate::cli::{AddServer, BuiltinKind, ServersVerb, SwitchWord};
@@ -16,6 +17,7 @@ use crate::failure::Failure;
 use crate::output::{Output, table};
 use crate::plain;
 use crate::session::Session;
+use crate::sign_in;
 
 pub(crate) async fn run(verb: ServersVerb, session: &mut Session, output: &Output) -> Result<(), Failure> {
     match verb {
@@ -54,6 +56,20 @@ pub(crate) async fn run(verb: ServersVerb, session: &mut Session, output: &Outpu
                     format!("{name} starts by itself from now on.")
                 } else {
                     format!("{name} starts only when it is needed from now on.")
+                }]
+            })
+        }
+        ServersVerb::SignIn { server, print, paste } => {
+            let view = sign_in::run(&server, (print || paste, paste), session).await?;
+            output.show(&view, |view| vec![told(view)])
+        }
+        ServersVerb::SignOut { server } => {
+            let out = session.run(&ServersSignOut { server }).await?;
+            output.show(&out, |out| {
+                vec![if out.revoked {
+                    "Signed out; the authorization server took the rights back too.".to_owned()
+                } else {
+                    "Signed out.".to_owned()
                 }]
             })
         }
@@ -235,7 +251,7 @@ fn transport(
         let lower = url.to_ascii_lowercase();
         let program = |command| HeaderProgram { command, args: Vec::new() };
         let headers_from = wanted.headers_from.clone().map(program);
-        let remote = Remote { url, headers, headers_from };
+        let remote = Remote { url, headers, headers_from, sign_in: SignInSettings::default() };
         return Ok(match (wanted.sse, lower.starts_with("ws:") || lower.starts_with("wss:")) {
             (true, _) => Transport::Sse(remote),
             (false, true) => Transport::Ws(remote),
@@ -298,7 +314,7 @@ fn secrets(wanted: &AddServer, place: &str) -> Result<Vec<FieldSecret>, Failure>
                 None => descriptor::ask_at_terminal(&format!("Secret for {name}")),
             };
             let value = value.ok_or_else(|| Failure::Usage(format!("There is no secret for {name}.")))?;
-            Ok(FieldSecret { field: format!("{place}/{name}"), value: CallToken::new(&value) })
+            Ok(FieldSecret { field: format!("{place}/{name}"), value: RequestSecret::new(&value) })
         })
         .collect()
 }

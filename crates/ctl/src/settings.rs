@@ -14,10 +14,15 @@ pub(crate) async fn run(verb: SettingsVerb, session: &mut Session, output: &Outp
             let settings = session.run(&SettingsShow {}).await?;
             output.show(&settings, words)
         }
-        SettingsVerb::Set { audit_days, activity_days, activity_calls } => {
-            if audit_days.is_none() && activity_days.is_none() && activity_calls.is_none() {
+        SettingsVerb::Set { audit_days, activity_days, activity_calls, client_document } => {
+            let nothing = audit_days.is_none()
+                && activity_days.is_none()
+                && activity_calls.is_none()
+                && client_document.is_none();
+            if nothing {
                 return Err(Failure::Usage(
-                    "Say what to set: --audit-days, --activity-days or --activity-calls.".into(),
+                    "Say what to set: --audit-days, --activity-days, --activity-calls or --client-document."
+                        .into(),
                 ));
             }
             let now = session.run(&SettingsShow {}).await?;
@@ -30,6 +35,8 @@ pub(crate) async fn run(verb: SettingsVerb, session: &mut Session, output: &Outp
                 activity_days: activity_days.unwrap_or(now.activity_days),
                 activity_calls: activity_calls.unwrap_or(now.activity_calls),
                 packages: None,
+                client_document: client_document
+                    .map(|address| if address == "none" { String::new() } else { address }),
             };
             let settings = session.run(&set).await?;
             output.show(&settings, words)
@@ -42,6 +49,7 @@ fn words(settings: &Settings) -> Vec<String> {
     vec![
         format!("Audit  kept {audit}"),
         format!("Calls  kept for {} days, {} at most", settings.activity_days, settings.activity_calls),
+        format!("Client document  {}", settings.client_document.as_deref().unwrap_or("none")),
         format!("MCP    {}", if settings.mcp_on { "on" } else { "off" }),
     ]
 }

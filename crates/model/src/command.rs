@@ -18,6 +18,7 @@ use crate::record::{AuditEntry, AuditVerdict, CallFilter, CallRecord};
 use crate::secret::Secret;
 use crate::server::{LogLevel, LogLine, ServerDraft, ServerView, TestReport};
 use crate::settings::{PackageSources, Settings};
+use crate::sign_in::{SignInBegun, SignedOut};
 use crate::tool::ToolView;
 
 /// What a caller must be allowed to do (PERM-16).
@@ -151,7 +152,9 @@ export_named!(
     Saved,
     ServerOffer,
     Settings,
-    Shown
+    Shown,
+    SignInBegun,
+    SignedOut
 );
 
 commands! {
@@ -290,6 +293,30 @@ commands! {
         /// The least that is logged.
         level: LogLevel,
     } -> (), Operator;
+    /// Begins to sign in to a server. The click on it is what opens the browser.
+    "servers.signIn" ServersSignIn {
+        /// Id or name.
+        server: String,
+        /// Whether the browser is opened here; else the caller shows the address to the user.
+        open: bool,
+    } -> SignInBegun, Operator;
+    /// Takes the address that the browser ended at, where it could not reach Gatehouse by itself.
+    "servers.pasteAddress" ServersPasteAddress {
+        /// Id or name.
+        server: String,
+        /// The whole address.
+        address: RequestSecret,
+    } -> (), Operator;
+    /// Gives up a sign-in that waits.
+    "servers.cancelSignIn" ServersCancelSignIn {
+        /// Id or name.
+        server: String,
+    } -> (), Anyone;
+    /// Signs out: the tokens are forgotten, and taken back where the authorization server offers it.
+    "servers.signOut" ServersSignOut {
+        /// Id or name.
+        server: String,
+    } -> SignedOut, Anyone;
     /// Writes a part of a shown result to the user's folder of downloads.
     "results.save" ResultsSave {
         /// The result.
@@ -329,7 +356,7 @@ commands! {
     /// Calls a tool as the client that the token belongs to, with that client's rights.
     "call" Call {
         /// The client's token.
-        token: CallToken,
+        token: RequestSecret,
         /// Exposed name.
         tool: String,
         /// Arguments as JSON text.
@@ -446,6 +473,9 @@ commands! {
         /// Where servers get their packages from; as before where absent.
         #[serde(default)]
         packages: Option<PackageSources>,
+        /// Address of the Client ID Metadata Document; empty for none, as before where absent.
+        #[serde(default)]
+        client_document: Option<String>,
     } -> Settings, Operator;
 
     /// Refuses everything until resumed; cancels what is in flight (PERM-13).
@@ -454,33 +484,33 @@ commands! {
     "resume" Resume {} -> (), Operator;
 }
 
-/// A token inside a request: unlike [`Secret`] it is written out, since it has to reach the core.
+/// A secret inside a request: unlike [`Secret`] it is written out, since it has to reach the core.
 #[derive(Clone, Deserialize, TS)]
 #[serde(transparent)]
 #[ts(as = "String")]
-pub struct CallToken(String);
+pub struct RequestSecret(String);
 
-impl CallToken {
-    /// Wraps a token.
+impl RequestSecret {
+    /// Wraps a secret.
     #[must_use]
-    pub fn new(token: &Secret) -> Self {
-        Self(token.reveal().to_owned())
+    pub fn new(secret: &Secret) -> Self {
+        Self(secret.reveal().to_owned())
     }
 
-    /// The token.
+    /// The secret.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
     }
 }
 
-impl Serialize for CallToken {
+impl Serialize for RequestSecret {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.0)
     }
 }
 
-impl std::fmt::Debug for CallToken {
+impl std::fmt::Debug for RequestSecret {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(crate::secret::REDACTED)
     }
@@ -490,10 +520,11 @@ impl std::fmt::Debug for CallToken {
 #[derive(Clone, Debug, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FieldSecret {
-    /// The field that it may serve and no other: `env/NAME` or `headers/NAME`.
+    /// The field that it may serve and no other: `env/NAME`, `headers/NAME`, `signIn/secret`,
+    /// `signIn/companySecret` or `signIn/key`.
     pub field: String,
     /// The secret itself.
-    pub value: CallToken,
+    pub value: RequestSecret,
 }
 
 /// A client with its token, which is shown this once.
@@ -503,7 +534,7 @@ pub struct MintedClient {
     /// The client.
     pub client: ClientView,
     /// Its token: 256 random bits in base64url.
-    pub token: CallToken,
+    pub token: RequestSecret,
     /// Address of the gateway.
     pub endpoint: String,
 }

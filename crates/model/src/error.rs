@@ -21,6 +21,8 @@ pub enum ErrorCode {
     Paused,
     /// The server is not connected.
     ServerUnavailable,
+    /// The authorization server leaves no way to register; a client id has to be entered.
+    NeedsClientRegistration,
     /// The call was refused.
     Refused,
     /// A settings file cannot be used as it is.

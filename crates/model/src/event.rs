@@ -8,6 +8,7 @@ use crate::grant::Verdict;
 use crate::id::{AskId, CallId, ClientId, ServerId};
 use crate::record::CallOutcome;
 use crate::server::LogLine;
+use crate::sign_in::SignInState;
 use crate::status::{ServerStatus, StatusCause};
 use crate::time::Timestamp;
 
@@ -160,10 +161,12 @@ pub enum Event {
         /// Authorization server, where it is known.
         issuer: Option<String>,
     },
-    /// The user signed in.
-    SignInDone {
-        /// To which server.
+    /// The sign-in of a server is another one than before.
+    SignInChanged {
+        /// Of which server.
         server: ServerId,
+        /// As it stands.
+        sign_in: SignInState,
     },
     /// A client connected.
     ClientConnected {

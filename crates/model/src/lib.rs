@@ -18,6 +18,7 @@ pub mod record;
 pub mod secret;
 pub mod server;
 pub mod settings;
+pub mod sign_in;
 pub mod status;
 pub mod time;
 pub mod tool;

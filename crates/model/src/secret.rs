@@ -4,9 +4,10 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize, Serializer};
 use ts_rs::TS;
+use zeroize::Zeroize;
 
 /// A secret text. `Debug` and `Serialize` write a placeholder; the text itself comes out only
-/// through [`Secret::reveal`], whose every use is a place to look at in a review.
+/// through [`Secret::reveal`], whose every use is a place to look at in a review. Wiped when dropped.
 #[derive(Clone, PartialEq, Eq, Deserialize, TS)]
 #[serde(transparent)]
 #[ts(as = "String")]
@@ -26,6 +27,12 @@ impl Secret {
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
+    }
+}
+
+impl Drop for Secret {
+    fn drop(&mut self) {
+        self.0.zeroize();
     }
 }
 

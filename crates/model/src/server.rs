@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
 use crate::id::{Generation, ServerId};
+use crate::sign_in::{SignInSettings, SignInState};
 use crate::time::Timestamp;
 
 /// One configured upstream server (SRV-1, SRV-3, SRV-16).
@@ -119,6 +120,9 @@ pub struct Remote {
     /// A program that prints more headers each time a connection is made, and after a 401.
     #[serde(default)]
     pub headers_from: Option<HeaderProgram>,
+    /// How it is signed in to. Part of what the server is: tokens of other settings are never used.
+    #[serde(default)]
+    pub sign_in: SignInSettings,
 }
 
 impl Remote {
@@ -291,6 +295,8 @@ pub struct ServerView {
     pub trusted_labels: bool,
     /// What may run without asking: the always-grants of this server, in words (PERM-3).
     pub auto_approve: Vec<String>,
+    /// Its sign-in; `None` where there is nothing to sign in to.
+    pub sign_in: Option<SignInState>,
     /// The very last lines of its standard error or log, oldest first; `servers.log` has more.
     pub log_tail: Vec<LogLine>,
 }

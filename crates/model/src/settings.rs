@@ -20,6 +20,9 @@ pub struct Settings {
     pub mcp_on: bool,
     /// Where servers get their packages from (SRV-10).
     pub packages: PackageSources,
+    /// Public address of Gatehouse's Client ID Metadata Document (AUTH-2); it is used as client id where
+    /// an authorization server takes such documents. Nothing is offered where absent.
+    pub client_document: Option<String>,
 }
 
 /// Where servers get their packages from (SRV-10).
@@ -56,6 +59,7 @@ impl Default for Settings {
             activity_calls: 1_000_000,
             mcp_on: true,
             packages: PackageSources::default(),
+            client_document: None,
         }
     }
 }

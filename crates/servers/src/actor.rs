@@ -295,6 +295,7 @@ impl ServerActor {
             | Input::Ready { .. }
             | Input::SessionLost { .. }
             | Input::Challenged { .. }
+            | Input::Unregistered { .. }
             | Input::Shutdown => {}
         }
         self.step(input);

@@ -402,6 +402,15 @@ impl ServerManager {
         }
     }
 
+    /// A sign-in found no way to register with the authorization server of this server, which waits
+    /// for one.
+    ///
+    /// # Errors
+    /// [`ErrorCode::NotFound`] when there is no such server.
+    pub async fn needs_client_registration(&self, id: &ServerId, reason: String) -> Result<(), Problem> {
+        send(&self.find(id)?, Message::Input(Input::Unregistered { reason })).await
+    }
+
     /// Stops a server and waits until nothing of it runs.
     ///
     /// # Errors

@@ -120,10 +120,6 @@ pub(crate) enum Failure {
         issuer: Option<String>,
     },
     /// There is no way to register with the authorization server.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "found out while signing in, which connections do not do yet")
-    )]
     #[error("the server needs a client id: {reason}")]
     NeedsClientRegistration {
         /// Why.
@@ -237,6 +233,11 @@ pub(crate) enum Input {
         epoch: Epoch,
         /// Authorization server, where known.
         issuer: Option<String>,
+    },
+    /// A sign-in that the user began found no way to register.
+    Unregistered {
+        /// Why.
+        reason: String,
     },
     /// Gatehouse shuts down, or the server is removed.
     Shutdown,

@@ -7,23 +7,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use gatehouse_auth::{AuthError, TokenRequest, TokenSource};
+use gatehouse_auth::NoSignIn;
 use gatehouse_model::server::{Builtin, Limits, Look, Origin};
 use gatehouse_model::status::FailureKind;
-use gatehouse_model::{
-    BoxFuture, Event, EventSink, Generation, Secret, ServerConfig, ServerStatus, SystemClock, Transport,
-};
+use gatehouse_model::{Event, EventSink, Generation, ServerConfig, ServerStatus, SystemClock, Transport};
 use gatehouse_servers::{OutgoingParams, Reply, ServerDeps, ServerHandle, ServerManager, UpstreamCall};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
-
-struct NoTokens;
-
-impl TokenSource for NoTokens {
-    fn bearer<'a>(&'a self, _: &'a TokenRequest) -> BoxFuture<'a, Result<Option<Secret>, AuthError>> {
-        Box::pin(std::future::ready(Ok(None)))
-    }
-}
 
 struct Nobody;
 
@@ -34,7 +24,7 @@ impl EventSink for Nobody {
 fn manager(data_dir: &Path) -> ServerManager {
     ServerManager::new(ServerDeps {
         secrets: gatehouse_store::memory(),
-        tokens: Arc::new(NoTokens),
+        tokens: Arc::new(NoSignIn),
         events: Arc::new(Nobody),
         clock: Arc::new(SystemClock),
         data_dir: data_dir.to_owned(),

@@ -26,6 +26,9 @@ pub use error::{SealError, SecretError, StoreError};
 pub use folder::prepare as prepare_folder;
 pub use gatehouse_model::record::AuditVerdict;
 pub use sealed::Sealed;
-pub use secrets::{SecretKey, SecretKind, SecretStore, memory, open_keychain, open_vault};
+pub use secrets::{
+    SecretKey, SecretKind, SecretStore, has_vault, make_vault, memory, open_keychain, open_vault,
+    unlock_vault, vault_file,
+};
 pub use servers_file::{HandEdit, LoadedServers, ServersFile, WatchGuard, check_server_name};
 pub use store::{Owner, Store, StoreOptions};

@@ -4,7 +4,7 @@
 //! server, a generation and a field serves nothing else. Nothing here lists or exports secrets.
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gatehouse_model::{Generation, Secret, ServerId};
@@ -39,6 +39,17 @@ pub trait SecretStore: Send + Sync {
 
     /// What sort of store this is.
     fn kind(&self) -> SecretKind;
+
+    /// Has everything open with another passphrase from now on. Durable on return; after an error
+    /// the old one holds.
+    ///
+    /// # Errors
+    /// [`SecretError::WrongPassphrase`] when the old one is not the one that holds, and
+    /// [`SecretError::Refused`] for a new one of fewer than 8 characters, for a store that has none, and
+    /// when the disk refuses.
+    fn change_passphrase(&self, _old: &Secret, _new: &Secret) -> Result<(), SecretError> {
+        Err(SecretError::Refused { reason: "only a vault has a passphrase".to_owned() })
+    }
 }
 
 /// The sorts of secret stores (AUTH-8).
@@ -121,6 +132,48 @@ impl fmt::Debug for SecretKey {
 /// [`SecretError::Unavailable`] where there is none, [`SecretError::Locked`] where it is locked.
 pub fn open_keychain() -> Result<Arc<dyn SecretStore>, SecretError> {
     keychain::Keychain::open().map(|keychain| Arc::new(keychain) as Arc<dyn SecretStore>)
+}
+
+/// Whether a data folder has a vault, as far as that can be told without its passphrase.
+///
+/// # Errors
+/// [`SecretError::Damaged`] or [`SecretError::NewerVersion`] for one that no passphrase can open, and
+/// [`SecretError::Refused`] when the disk refuses.
+pub fn has_vault(dir: &Path) -> Result<bool, SecretError> {
+    vault::is_there(dir)
+}
+
+/// Where the vault of a data folder is, or would be.
+#[must_use]
+pub fn vault_file(dir: &Path) -> PathBuf {
+    vault::file(dir)
+}
+
+/// Opens the vault that a data folder has.
+///
+/// # Errors
+/// As [`open_vault`]; [`SecretError::Refused`] also where there is none.
+pub fn unlock_vault(dir: &Path, passphrase: &Secret) -> Result<Arc<dyn SecretStore>, SecretError> {
+    match vault::Vault::unlock(dir, passphrase)? {
+        Some(vault) => Ok(Arc::new(vault)),
+        None => Err(SecretError::Refused { reason: "there is no vault".to_owned() }),
+    }
+}
+
+/// Makes an empty vault in a data folder that has none.
+///
+/// # Errors
+/// [`SecretError::Refused`] for a passphrase of fewer than 8 characters, where there is a vault, whatever
+/// it is like, and when the disk refuses.
+pub fn make_vault(dir: &Path, passphrase: &Secret) -> Result<Arc<dyn SecretStore>, SecretError> {
+    vault::check_new(passphrase)?;
+    match vault::is_there(dir) {
+        Ok(false) => {
+            vault::Vault::create(dir, passphrase).map(|vault| Arc::new(vault) as Arc<dyn SecretStore>)
+        }
+        Err(error @ SecretError::Refused { .. }) => Err(error),
+        Ok(true) | Err(_) => Err(SecretError::Refused { reason: "there is a vault already".to_owned() }),
+    }
 }
 
 /// Opens the vault of a data folder, or makes an empty one. Takes about a tenth of a second and

@@ -2,7 +2,7 @@
 #![allow(clippy::let_underscore_must_use, reason = "the toolkit's macro for async commands writes one")]
 
 use gatehouse_model::command::Command;
-use gatehouse_model::{Envelope, ErrorCode, Problem};
+use gatehouse_model::{Envelope, ErrorCode, Problem, Secret};
 use serde_json::Value;
 use serde_json::value::to_raw_value;
 use tauri::ipc::{Channel, Response};
@@ -15,6 +15,7 @@ use crate::pages::{self, MainPage};
 use crate::preferences::{self, Preferences};
 use crate::prompt::Prompt;
 use crate::prompt::policy::Input;
+use crate::secrets::{Tried, VaultView};
 use crate::started::Started;
 use crate::tray::Tray;
 use crate::words::Words;
@@ -54,7 +55,9 @@ pub(crate) async fn events(
     channel: Channel<Option<Envelope>>,
 ) -> Result<(), Problem> {
     only(&window, MAIN)?;
-    host.ready().await?;
+    if let Err(problem) = host.ready().await {
+        tracing::debug!(%problem, "the page listens for the start");
+    }
     page.listen_to_events(channel);
     page.event(None);
     Ok(())
@@ -80,7 +83,61 @@ pub(crate) async fn start_again(
     host: State<'_, Host>,
 ) -> Result<(), Problem> {
     only(&window, MAIN)?;
-    host.start_again(|events| pump::start(&app, events)).await
+    host.start_again(|begun| pump::follow(&app, begun)).await
+}
+
+/// Where secrets are kept, and whether the vault waits for its passphrase.
+#[tauri::command]
+pub(crate) async fn vault(window: WebviewWindow, host: State<'_, Host>) -> Result<VaultView, Problem> {
+    only(&window, MAIN)?;
+    host.vault().await
+}
+
+/// Opens the vault, and starts the core with it.
+#[tauri::command]
+pub(crate) async fn unlock_vault(
+    app: AppHandle,
+    window: WebviewWindow,
+    host: State<'_, Host>,
+    passphrase: Secret,
+) -> Result<Tried, Problem> {
+    only(&window, MAIN)?;
+    host.unlock_vault(passphrase, |begun| pump::follow(&app, begun)).await
+}
+
+/// Starts the core with secrets in memory, for this time.
+#[tauri::command]
+pub(crate) async fn put_vault_aside(
+    app: AppHandle,
+    window: WebviewWindow,
+    host: State<'_, Host>,
+) -> Result<(), Problem> {
+    only(&window, MAIN)?;
+    host.put_vault_aside(|begun| pump::follow(&app, begun)).await
+}
+
+/// Makes a vault in the place of memory, and starts the core with it.
+#[tauri::command]
+pub(crate) async fn make_vault(
+    app: AppHandle,
+    window: WebviewWindow,
+    host: State<'_, Host>,
+    passphrase: Secret,
+) -> Result<(), Problem> {
+    only(&window, MAIN)?;
+    host.make_vault(passphrase, |begun| pump::follow(&app, begun)).await
+}
+
+/// Has the vault open with another passphrase from now on.
+#[tauri::command]
+pub(crate) async fn change_passphrase(
+    window: WebviewWindow,
+    host: State<'_, Host>,
+    old: Secret,
+    new: Secret,
+) -> Result<Tried, Problem> {
+    only(&window, MAIN)?;
+    host.change_passphrase(old, new).await
 }
 
 /// How the user likes the windows to look.

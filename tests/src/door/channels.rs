@@ -8,7 +8,7 @@ use axum::response::Sse;
 use axum::response::sse::{Event as Sent, KeepAlive, KeepAliveStream};
 use futures::stream::BoxStream;
 use futures::{Stream, StreamExt, stream};
-use gatehouse_app::Heard;
+use gatehouse_app::{Core, Heard};
 use gatehouse_model::Event;
 use gatehouse_model::command::ApprovalsList;
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ use super::Door;
 type Messages = Sse<KeepAliveStream<BoxStream<'static, Result<Sent, Infallible>>>>;
 
 pub(super) async fn events(State(door): State<Arc<Door>>) -> Messages {
-    let heard = listen(&door).await;
+    let heard = listen(Arc::clone(&door)).await;
     // As in the shell: what a page read before it listened may be old already.
     let begin = stream::iter([Value::Null]);
     sent(begin.chain(heard.map(|heard| match heard {
@@ -39,7 +39,7 @@ pub(super) async fn prompt_signals(State(door): State<Arc<Door>>) -> Messages {
         look.changed().await.ok()?;
         Some((json!("preferences"), look))
     });
-    let questions = listen(&door).await.filter_map(move |heard| {
+    let questions = listen(Arc::clone(&door)).await.filter_map(move |heard| {
         let door = Arc::clone(&door);
         async move { signal(&door, heard).await }
     });
@@ -51,10 +51,9 @@ async fn signal(door: &Door, heard: Heard) -> Option<Value> {
     let Heard::Event(envelope) = heard else { return Some(json!("changed")) };
     match &envelope.event {
         Event::ApprovalRequested { .. } => {
-            let waiting = match &*door.core.read().await {
-                Some(core) => core.run(&ApprovalsList {}, gatehouse_app::Authority::Operator).await.ok()?,
-                None => return None,
-            };
+            let slot = door.core.read().await;
+            let core = slot.core().ok()?;
+            let waiting = core.run(&ApprovalsList {}, gatehouse_app::Authority::Operator).await.ok()?;
             Some(if waiting.len() == 1 { json!("shown") } else { json!("changed") })
         }
         Event::ApprovalChanged { .. } | Event::ApprovalResolved { .. } | Event::ApprovalExpired { .. } => {
@@ -64,15 +63,25 @@ async fn signal(door: &Door, heard: Heard) -> Option<Value> {
     }
 }
 
-async fn listen(door: &Door) -> BoxStream<'static, Heard> {
-    match &*door.core.read().await {
-        Some(core) => stream::unfold(core.events(), async |mut events| {
-            let heard = events.next().await?;
-            Some((heard, events))
-        })
-        .boxed(),
-        None => stream::empty().boxed(),
-    }
+/// What happens, whichever core it happens in. To come to another one is to have missed something.
+async fn listen(door: Arc<Door>) -> BoxStream<'static, Heard> {
+    let begun = door.begun.subscribe();
+    let events = door.core.read().await.core().ok().map(Core::events);
+    stream::unfold((door, begun, events), async |(door, mut begun, mut events)| {
+        let heard = async {
+            match &mut events {
+                Some(events) => events.next().await,
+                None => None,
+            }
+        };
+        tokio::select! {
+            Some(heard) = heard => return Some((heard, (door, begun, events))),
+            another = begun.changed() => another.ok()?,
+        }
+        events = door.core.read().await.core().ok().map(Core::events);
+        Some((Heard::Missed, (door, begun, events)))
+    })
+    .boxed()
 }
 
 fn sent(messages: impl Stream<Item = Value> + Send + 'static) -> Messages {

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::Door;
 
 pub(super) async fn noted(State(door): State<Arc<Door>>) -> Json<Vec<String>> {
-    Json(door.noted.lock().await.clone())
+    Json(door.noted.all())
 }
 
 pub(super) async fn run(
@@ -30,6 +30,9 @@ pub(super) async fn run(
 }
 
 async fn reply(door: &Door, command: &str, args: Value) -> Result<Box<RawValue>, Problem> {
+    if let Some(reply) = door.vault(command, &args).await? {
+        return raw(&reply);
+    }
     match command {
         "command" => {
             let name = args["name"].as_str().unwrap_or_default().to_owned();
@@ -48,7 +51,7 @@ async fn reply(door: &Door, command: &str, args: Value) -> Result<Box<RawValue>,
         }
         "start_again" | "open_link" | "painted" | "show_prompt" | "hide_main" | "quit"
         | "prompt_put_away" | "prompt_fit" | "prompt_open_main" | "prompt_open_link" => {
-            door.noted.lock().await.push(format!("{command} {args}"));
+            door.noted.add(format!("{command} {args}"));
             raw(&Value::Null)
         }
         other => Err(Problem::new(ErrorCode::BadRequest, format!("There is no command {other}."))),
@@ -61,10 +64,7 @@ fn name_of<R: gatehouse_model::command::Request>() -> &'static str {
 
 async fn core(door: &Door, name: &str, args: &Value) -> Result<Box<RawValue>, Problem> {
     let command = Command::parse(name, &raw(args)?)?;
-    match &*door.core.read().await {
-        Some(core) => core.execute(command, Authority::Operator).await,
-        None => Err(Problem::new(ErrorCode::NotRunning, "Gatehouse is about to end.")),
-    }
+    door.core.read().await.core()?.execute(command, Authority::Operator).await
 }
 
 fn raw(value: &Value) -> Result<Box<RawValue>, Problem> {

@@ -68,6 +68,16 @@ impl Desktop {
     /// # Errors
     /// When one of its programs is not installed or does not start.
     pub fn start() -> Result<Self> {
+        let mut desktop = Self::without_keychain()?;
+        desktop.keychain()?;
+        Ok(desktop)
+    }
+
+    /// Starts one on which no program keeps secrets.
+    ///
+    /// # Errors
+    /// As [`Desktop::start`].
+    pub fn without_keychain() -> Result<Self> {
         let home = tempfile::Builder::new().prefix("gatehouse-desktop-").tempdir()?;
         for folder in ["run", "data", "config", "cache", "tmp"] {
             fs::DirBuilder::new().mode(0o700).create(home.path().join(folder))?;
@@ -84,7 +94,6 @@ impl Desktop {
         let address = bus.next_line()?;
         let servers = [bus, display];
         let mut desktop = Self { bus: address, display: number, others: Vec::new(), servers, home };
-        desktop.keychain()?;
         desktop.window_manager()?;
         Ok(desktop)
     }
@@ -119,6 +128,12 @@ impl Desktop {
     #[must_use]
     pub fn data_dir(&self) -> PathBuf {
         self.home.path().join("data/gatehouse")
+    }
+
+    /// Everything that programs on this desktop write of themselves.
+    #[must_use]
+    pub fn home(&self) -> &Path {
+        self.home.path()
     }
 
     /// A folder for files of the test.

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 
+import { someAsk } from "../ask/example";
 import type { CallRecord, Envelope, Event } from "../gen/types";
 import { fill, type Translate } from "../messages";
 import { catalogues } from "../messages/catalogues";
@@ -19,6 +20,13 @@ describe("an event in words", () => {
     [{ event: "approval_resolved", ask: "a", allowed: false }, "A question was answered: denied"],
     [{ event: "config_changed", unconfirmed: true, problem: null }, "The configuration was changed by hand and waits for your word"],
     [{ event: "pause_changed", paused: true }, "Everything was paused"],
+    [{ event: "sign_in_needed", server: "s", issuer: null }, "files wants you to sign in"],
+    [{ event: "sign_in_changed", server: "s", signIn: { is: "waiting", host: "as.example", until: 1 } }, "Signing in to files: as.example waits for you in the browser"],
+    [{ event: "sign_in_changed", server: "s", signIn: { is: "in", account: "ann", issuer: "https://as.example", scopes: [], expires: null, renews: true } }, "You are signed in to files as ann"],
+    [{ event: "sign_in_changed", server: "s", signIn: { is: "in", account: null, issuer: "https://as.example", scopes: [], expires: null, renews: true } }, "You are signed in to files"],
+    [{ event: "sign_in_changed", server: "s", signIn: { is: "out", problem: null } }, "You are signed out of files"],
+    [{ event: "sign_in_changed", server: "s", signIn: { is: "out", problem: { code: "refused", what: "You said no there.", why: null, todo: null } } }, "Signing in to files came to nothing: You said no there."],
+    [{ event: "approval_requested", pending: { ...someAsk("a"), ask: { ask: "step_up", server: { id: "s", generation: 1, name: "notes", description: null, icon: null }, scopes: ["x"] } } }, "notes asks for more rights"],
     [{ event: "rights_changed", verified: false }, "The stored rights could not be verified: everything asks"],
   ])("%#: %s", (event, words) => {
     expect(eventWords(t, event, names)).toBe(words);

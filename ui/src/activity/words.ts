@@ -1,7 +1,7 @@
 // Calls and events in words.
 
 import type { Names } from "../ask/rules";
-import type { CallOutcome, Event, Rule, ServerStatus, StatusCause, Subject } from "../gen/types";
+import type { CallOutcome, Event, Rule, ServerStatus, SignInState, StatusCause, Subject } from "../gen/types";
 import type { MessageKey, Translate } from "../messages";
 
 export function subjectName(subject: Subject): string {
@@ -46,7 +46,7 @@ export function kindOf({ event }: Event): EventKind {
     case "prompts_changed":
     case "resources_changed":
     case "sign_in_needed":
-    case "sign_in_done":
+    case "sign_in_changed":
     case "log_line":
       return "servers";
     case "call_started":
@@ -81,8 +81,9 @@ export function eventWords(t: Translate, event: Event, names: Names): string {
     case "prompts_changed":
     case "resources_changed":
     case "sign_in_needed":
-    case "sign_in_done":
       return t(`event.${event.event}`, { server: names.server(event.server) });
+    case "sign_in_changed":
+      return signInWords(t, event.signIn, names.server(event.server));
     case "status_changed":
       return t("event.status_changed", {
         server: names.server(event.server),
@@ -110,6 +111,7 @@ export function eventWords(t: Translate, event: Event, names: Names): string {
       });
     case "approval_requested": {
       const { ask } = event.pending;
+      if (ask.ask === "step_up") return t("event.approval_requested.rights", { server: ask.server.name });
       if (ask.ask !== "call") return t("event.approval_requested.other");
       return t("event.approval_requested", { client: ask.client.name, title: ask.title, server: ask.server.name });
     }
@@ -130,6 +132,17 @@ export function eventWords(t: Translate, event: Event, names: Names): string {
       return t(event.on ? "event.switched_on" : "event.switched_off");
     case "rights_changed":
       return t(event.verified ? "event.rights" : "event.rights_unverified");
+  }
+}
+
+function signInWords(t: Translate, signIn: SignInState, server: string): string {
+  switch (signIn.is) {
+    case "out":
+      return signIn.problem === null ? t("event.signed_out", { server }) : t("event.sign_in_failed", { server, problem: signIn.problem.what });
+    case "waiting":
+      return t("event.signing_in", { server, host: signIn.host });
+    case "in":
+      return signIn.account === null ? t("event.signed_in", { server }) : t("event.signed_in.as", { server, account: signIn.account });
   }
 }
 

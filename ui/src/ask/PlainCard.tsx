@@ -5,7 +5,7 @@ import { useMessages } from "../messages";
 import { AskButton } from "./AskButton";
 import { Changes } from "./Changes";
 
-type Plain = Extract<Ask, { ask: "config_change" | "client" | "step_up" }>;
+type Plain = Extract<Ask, { ask: "config_change" | "client" }>;
 type Props = { ask: Plain; awake: boolean; place?: ReactNode; onAnswer: (answer: Answer) => void };
 
 /** A question that is neither about a call nor a form. What can only be declined here is never accepted by mistake. */
@@ -16,7 +16,7 @@ export function PlainCard({ ask, awake, place, onAnswer }: Props) {
   return (
     <article className="ask" aria-labelledby={title}>
       <header className="ask-head">
-        <h2 id={title}>{isConfig ? t("ask.config", { file: ask.file }) : t("ask.other", { name: asker(ask) })}</h2>
+        <h2 id={title}>{isConfig ? t("ask.config", { file: ask.file }) : t("ask.other", { name: ask.says })}</h2>
         {place}
       </header>
       {isConfig && (
@@ -37,8 +37,4 @@ export function PlainCard({ ask, awake, place, onAnswer }: Props) {
       </div>
     </article>
   );
-}
-
-function asker(ask: Exclude<Plain, { ask: "config_change" }>): string {
-  return ask.ask === "client" ? ask.says : ask.server.name;
 }

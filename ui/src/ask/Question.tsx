@@ -9,6 +9,7 @@ import { LinkCard } from "./LinkCard";
 import { PlainCard } from "./PlainCard";
 import { groupOf, type Slot } from "./queue";
 import { SamplingCard } from "./SamplingCard";
+import { StepUpCard } from "./StepUpCard";
 import { Tombstone } from "./Tombstone";
 
 type Props = {
@@ -65,9 +66,10 @@ function Other({ ask, onLink, ...rest }: OtherProps) {
     }
     case "sampling":
       return <SamplingCard ask={ask} {...rest} />;
+    case "step_up":
+      return <StepUpCard ask={ask} {...rest} />;
     case "client":
     case "config_change":
-    case "step_up":
       return <PlainCard ask={ask} awake={rest.awake} place={rest.place} onAnswer={rest.onAnswer} />;
   }
 }

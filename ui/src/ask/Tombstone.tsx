@@ -34,12 +34,12 @@ export function Tombstone({ pending, end, place }: { pending: PendingAsk; end: E
 
 function whose(ask: Ask): string | null {
   if (ask.ask === "call") return ask.client.name;
-  return ask.ask === "elicitation" || ask.ask === "sampling" ? ask.server.name : null;
+  return ask.ask === "elicitation" || ask.ask === "sampling" || ask.ask === "step_up" ? ask.server.name : null;
 }
 
-/** What was asked for is given or not, what was to be done is allowed or not. */
+/** What was asked for is given or not, what was to be done is allowed or not; who declined reads that. */
 function endWord({ ask }: Ask, end: End): MessageKey {
   const isGiven = ask === "elicitation" || ask === "sampling";
-  if (!isGiven || end === "ended") return `ask.end.${end}`;
-  return end === "allowed" ? "ask.end.given" : "ask.end.declined";
+  if (end === "denied" && (isGiven || ask === "step_up")) return "ask.end.declined";
+  return end === "allowed" && isGiven ? "ask.end.given" : `ask.end.${end}`;
 }

@@ -15,7 +15,7 @@ export function affected({ event }: Event): readonly Reading[] {
     case "server_stopped":
     case "running_servers":
     case "sign_in_needed":
-    case "sign_in_done":
+    case "sign_in_changed":
       return servers;
     case "status_changed":
       return [...servers, "servers.offer"];

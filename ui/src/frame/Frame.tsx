@@ -12,8 +12,10 @@ import { ProblemAlert } from "../parts/ProblemAlert";
 import { Waiting } from "../parts/Waiting";
 import type { Preferences } from "../platform";
 import { ServersPage } from "../servers/ServersPage";
+import { MemoryNotice } from "../vault/MemoryNotice";
+import { useVault } from "../vault/useVault";
 import { Palette } from "./Palette";
-import { ActivityPage, ApprovalsPage, ClientsPage, prefetchPages, ServerPage, SettingsPage } from "./laterPages";
+import { ActivityPage, ApprovalsPage, ClientsPage, prefetchPages, ServerPage, SettingsPage, Unlock } from "./laterPages";
 import { pages } from "./pages";
 import { Rail } from "./Rail";
 import { go, useRoute, type Route } from "./route";
@@ -26,6 +28,7 @@ export function Frame(look: LookProps) {
   const route = useRoute();
   const { platform } = useCore();
   const { data: report, problem, loading, readAgain } = useReading("status", {});
+  const { vault, loading: vaultLoading, readAgain: readAllAgain } = useVault();
   const t = useMessages();
 
   useHotkeys(
@@ -37,7 +40,8 @@ export function Frame(look: LookProps) {
     ]),
   );
 
-  const known = report !== undefined;
+  const locked = vault?.state === "locked";
+  const known = report !== undefined || locked;
   useEffect(() => {
     if (known) {
       // Two frames: the first one is about to be painted, the second one says that it was.
@@ -54,12 +58,22 @@ export function Frame(look: LookProps) {
     platform.startAgain().then(readAgain, readAgain);
   };
 
+  if (locked) {
+    return (
+      <>
+        <Suspense fallback={<Waiting />}>
+          <Unlock vault={vault} onChange={readAllAgain} />
+        </Suspense>
+        <KeepsRunning {...look} />
+      </>
+    );
+  }
   return (
     <div className="frame">
       <Rail route={route} waiting={report?.waiting ?? 0} />
       <TopBar report={report} />
       <main className="frame-main">
-        {problem && (
+        {problem && !vaultLoading && (
           <div className="page-body">
             <ProblemAlert problem={problem}>
               <Button variant="default" size="xs" onClick={startAgain}>
@@ -89,7 +103,7 @@ function PageOf({ route, look }: { route: Route; look: LookProps }) {
     case "servers":
       return <ServersPage />;
     case "server":
-      return <ServerPage id={route.id} tab={route.tab} key={route.id} />;
+      return <ServerPage id={route.id} tab={route.tab} at={route.at} key={route.id} />;
     case "approvals":
       return <ApprovalsPage />;
     case "activity":
@@ -122,9 +136,7 @@ function Notices({ report }: { report: StatusReport }) {
           </Button>
         </Notice>
       )}
-      {report.secrets === "memory" && (
-        <Notice icon={<IconAlertTriangle size={18} aria-hidden />} text={t("frame.memory")} />
-      )}
+      {report.secrets === "memory" && <MemoryNotice />}
       {report.problems.map((problem) => (
         <Notice
           key={`${problem.code} ${problem.what}`}

@@ -1,11 +1,12 @@
 import { createSpotlight, Spotlight, type SpotlightActionData } from "@mantine/spotlight";
-import { IconPlayerPause, IconPlayerPlay, IconSearch, IconServer2 } from "@tabler/icons-react";
+import { IconLogin2, IconPlayerPause, IconPlayerPlay, IconSearch, IconServer2 } from "@tabler/icons-react";
 
 import { useCore } from "../core/CoreProvider";
 import { showProblem, useAction } from "../core/useAction";
 import { useReading } from "../core/useReading";
 import { useMessages } from "../messages";
 import { asProblem } from "../platform";
+import { wantsSignIn } from "../servers/status";
 import { pages } from "./pages";
 import { go } from "./route";
 
@@ -18,6 +19,7 @@ export function Palette({ paused }: { paused: boolean }) {
   const { platform } = useCore();
   const pause = useAction("pause");
   const resume = useAction("resume");
+  const signIn = useAction("servers.signIn");
   const servers = useReading("servers.list", {}).data ?? [];
   const actions: SpotlightActionData[] = [
     ...pages.map(({ name, icon: Icon, route }) => ({
@@ -50,6 +52,16 @@ export function Palette({ paused }: { paused: boolean }) {
           leftSection: <IconPlayerPause size={18} aria-hidden />,
           onClick: () => void pause.run({}),
         },
+    ...servers.filter(wantsSignIn).map(({ config }) => ({
+      id: `${config.id} sign-in`,
+      label: t("frame.signIn", { name: config.name }),
+      leftSection: <IconLogin2 size={18} aria-hidden />,
+      onClick: () => {
+        // What comes of it stands there.
+        go({ page: "server", id: config.id, tab: "tools" });
+        void signIn.run({ server: config.id, open: true });
+      },
+    })),
     ...servers.map(({ config }) => ({
       id: config.id,
       label: t("frame.openServer", { name: config.name }),

@@ -7,6 +7,7 @@ export const ServerPage = later(async () => (await import("../servers/ServerPage
 export const ApprovalsPage = later(async () => (await import("../approvals/ApprovalsPage")).ApprovalsPage);
 export const ActivityPage = later(async () => (await import("../activity/ActivityPage")).ActivityPage);
 export const ClientsPage = later(async () => (await import("../clients/ClientsPage")).ClientsPage);
+export const Unlock = later(async () => (await import("../vault/Unlock")).Unlock);
 export const SettingsPage = later(async () => (await import("../settings/SettingsPage")).SettingsPage);
 
 /** Fetches them one after the other, when nothing else is to do. What fails is fetched again when it is wanted. */

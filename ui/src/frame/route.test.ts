@@ -8,6 +8,7 @@ describe("a route", () => {
     { page: "server", id: "srv_1/ä", tab: "logs" },
     { page: "server", id: "s", tab: "resources" },
     { page: "server", id: "s", tab: "activity" },
+    { page: "server", id: "s", tab: "settings", at: "sign-in" },
     { page: "approvals" },
     { page: "activity", view: "calls" },
     { page: "activity", view: "events" },

@@ -7,7 +7,8 @@ export type ServerTab = (typeof serverTabs)[number];
 /** Where in the window one is. */
 export type Route =
   | { page: "servers" }
-  | { page: "server"; id: string; tab: ServerTab }
+  /** `at`: the part of the settings that is wanted. */
+  | { page: "server"; id: string; tab: ServerTab; at?: "sign-in" }
   | { page: "approvals" }
   | { page: "activity"; view: "calls" | "events" }
   | { page: "clients" }
@@ -15,11 +16,16 @@ export type Route =
 
 /** The route that a hash stands for; the servers where it stands for none. */
 export function parse(hash: string): Route {
-  const [page = "", first, second] = hash.replace(/^#\/?/, "").split("/").map(decoded);
+  const [page = "", first, second, third] = hash.replace(/^#\/?/, "").split("/").map(decoded);
   switch (page) {
     case "servers":
       if (!first) return { page: "servers" };
-      return { page: "server", id: first, tab: serverTabs.find((tab) => tab === second) ?? "tools" };
+      return {
+        page: "server",
+        id: first,
+        tab: serverTabs.find((tab) => tab === second) ?? "tools",
+        ...(second === "settings" && third === "sign-in" && { at: third }),
+      };
     case "approvals":
     case "clients":
     case "settings":
@@ -35,7 +41,7 @@ export function parse(hash: string): Route {
 export function format(route: Route): string {
   switch (route.page) {
     case "server":
-      return `#/servers/${encodeURIComponent(route.id)}/${route.tab}`;
+      return `#/servers/${encodeURIComponent(route.id)}/${route.tab}${route.at === undefined ? "" : `/${route.at}`}`;
     case "activity":
       return `#/activity/${route.view}`;
     case "servers":

@@ -39,6 +39,7 @@ import type {
   ServerView,
   ServersAdd,
   ServersCallTool,
+  ServersCancelSignIn,
   ServersComplete,
   ServersDuplicate,
   ServersEdit,
@@ -46,11 +47,14 @@ import type {
   ServersList,
   ServersLog,
   ServersOffer,
+  ServersPasteAddress,
   ServersReadResource,
   ServersReconnect,
   ServersRemove,
   ServersReset,
   ServersSetLogLevel,
+  ServersSignIn,
+  ServersSignOut,
   ServersStart,
   ServersStop,
   ServersStopTool,
@@ -63,6 +67,8 @@ import type {
   SettingsSet,
   SettingsShow,
   Shown,
+  SignInBegun,
+  SignedOut,
   Status,
   StatusReport,
   TestReport,
@@ -92,6 +98,10 @@ export type Commands = {
   "servers.callTool": { args: ServersCallTool; reply: Shown };
   "servers.stopTool": { args: ServersStopTool; reply: null };
   "servers.setLogLevel": { args: ServersSetLogLevel; reply: null };
+  "servers.signIn": { args: ServersSignIn; reply: SignInBegun };
+  "servers.pasteAddress": { args: ServersPasteAddress; reply: null };
+  "servers.cancelSignIn": { args: ServersCancelSignIn; reply: null };
+  "servers.signOut": { args: ServersSignOut; reply: SignedOut };
   "results.save": { args: ResultsSave; reply: Saved };
   "servers.trustLabels": { args: ServersTrustLabels; reply: null };
   "servers.switchOff": { args: ServersSwitchOff; reply: null };

@@ -367,7 +367,7 @@ export type Call = {
 /**
  * The client's token.
  */
-token: CallToken,
+token: RequestSecret,
 /**
  * Exposed name.
  */
@@ -585,11 +585,6 @@ isRpcError: boolean,
  * Whether `body` is a result with `isError`.
  */
 isToolError: boolean, };
-
-/**
- * A token inside a request: unlike [`Secret`] it is written out, since it has to reach the core.
- */
-export type CallToken = string;
 
 /**
  * The last calls, newest first.
@@ -973,7 +968,7 @@ event: Event, };
 /**
  * What the UI and the command line switch on. A variant is added when somebody uses it.
  */
-export type ErrorCode = "bad_request" | "not_found" | "name_taken" | "not_permitted" | "stale_answer" | "paused" | "server_unavailable" | "refused" | "bad_config" | "newer_version" | "data_folder_in_use" | "port_in_use" | "secrets_unavailable" | "storage" | "not_running" | "timed_out" | "internal";
+export type ErrorCode = "bad_request" | "not_found" | "name_taken" | "not_permitted" | "stale_answer" | "paused" | "server_unavailable" | "needs_client_registration" | "refused" | "bad_config" | "newer_version" | "data_folder_in_use" | "port_in_use" | "secrets_unavailable" | "storage" | "not_running" | "timed_out" | "internal";
 
 /**
  * What happened.
@@ -1122,11 +1117,15 @@ server: ServerId,
 /**
  * Authorization server, where it is known.
  */
-issuer: string | null, } | { "event": "sign_in_done",
+issuer: string | null, } | { "event": "sign_in_changed",
 /**
- * To which server.
+ * Of which server.
  */
-server: ServerId, } | { "event": "client_connected",
+server: ServerId,
+/**
+ * As it stands.
+ */
+signIn: SignInState, } | { "event": "client_connected",
 /**
  * Which.
  */
@@ -1216,13 +1215,14 @@ export type FieldConcern = "words" | "shape" | "safety";
  */
 export type FieldSecret = {
 /**
- * The field that it may serve and no other: `env/NAME` or `headers/NAME`.
+ * The field that it may serve and no other: `env/NAME`, `headers/NAME`, `signIn/secret`,
+ * `signIn/companySecret` or `signIn/key`.
  */
 field: string,
 /**
  * The secret itself.
  */
-value: CallToken, };
+value: RequestSecret, };
 
 /**
  * SHA-256 (lower-case hexadecimal) over a tool's definition in canonical form.
@@ -1435,7 +1435,7 @@ client: ClientView,
 /**
  * Its token: 256 random bits in base64url.
  */
-token: CallToken,
+token: RequestSecret,
 /**
  * Address of the gateway.
  */
@@ -1674,6 +1674,23 @@ description: string | null,
 arguments: Array<PromptArgument>, };
 
 /**
+ * A client that is registered with the authorization server.
+ */
+export type RegisteredClient = {
+/**
+ * `client_id`
+ */
+id: string,
+/**
+ * `client_secret`, as `${secret:NAME}`; absent for a public client.
+ */
+secret: string | null,
+/**
+ * How it proves itself at the token endpoint; found out where absent.
+ */
+method: TokenMethod | null, };
+
+/**
  * Where a remote server is and what is sent with each request to it (SRV-11).
  */
 export type Remote = {
@@ -1688,7 +1705,16 @@ headers: { [key in string]: string },
 /**
  * A program that prints more headers each time a connection is made, and after a 401.
  */
-headersFrom: HeaderProgram | null, };
+headersFrom: HeaderProgram | null,
+/**
+ * How it is signed in to. Part of what the server is: tokens of other settings are never used.
+ */
+signIn: SignInSettings, };
+
+/**
+ * A secret inside a request: unlike [`Secret`] it is written out, since it has to reach the core.
+ */
+export type RequestSecret = string;
 
 /**
  * A resource.
@@ -2040,6 +2066,10 @@ trustedLabels: boolean,
  */
 autoApprove: Array<string>,
 /**
+ * Its sign-in; `None` where there is nothing to sign in to.
+ */
+signIn: SignInState | null,
+/**
  * The very last lines of its standard error or log, oldest first; `servers.log` has more.
  */
 logTail: Array<LogLine>, };
@@ -2081,6 +2111,15 @@ arguments: string,
  * What `servers.stopTool` is to call this run; it is not stopped by itself where absent.
  */
 run: string | null, };
+
+/**
+ * Gives up a sign-in that waits.
+ */
+export type ServersCancelSignIn = {
+/**
+ * Id or name.
+ */
+server: string, };
 
 /**
  * Completes one argument of a prompt or of a resource template.
@@ -2178,6 +2217,19 @@ export type ServersOffer = {
 server: string, };
 
 /**
+ * Takes the address that the browser ended at, where it could not reach Gatehouse by itself.
+ */
+export type ServersPasteAddress = {
+/**
+ * Id or name.
+ */
+server: string,
+/**
+ * The whole address.
+ */
+address: RequestSecret, };
+
+/**
  * Reads a resource for the user.
  */
 export type ServersReadResource = {
@@ -2225,6 +2277,28 @@ server: string,
  * The least that is logged.
  */
 level: LogLevel, };
+
+/**
+ * Begins to sign in to a server. The click on it is what opens the browser.
+ */
+export type ServersSignIn = {
+/**
+ * Id or name.
+ */
+server: string,
+/**
+ * Whether the browser is opened here; else the caller shows the address to the user.
+ */
+open: boolean, };
+
+/**
+ * Signs out: the tokens are forgotten, and taken back where the authorization server offers it.
+ */
+export type ServersSignOut = {
+/**
+ * Id or name.
+ */
+server: string, };
 
 /**
  * Starts a server; enables a disabled one.
@@ -2339,7 +2413,12 @@ mcpOn: boolean,
 /**
  * Where servers get their packages from (SRV-10).
  */
-packages: PackageSources, };
+packages: PackageSources,
+/**
+ * Public address of Gatehouse's Client ID Metadata Document (AUTH-2); it is used as client id where
+ * an authorization server takes such documents. Nothing is offered where absent.
+ */
+clientDocument: string | null, };
 
 /**
  * Sets how long things are kept, and lets go of what is older at once. MCP as a whole has its
@@ -2361,7 +2440,11 @@ activityCalls: number,
 /**
  * Where servers get their packages from; as before where absent.
  */
-packages: PackageSources | null, };
+packages: PackageSources | null,
+/**
+ * Address of the Client ID Metadata Document; empty for none, as before where absent.
+ */
+clientDocument: string | null, };
 
 /**
  * What is set for Gatehouse as a whole.
@@ -2496,6 +2579,133 @@ role: string | null,
  * What it is.
  */
 content: ShownContent, };
+
+/**
+ * A sign-in that began.
+ */
+export type SignInBegun = {
+/**
+ * The address that the user has to visit; `None` when no browser is needed and all is done.
+ */
+address: string | null, };
+
+/**
+ * Endpoints as the user knows them.
+ */
+export type SignInEndpoints = {
+/**
+ * Authorization endpoint.
+ */
+authorize: string,
+/**
+ * Token endpoint.
+ */
+token: string,
+/**
+ * Revocation endpoint (RFC 7009).
+ */
+revoke: string | null, };
+
+/**
+ * How a server is signed in to. The default finds everything out by itself.
+ */
+export type SignInSettings = {
+/**
+ * Whether Gatehouse never signs in here; a 401 is then a failure like any other.
+ */
+off: boolean,
+/**
+ * A client that is registered already (AUTH-2); registered or described by a document where absent.
+ */
+client: RegisteredClient | null,
+/**
+ * Scopes to ask for in the place of those that the server names.
+ */
+scopes: Array<string>,
+/**
+ * The redirect URI that the registration demands: `http` on this machine, with a port. An
+ * ephemeral port of 127.0.0.1 where absent.
+ */
+redirect: string | null,
+/**
+ * Endpoints of an authorization server that cannot be discovered (AUTH-3).
+ */
+endpoints: SignInEndpoints | null,
+/**
+ * Who signs in.
+ */
+with: SignInWith, };
+
+/**
+ * The sign-in of one server as it stands.
+ */
+export type SignInState = { "is": "out",
+/**
+ * Why the last attempt came to nothing, if there was one.
+ */
+problem: Problem | null, } | { "is": "waiting",
+/**
+ * Host of the authorization server, for the user to compare.
+ */
+host: string,
+/**
+ * When the attempt ends by itself.
+ */
+until: Timestamp, } | { "is": "in",
+/**
+ * Who, as far as the authorization server says so.
+ */
+account: string | null,
+/**
+ * Authorization server.
+ */
+issuer: string,
+/**
+ * What was granted.
+ */
+scopes: Array<string>,
+/**
+ * When the present token expires; `None` means that it does not say.
+ */
+expires: Timestamp | null,
+/**
+ * Whether it is renewed without the user.
+ */
+renews: boolean, };
+
+/**
+ * Who signs in, and with what.
+ */
+export type SignInWith = { "with": "browser" } | { "with": "client_secret" } | { "with": "client_key",
+/**
+ * Private key in PEM, as `${secret:NAME}`.
+ */
+key: string,
+/**
+ * `RS256`, `ES256` and their like.
+ */
+algorithm: string, } | { "with": "enterprise",
+/**
+ * Issuer of the identity provider.
+ */
+issuer: string,
+/**
+ * `client_id` at the identity provider.
+ */
+client: string,
+/**
+ * `client_secret` there, as `${secret:NAME}`.
+ */
+secret: string | null, };
+
+/**
+ * What came of a sign-out.
+ */
+export type SignedOut = {
+/**
+ * Whether the authorization server took the tokens back too.
+ */
+revoked: boolean, };
 
 /**
  * What runs, what waits, what is wrong.
@@ -2681,6 +2891,11 @@ readOnly: boolean, };
  * Milliseconds since 1970-01-01T00:00:00Z.
  */
 export type Timestamp = number;
+
+/**
+ * `token_endpoint_auth_method`
+ */
+export type TokenMethod = "client_secret_basic" | "client_secret_post" | "none";
 
 /**
  * One tool of the catalogue.

@@ -5,6 +5,7 @@ import { frame } from "./en/frame";
 import { offer } from "./en/offer";
 import { servers } from "./en/servers";
 import { settings } from "./en/settings";
+import { vault } from "./en/vault";
 
 /** English. The keys of this catalogue are those of every other one. */
-export const en = { ...frame, ...servers, ...offer, ...ask, ...activity, ...clients, ...settings } as const;
+export const en = { ...frame, ...servers, ...offer, ...ask, ...activity, ...clients, ...settings, ...vault } as const;

@@ -5,6 +5,7 @@ import { frame } from "./zh-CN/frame";
 import { offer } from "./zh-CN/offer";
 import { servers } from "./zh-CN/servers";
 import { settings } from "./zh-CN/settings";
+import { vault } from "./zh-CN/vault";
 
 /** 简体中文 */
-export const zhCN = { ...frame, ...servers, ...offer, ...ask, ...activity, ...clients, ...settings };
+export const zhCN = { ...frame, ...servers, ...offer, ...ask, ...activity, ...clients, ...settings, ...vault };

@@ -11,5 +11,8 @@ export {
   type PromptSignal,
   type Stop,
   type Theme,
+  type Tried,
+  type Vault,
+  type VaultFault,
 } from "./platform";
 export { asProblem } from "./problem";

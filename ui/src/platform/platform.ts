@@ -15,6 +15,23 @@ export type MainSignal = "closing" | { open: "approvals" | "servers" | "settings
 /** What the shell tells the prompt: read again, it came up or was raised, its look changed. */
 export type PromptSignal = "changed" | "shown" | "preferences";
 
+/** What came of a passphrase: it is the right one, another one, or none can open this vault. */
+export type Tried = "right" | "wrong" | VaultFault;
+
+/** Why no passphrase can open a vault. */
+export type VaultFault = "damaged" | "newer";
+
+/**
+ * Where secrets are kept, as far as the vault is concerned: there is a keychain; in memory, without a vault
+ * or beside one; nothing runs before the vault is open or put aside; in the vault.
+ */
+export type Vault = {
+  state: "keychain" | "absent" | "put_aside" | "locked" | "open";
+  fault: VaultFault | null;
+  /** Where the vault is, or would be. */
+  file: string;
+};
+
 /** Ends listening. */
 export type Stop = () => void;
 
@@ -27,6 +44,14 @@ export type Platform = {
   signals(heard: (signal: MainSignal) => void): Stop;
   /** Starts the core once more if it could not be started. */
   startAgain(): Promise<void>;
+  vault(): Promise<Vault>;
+  /** Opens the vault, and starts the core with it. */
+  unlockVault(passphrase: string): Promise<Tried>;
+  /** Starts the core with secrets in memory, for this time. */
+  putVaultAside(): Promise<void>;
+  /** Makes a vault in the place of memory, and starts the core with it. */
+  makeVault(passphrase: string): Promise<void>;
+  changePassphrase(old: string, wanted: string): Promise<Tried>;
   preferences(): Promise<Preferences>;
   setPreferences(preferences: Preferences): Promise<void>;
   /** Opens an address in the user's browser, after a check. */

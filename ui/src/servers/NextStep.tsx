@@ -3,11 +3,13 @@ import { Button } from "@mantine/core";
 import { go } from "../frame/route";
 import type { ServerView } from "../gen/types";
 import { useMessages } from "../messages";
+import { useTakeFocus } from "../parts/useTakeFocus";
 import type { ServerActs } from "./useServerActs";
 
 /** The one thing to do that fits the state; on a server's own page there is nothing to open. */
-export function NextStep({ view: { config, status }, acts, own = false }: { view: ServerView; acts: ServerActs; own?: boolean }) {
+export function NextStep({ view, acts, own = false }: { view: ServerView; acts: ServerActs; own?: boolean }) {
   const t = useMessages();
+  const { config, status, signIn } = view;
   switch (status.state) {
     case "disabled":
     case "stopped":
@@ -35,17 +37,10 @@ export function NextStep({ view: { config, status }, acts, own = false }: { view
         </Button>
       );
     case "needs_auth":
+      if (signIn === null) return <ToSettings view={view} label={t("servers.openSettings")} />;
+      return signIn.is === "waiting" ? null : <BeginSignIn acts={acts} />;
     case "needs_client_registration":
-      return (
-        <Button
-          size="xs"
-          onClick={() => {
-            go({ page: "server", id: config.id, tab: "settings" });
-          }}
-        >
-          {t("servers.openSettings")}
-        </Button>
-      );
+      return signIn?.is === "waiting" ? null : <ToSettings view={view} label={t("servers.signIn.enterId")} />;
     case "failed":
       return (
         <Button size="xs" onClick={acts.start}>
@@ -53,4 +48,27 @@ export function NextStep({ view: { config, status }, acts, own = false }: { view
         </Button>
       );
   }
+}
+
+function BeginSignIn({ acts: { signIn } }: { acts: ServerActs }) {
+  const t = useMessages();
+  return (
+    <Button ref={useTakeFocus(signIn.touched)} size="xs" loading={signIn.busy} onClick={signIn.begin}>
+      {t("servers.signIn")}
+    </Button>
+  );
+}
+
+/** To the part of the settings that says how the server is signed in to. */
+function ToSettings({ view: { config }, label }: { view: ServerView; label: string }) {
+  return (
+    <Button
+      size="xs"
+      onClick={() => {
+        go({ page: "server", id: config.id, tab: "settings", at: "sign-in" });
+      }}
+    >
+      {label}
+    </Button>
+  );
 }

@@ -6,6 +6,7 @@ import type { ServerConfig, ServerView } from "../gen/types";
 import { useMessages } from "../messages";
 import { Failure } from "./Failure";
 import { NextStep } from "./NextStep";
+import { SignIn } from "./SignIn";
 import { StatusMark } from "./StatusMark";
 import { useServerActs } from "./useServerActs";
 
@@ -13,7 +14,7 @@ import { useServerActs } from "./useServerActs";
 export function ServerCard({ view, taken }: { view: ServerView; taken: readonly string[] }) {
   const t = useMessages();
   const acts = useServerActs(view, taken);
-  const { config, status } = view;
+  const { config, status, signIn } = view;
   const open = () => {
     go({ page: "server", id: config.id, tab: "tools" });
   };
@@ -30,6 +31,7 @@ export function ServerCard({ view, taken }: { view: ServerView; taken: readonly 
         {config.look.description !== null && <p className="dim server-line">{config.look.description}</p>}
         <StatusMark view={view} />
         {status.state === "failed" && <Failure view={view} status={status} />}
+        <SignIn view={view} acts={acts.signIn} />
       </div>
       <div className="server-acts">
         <NextStep view={view} acts={acts} />
@@ -50,6 +52,7 @@ export function ServerCard({ view, taken }: { view: ServerView; taken: readonly 
             <Menu.Item onClick={open}>{t("servers.open")}</Menu.Item>
             {config.enabled && <Menu.Item onClick={acts.reconnect}>{t("servers.reconnect")}</Menu.Item>}
             {status.state === "connected" && <Menu.Item onClick={acts.stop}>{t("servers.stop")}</Menu.Item>}
+            {signIn?.is === "in" && <Menu.Item onClick={acts.signIn.begin}>{t("servers.signIn.again")}</Menu.Item>}
             <Menu.Item onClick={acts.duplicate}>{t("servers.duplicate")}</Menu.Item>
             <Menu.Divider />
             <Menu.Item

@@ -8,12 +8,19 @@ import { CommandWords } from "./CommandWords";
 import { emptyLine, type Faults, type Form, type Line } from "./form";
 import { LimitsFields } from "./LimitsFields";
 import { HeadersFrom, RemoteFields } from "./RemoteFields";
+import { SignInFields } from "./SignInFields";
 import { Unfold } from "./Unfold";
 
-type Props = { form: Form; faults: Faults; onChange: (change: Partial<Form>) => void };
+type Props = {
+  form: Form;
+  faults: Faults;
+  /** The part that is wanted. */
+  at?: "sign-in" | undefined;
+  onChange: (change: Partial<Form>) => void;
+};
 
 /** The fields of a server. */
-export function ServerFields({ form, faults, onChange }: Props) {
+export function ServerFields({ form, faults, at, onChange }: Props) {
   const t = useMessages();
   const [more, setMore] = useState(false);
   const said = (key: keyof Faults) => {
@@ -49,6 +56,16 @@ export function ServerFields({ form, faults, onChange }: Props) {
       {form.kind === "builtin" && <BuiltinFields form={form} said={said} onChange={onChange} />}
       {form.kind !== "builtin" && <Lines form={form} error={said("lines")} onChange={onChange} />}
       {form.kind === "http" && <HeadersFrom form={form} said={said} onChange={onChange} />}
+      {form.kind === "http" && (
+        <SignInFields
+          form={form.signIn}
+          faults={faults}
+          wanted={at === "sign-in"}
+          onChange={(signIn) => {
+            onChange({ signIn });
+          }}
+        />
+      )}
       <Unfold label={t("servers.form.more")} opened={more} onOpened={setMore}>
         <Stack gap="sm">
           {form.kind === "stdio" && (

@@ -18,16 +18,18 @@ import { Freedom } from "./Freedom";
 import { LogsTab } from "./LogsTab";
 import { NextStep } from "./NextStep";
 import { SettingsTab } from "./SettingsTab";
+import { SignedIn } from "./SignedIn";
+import { SignIn } from "./SignIn";
 import { StatusMark } from "./StatusMark";
 import { ToolsTab } from "./ToolsTab";
 import { useServerActs } from "./useServerActs";
 
 /** One server: how it is, what may run on it unasked, its tools, its log, its settings. */
-export function ServerPage({ id, tab }: { id: string; tab: ServerTab }) {
+export function ServerPage({ id, tab, at }: { id: string; tab: ServerTab; at?: "sign-in" | undefined }) {
   const t = useMessages();
   const { data, problem, loading } = useReading("servers.list", {});
   const view = data?.find(({ config }) => config.id === id);
-  if (view) return <Known view={view} tab={tab} taken={(data ?? []).map(({ config }) => config.name)} />;
+  if (view) return <Known view={view} tab={tab} at={at} taken={(data ?? []).map(({ config }) => config.name)} />;
   return (
     <div className="page page-body">
       {problem && <ProblemAlert problem={problem} />}
@@ -43,10 +45,12 @@ export function ServerPage({ id, tab }: { id: string; tab: ServerTab }) {
   );
 }
 
-function Known({ view, tab, taken }: { view: ServerView; tab: ServerTab; taken: readonly string[] }) {
+type KnownProps = { view: ServerView; tab: ServerTab; at: "sign-in" | undefined; taken: readonly string[] };
+
+function Known({ view, tab, at, taken }: KnownProps) {
   const t = useMessages();
   const acts = useServerActs(view, taken);
-  const { config, status } = view;
+  const { config, status, signIn } = view;
   const remove = () => {
     acts.remove(() => {
       go({ page: "servers" });
@@ -89,6 +93,7 @@ function Known({ view, tab, taken }: { view: ServerView; tab: ServerTab; taken: 
               <Menu.Dropdown>
                 {config.enabled && <Menu.Item onClick={acts.reconnect}>{t("servers.reconnect")}</Menu.Item>}
                 {status.state === "connected" && <Menu.Item onClick={acts.stop}>{t("servers.stop")}</Menu.Item>}
+                {signIn?.is === "in" && <Menu.Item onClick={acts.signIn.begin}>{t("servers.signIn.again")}</Menu.Item>}
                 <Menu.Item onClick={acts.duplicate}>{t("servers.duplicate")}</Menu.Item>
                 <Menu.Divider />
                 <Menu.Item color="red" onClick={remove}>
@@ -100,6 +105,8 @@ function Known({ view, tab, taken }: { view: ServerView; tab: ServerTab; taken: 
         </div>
         {config.look.description !== null && <p className="dim server-line">{config.look.description}</p>}
         {status.state === "failed" && <Failure view={view} status={status} />}
+        <SignIn view={view} acts={acts.signIn} />
+        <SignedIn view={view} acts={acts.signIn} />
         <Freedom view={view} />
       </header>
       <Tabs
@@ -131,7 +138,12 @@ function Known({ view, tab, taken }: { view: ServerView; tab: ServerTab; taken: 
           <LogsTab view={view} />
         </Tabs.Panel>
         <Tabs.Panel value="settings">
-          <SettingsTab config={config} taken={taken.filter((name) => name !== config.name)} onRemove={remove} />
+          <SettingsTab
+            config={config}
+            taken={taken.filter((name) => name !== config.name)}
+            at={at}
+            onRemove={remove}
+          />
         </Tabs.Panel>
         <Tabs.Panel value="activity" className="tab-activity">
           <CallsView of={config.id} />

@@ -17,10 +17,16 @@ import { toFirstFault } from "./toFirstFault";
 const JsonSettings = lazy(() => import("./JsonSettings"));
 
 type View = "form" | "json";
-type Props = { config: ServerConfig; taken: readonly string[]; onRemove: () => void };
+type Props = {
+  config: ServerConfig;
+  taken: readonly string[];
+  /** The part that is wanted. */
+  at?: "sign-in" | undefined;
+  onRemove: () => void;
+};
 
 /** The settings of a server, as a form or as JSON. What is not saved stays in the view that it was made in. */
-export function SettingsTab({ config, taken, onRemove }: Props) {
+export function SettingsTab({ config, taken, at, onRemove }: Props) {
   const t = useMessages();
   const [view, setView] = useState<View>("form");
   const [edited, setEdited] = useState(false);
@@ -45,7 +51,7 @@ export function SettingsTab({ config, taken, onRemove }: Props) {
         />
       </Tooltip>
       {view === "form" ? (
-        <FormSettings {...common} onRemove={onRemove} />
+        <FormSettings {...common} at={at} onRemove={onRemove} />
       ) : (
         <Suspense fallback={<Waiting />}>
           <JsonSettings {...common} />
@@ -58,7 +64,7 @@ export function SettingsTab({ config, taken, onRemove }: Props) {
 type FormProps = Props & { onEdited: (edited: boolean) => void; onSaved: () => void };
 
 /** The settings of a server in a form. It reconnects only when the connection is another one. */
-function FormSettings({ config, taken, onRemove, onEdited, onSaved }: FormProps) {
+function FormSettings({ config, taken, at, onRemove, onEdited, onSaved }: FormProps) {
   const t = useMessages();
   const [edited, change] = useState<Form | null>(null);
   const setEdited = (form: Form | null) => {
@@ -96,6 +102,7 @@ function FormSettings({ config, taken, onRemove, onEdited, onSaved }: FormProps)
         <ServerFields
           form={form}
           faults={edited ? wrong : {}}
+          at={at}
           onChange={(change) => {
             setEdited({ ...form, ...change });
           }}

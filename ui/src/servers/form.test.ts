@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 
 import type { Builtin, Limits, Transport } from "../gen/types";
 import { emptyForm, faults, fromConfig, toDraft, usualLimits, type Form } from "./form";
+import { usualSignIn } from "./signInForm";
 import { joinCommand, splitCommand } from "./words";
 
 describe("a command line", () => {
@@ -85,7 +86,7 @@ describe("the form", () => {
 
   it.each(["auto", "http", "sse", "ws"] as const)("keeps what is spoken at a remote address: %s", (type) => {
     const url = type === "ws" ? "wss://x.example/m" : "https://x.example/m";
-    const transport: Transport = { type, url, headers: { A: "1" }, headersFrom: { command: "my token", args: ["-x"] } };
+    const transport: Transport = { type, url, headers: { A: "1" }, headersFrom: { command: "my token", args: ["-x"] }, signIn: usualSignIn };
     const config = { ...toDraft(form).draft, transport, id: "srv-1", generation: 1, origin: "user" } as const;
     expect(toDraft(fromConfig(config), config).draft.transport).toEqual(transport);
   });

@@ -2,6 +2,16 @@
 
 import type { Builtin, FieldSecret, HeaderProgram, Limits, ServerConfig, ServerDraft, Transport } from "../gen/types";
 import type { MessageKey } from "../messages";
+import {
+  emptySignIn,
+  keptSecrets,
+  signInFaults,
+  signInForm,
+  signInSecrets,
+  signInSettings,
+  type SignInField,
+  type SignInForm,
+} from "./signInForm";
 import { joinCommand, splitCommand } from "./words";
 
 export type Kind = "stdio" | "http" | "builtin";
@@ -60,6 +70,7 @@ export type Form = {
   lines: Line[];
   /** The command line of a program that prints headers. */
   headersFrom: string;
+  signIn: SignInForm;
   builtin: Builtin["kind"];
   folder: string;
   /** Whether Fetch may go to addresses of private networks. */
@@ -79,6 +90,7 @@ export const emptyForm: Form = {
   remote: "auto",
   lines: [],
   headersFrom: "",
+  signIn: emptySignIn,
   builtin: "files",
   folder: "",
   allowPrivate: false,
@@ -94,7 +106,9 @@ export const emptyLine: Line = { name: "", value: "", secret: false, kept: false
 export const looks: readonly (keyof Form)[] = ["name", "description", "group", "autostart", "limits"];
 
 /** What is wrong with a field. */
-export type Faults = Partial<Record<"name" | "command" | "url" | "headersFrom" | "folder" | "lines" | "roots" | AmountName, MessageKey>>;
+export type Faults = Partial<
+  Record<"name" | "command" | "url" | "headersFrom" | "folder" | "lines" | "roots" | AmountName | SignInField, MessageKey>
+>;
 
 /** `before` is the server that is edited. */
 export function faults(form: Form, taken: readonly string[], before?: ServerConfig): Faults {
@@ -117,6 +131,7 @@ export function faults(form: Form, taken: readonly string[], before?: ServerConf
   if (form.kind === "builtin" && form.builtin === "files" && form.folder.trim() === "") found.folder = "servers.form.needFolder";
   const fault = form.kind === "builtin" ? null : faultOfLines(form, before);
   if (fault !== null) found.lines = fault;
+  if (form.kind === "http") Object.assign(found, faultsOfSignIn(form, before));
   for (const name of amounts) {
     if (!isAmount(name, form.limits[name])) found[name] = name === "healthEverySecs" ? "servers.form.needAmount" : "servers.form.needAmount1";
   }
@@ -136,6 +151,14 @@ const rootsOf = ({ roots }: LimitsForm) => roots.split("\n").map((line) => line.
 /** As paths are on any system: the core knows its own. */
 const isAbsolute = (path: string) => /^(\/|\\\\|[A-Za-z]:[\\/])/.test(path);
 
+function faultsOfSignIn(form: Form, before: ServerConfig | undefined): Faults {
+  const left = isMoved(form, before) ? keptSecrets(form.signIn) : [];
+  return { ...Object.fromEntries(left.map((field) => [field, "servers.form.secretMoved"])), ...signInFaults(form.signIn) };
+}
+
+const isMoved = (form: Form, before: ServerConfig | undefined) =>
+  before !== undefined && place(transport(form, {})) !== place(before.transport);
+
 function faultOfLines(form: Form, before: ServerConfig | undefined): MessageKey | null {
   const lines = used(form.lines);
   const names = lines.map(({ name }) => name.trim());
@@ -143,8 +166,7 @@ function faultOfLines(form: Form, before: ServerConfig | undefined): MessageKey 
   if (new Set(names).size < names.length) return "servers.form.twice";
   if (lines.some(({ secret, kept, value }) => secret && !kept && value === "")) return "servers.form.needSecret";
   const left = lines.some(({ secret, kept, value }) => secret && kept && value === "");
-  const moved = before !== undefined && place(transport(form, {})) !== place(before.transport);
-  return left && moved ? "servers.form.secretMoved" : null;
+  return left && isMoved(form, before) ? "servers.form.secretMoved" : null;
 }
 
 /** Where secrets would be sent; they do not follow to another place. */
@@ -164,7 +186,8 @@ export function toDraft(form: Form, before?: ServerConfig): { draft: ServerDraft
   );
   const secrets = lines
     .filter(({ secret, kept, value }) => secret && !(kept && value === ""))
-    .map(({ name, value }) => ({ field: `${field}/${name.trim()}`, value }));
+    .map(({ name, value }) => ({ field: `${field}/${name.trim()}`, value }))
+    .concat(form.kind === "http" ? signInSecrets(form.signIn) : []);
   const draft: ServerDraft = {
     name: form.name.trim(),
     transport: transport(form, values),
@@ -202,7 +225,13 @@ function transport(form: Form, values: Record<string, string>): Transport {
       return { type: "stdio", command, args, env: values, cwd: optional(form.cwd) };
     }
     case "http":
-      return { type: form.remote, url: form.url.trim(), headers: values, headersFrom: headerProgram(form.headersFrom) };
+      return {
+        type: form.remote,
+        url: form.url.trim(),
+        headers: values,
+        headersFrom: headerProgram(form.headersFrom),
+        signIn: signInSettings(form.signIn),
+      };
     case "builtin":
       return { type: "builtin", builtin: builtin(form) };
   }
@@ -243,6 +272,7 @@ export function fromConfig({ name, transport: how, look, autostart, limits: held
         url: how.url,
         lines: lines(how.headers),
         headersFrom: how.headersFrom === null ? "" : joinCommand([how.headersFrom.command, ...how.headersFrom.args]),
+        signIn: signInForm(how.signIn),
       };
     case "builtin":
       return {

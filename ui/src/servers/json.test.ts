@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
 
-import type { ServerConfig, Transport } from "../gen/types";
+import type { ServerConfig, SignInSettings, Transport } from "../gen/types";
 import { usualLimits } from "./form";
 import { entryText, readEntry } from "./json";
+import { usualSignIn } from "./signInForm";
 
 const config = (transport: Transport, differs: Partial<ServerConfig> = {}): ServerConfig => ({
   id: "srv-1",
@@ -17,13 +18,28 @@ const config = (transport: Transport, differs: Partial<ServerConfig> = {}): Serv
   ...differs,
 });
 const program = config({ type: "stdio", command: "node", args: ["x.js"], env: { TOKEN: "${secret:TOKEN}", A: "1" }, cwd: null });
-const remote = config({ type: "http", url: "https://x.example/mcp", headers: { Authorization: "Bearer ${secret:KEY}" }, headersFrom: { command: "t", args: ["-x"] } });
+const remote = config({ type: "http", url: "https://x.example/mcp", headers: { Authorization: "Bearer ${secret:KEY}" }, headersFrom: { command: "t", args: ["-x"] }, signIn: usualSignIn });
+const signedInWith = (signIn: Partial<SignInSettings>) =>
+  config({ type: "http", url: "https://x.example/mcp", headers: {}, headersFrom: null, signIn: { ...usualSignIn, ...signIn } });
+const keyed = signedInWith({
+  client: { id: "c", secret: null, method: null },
+  with: { with: "client_key", key: "${secret:key}", algorithm: "ES256" },
+});
 
 describe("a server as its entry", () => {
   it.each([
     program,
     remote,
-    config({ type: "auto", url: "https://x.example/mcp", headers: {}, headersFrom: null }, { name: "a/~b".replace("/", "-"), autostart: false }),
+    config({ type: "auto", url: "https://x.example/mcp", headers: {}, headersFrom: null, signIn: usualSignIn }, { name: "a/~b".replace("/", "-"), autostart: false }),
+    keyed,
+    signedInWith({ off: true }),
+    signedInWith({
+      client: { id: "c", secret: "${secret:mine}", method: "client_secret_post" },
+      scopes: ["a", "b"],
+      redirect: "http://127.0.0.1:8976/callback",
+      endpoints: { authorize: "https://as.example/authorize", token: "https://as.example/token", revoke: null },
+      with: { with: "enterprise", issuer: "https://idp.example", client: "d", secret: "${secret:companySecret}" },
+    }),
     config({ type: "builtin", builtin: { kind: "fetch", allowPrivate: true } }, { enabled: false }),
     config({ type: "builtin", builtin: { kind: "files", folder: "/home" } }, { look: { description: "d", icon: "i", group: "g" } }),
     config({ type: "stdio", command: "x", args: [], env: {}, cwd: "/tmp" }, { limits: { ...usualLimits, callSecs: null, strict: true, roots: ["/a"] } }),
@@ -35,6 +51,8 @@ describe("a server as its entry", () => {
 
   it("holds only what is not as usual", () => {
     expect(entryText(program)).toBe(JSON.stringify({ files: { command: "node", args: ["x.js"], env: { TOKEN: "${secret:TOKEN}", A: "1" } } }, null, 2));
+    const signIn = { client: { id: "c" }, with: { with: "client_key", key: "${secret:key}", algorithm: "ES256" } };
+    expect(JSON.parse(entryText(keyed))).toEqual({ files: { type: "http", url: "https://x.example/mcp", signIn } });
   });
 
   it.each<[string, string, string]>([
@@ -67,6 +85,36 @@ describe("a server as its entry", () => {
   ])("%s: %s at %s", (text, key, at) => {
     const read = readEntry(text, ["taken"], program);
     expect("faults" in read && read.faults.map((fault) => [fault.key, text.slice(fault.from, fault.to)])).toEqual([[key, at]]);
+  });
+
+  it.each<[string, string, string]>([
+    ['{"off": 1}', "json.flag", "1"],
+    ["[]", "json.object", "[]"],
+    ['{"scope": []}', "json.unknown", '"scope"'],
+    ['{"client": {"secret": "${secret:a}"}}', "json.missing", '"client"'],
+    ['{"client": {"id": "c", "secret": "plain"}}', "json.newSecret", '"plain"'],
+    ['{"client": {"id": "c", "method": "basic"}}', "json.oneOf", '"basic"'],
+    ['{"client": {"id": ""}}', "servers.signIn.needId", '""'],
+    ['{"redirect": "https://x.example/"}', "servers.signIn.badRedirect", '"https://x.example/"'],
+    ['{"endpoints": {"authorize": "https://a", "token": "https://b"}}', "servers.signIn.needIdToo", '"signIn"'],
+    ['{"client": {"id": "c"}, "endpoints": {"authorize": "ftp://a", "token": "https://b"}}', "servers.signIn.badAddress", '"ftp://a"'],
+    ['{"client": {"id": "c"}, "endpoints": {"authorize": "", "token": 1}}', "servers.signIn.badAddress json.text", '"" 1'],
+    ['{"with": {"with": "me"}}', "json.oneOf", '"me"'],
+    ['{"with": {"with": "browser", "key": "x"}}', "json.unknown", '"key"'],
+    ['{"with": {"with": "client_secret"}, "client": {"id": "c"}}', "servers.signIn.needOwnSecret", '"client"'],
+    ['{"client": {"id": "c"}, "with": {"with": "client_key", "key": "${secret:other}", "algorithm": "ES256"}}', "json.newSecret", '"${secret:other}"'],
+  ])("signs in with %s: %s at %s", (signIn, key, at) => {
+    const text = `{"files": {"type": "http", "url": "https://x.example/mcp", "signIn": ${signIn}}}`;
+    const read = readEntry(text, [], keyed);
+    const found = "faults" in read ? read.faults : [];
+    expect(found.map((fault) => fault.key).join(" ")).toBe(key);
+    expect(found.map(({ from, to }) => text.slice(from, to)).join(" ")).toBe(at);
+  });
+
+  it("says that a key does not follow to another address", () => {
+    const text = entryText(keyed).replace("x.example", "y.example");
+    const read = readEntry(text, [], keyed);
+    expect("faults" in read && read.faults.map(({ key }) => key)).toEqual(["json.secretMoved"]);
   });
 
   it("may be pasted with Gatehouse's own mark, which changes nothing", () => {

@@ -2,16 +2,25 @@
 // same rules as in the form: secrets stay references, and a new one is entered in the form alone. Pure,
 // but it brings a parser: only what loads the editor may import this.
 
-import type { Builtin, HeaderProgram, Limits, ServerConfig, ServerDraft, Transport } from "../gen/types";
+import type {
+  Builtin,
+  HeaderProgram,
+  Limits,
+  RegisteredClient,
+  ServerConfig,
+  ServerDraft,
+  SignInEndpoints,
+  SignInSettings,
+  SignInWith,
+  Transport,
+} from "../gen/types";
 import type { MessageKey } from "../messages";
-import { brokenAt, escaped, placesOf, type Place, type Span } from "../parts/jsonPlaces";
+import { brokenAt, escaped } from "../parts/jsonPlaces";
 import { amounts, faults, fromConfig, place, usualLimits, type AmountName, type Faults } from "./form";
+import { isObject, Reader, type Json, type JsonFault } from "./jsonReader";
+import { signInWays, tokenMethods, usualSignIn, type SignInField } from "./signInForm";
 
-export type JsonFault = Span & { key: MessageKey; values?: Readonly<Record<string, string>> };
 export type Read = { draft: ServerDraft } | { faults: JsonFault[] };
-
-type Json = Record<string, unknown>;
-const isObject = (value: unknown): value is Json => typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** What differs from the usual, as in the file; Gatehouse's own mark is left out, since nobody edits it. */
 export function entryText({ name, transport, enabled, autostart, look, limits }: ServerDraft): string {
@@ -43,11 +52,27 @@ function transportEntry(transport: Transport): Json {
     case "http":
     case "sse":
     case "ws": {
-      const { type, url, headers, headersFrom } = transport;
-      return { type, url, ...(Object.keys(headers).length > 0 && { headers }), ...(headersFrom !== null && { headersFrom }) };
+      const { type, url, headers, headersFrom, signIn } = transport;
+      const differs = signInEntry(signIn);
+      return {
+        type,
+        url,
+        ...(Object.keys(headers).length > 0 && { headers }),
+        ...(headersFrom !== null && { headersFrom }),
+        ...(Object.keys(differs).length > 0 && { signIn: differs }),
+      };
     }
   }
 }
+
+/** What differs from the usual, without what is absent. */
+function signInEntry(signIn: SignInSettings): Json {
+  const names = Object.keys(usualSignIn) as (keyof SignInSettings)[];
+  const differing = names.filter((name) => JSON.stringify(signIn[name]) !== JSON.stringify(usualSignIn[name]));
+  return Object.fromEntries(differing.map((name) => [name, present(signIn[name])]));
+}
+
+const present = (value: unknown): unknown => (isObject(value) ? Object.fromEntries(Object.entries(value).filter(([, one]) => one !== null)) : value);
 
 const common = ["type", "enabled", "autostart", "description", "icon", "group", "limits", "gatehouse"];
 const types = ["stdio", "auto", "http", "sse", "ws", "builtin"] as const;
@@ -55,76 +80,7 @@ type Type = (typeof types)[number];
 
 function own(type: Type): readonly string[] {
   if (type === "stdio") return ["command", "args", "env", "cwd"];
-  return type === "builtin" ? ["builtin"] : ["url", "headers", "headersFrom"];
-}
-
-/** Gathers what is wrong, and reads one member after the other. */
-class Reader {
-  readonly faults: JsonFault[] = [];
-  readonly #places: ReadonlyMap<string, readonly Place[]>;
-
-  constructor(text: string) {
-    this.#places = placesOf(text);
-    for (const places of this.#places.values()) {
-      const [, again] = places;
-      if (again) this.faults.push({ ...again.key, key: "json.twice" });
-    }
-  }
-
-  /** Says what is wrong with a member: at its value, or at its name. */
-  say(pointer: string, key: MessageKey, values?: Readonly<Record<string, string>>, part: keyof Place = "value") {
-    let at = pointer;
-    while (!this.#places.has(at) && at !== "") at = at.slice(0, at.lastIndexOf("/"));
-    const found = this.#places.get(at)?.[0] ?? { key: { from: 0, to: 0 }, value: { from: 0, to: 0 } };
-    // Of what is missing, the name of what it is missing in.
-    this.faults.push({ ...found[at === pointer ? part : "key"], key, ...(values && { values }) });
-  }
-
-  unknown(entry: Json, pointer: string, known: readonly string[]) {
-    for (const name of Object.keys(entry)) {
-      if (!known.includes(name)) this.say(`${pointer}/${escaped(name)}`, name === "name" ? "json.name" : "json.unknown", { name }, "key");
-    }
-  }
-
-  text(entry: Json, pointer: string, name: string): string | null {
-    const value = entry[name];
-    if (value === undefined || value === null) return null;
-    if (typeof value === "string") return value;
-    this.say(`${pointer}/${name}`, "json.text");
-    return null;
-  }
-
-  needed(entry: Json, pointer: string, name: string): string {
-    if (entry[name] === undefined) this.say(`${pointer}/${name}`, "json.missing", { name });
-    return this.text(entry, pointer, name) ?? "";
-  }
-
-  flag(entry: Json, pointer: string, name: string, otherwise: boolean): boolean {
-    const value = entry[name];
-    if (value === undefined) return otherwise;
-    if (typeof value !== "boolean") this.say(`${pointer}/${name}`, "json.flag");
-    return value === true;
-  }
-
-  list(entry: Json, pointer: string, name: string): string[] {
-    const value = entry[name];
-    if (value === undefined) return [];
-    if (Array.isArray(value) && value.every((one) => typeof one === "string")) return value;
-    this.say(`${pointer}/${name}`, "json.list");
-    return [];
-  }
-
-  texts(entry: Json, pointer: string, name: string): Record<string, string> {
-    const value = entry[name];
-    if (value === undefined) return {};
-    if (isObject(value)) {
-      const all = Object.entries(value);
-      for (const [key, one] of all) if (typeof one !== "string") this.say(`${pointer}/${name}/${escaped(key)}`, "json.text");
-      return Object.fromEntries(all.filter((pair): pair is [string, string] => typeof pair[1] === "string"));
-    }
-    this.say(`${pointer}/${name}`, "json.texts");
-    return {};
-  }
+  return type === "builtin" ? ["builtin"] : ["url", "headers", "headersFrom", "signIn"];
 }
 
 /** Reads an entry. `before` is the server that is edited. */
@@ -193,6 +149,7 @@ function transportOf(reader: Reader, type: Type, entry: Json, pointer: string): 
         url: reader.needed(entry, pointer, "url"),
         headers: reader.texts(entry, pointer, "headers"),
         headersFrom: programOf(reader, entry, pointer),
+        signIn: signInOf(reader, entry, pointer),
       };
   }
 }
@@ -207,6 +164,80 @@ function programOf(reader: Reader, entry: Json, pointer: string): HeaderProgram 
   }
   reader.unknown(given, at, ["command", "args"]);
   return { command: reader.needed(given, at, "command"), args: reader.list(given, at, "args") };
+}
+
+/** An object that may be absent, with nothing in it that does not belong there. */
+function part(reader: Reader, entry: Json, pointer: string, name: string, known?: readonly string[]): Json | null {
+  const given = entry[name];
+  if (given === undefined || given === null) return null;
+  const at = `${pointer}/${name}`;
+  if (!isObject(given)) {
+    reader.say(at, "json.object");
+    return null;
+  }
+  if (known) reader.unknown(given, at, known);
+  return given;
+}
+
+function signInOf(reader: Reader, entry: Json, pointer: string): SignInSettings {
+  const given = part(reader, entry, pointer, "signIn", Object.keys(usualSignIn));
+  if (given === null) return usualSignIn;
+  const at = `${pointer}/signIn`;
+  return {
+    off: reader.flag(given, at, "off", false),
+    client: clientOf(reader, given, at),
+    scopes: reader.list(given, at, "scopes"),
+    redirect: reader.text(given, at, "redirect"),
+    endpoints: endpointsOf(reader, given, at),
+    with: withOf(reader, given, at),
+  };
+}
+
+function clientOf(reader: Reader, entry: Json, pointer: string): RegisteredClient | null {
+  const given = part(reader, entry, pointer, "client", ["id", "secret", "method"]);
+  if (given === null) return null;
+  const at = `${pointer}/client`;
+  const method = tokenMethods.find((one) => one === given.method) ?? null;
+  if (method === null && (given.method ?? null) !== null) reader.say(`${at}/method`, "json.oneOf", { words: tokenMethods.join(", ") });
+  return { id: reader.filled(given, at, "id", "servers.signIn.needId"), secret: reader.text(given, at, "secret"), method };
+}
+
+function endpointsOf(reader: Reader, entry: Json, pointer: string): SignInEndpoints | null {
+  const given = part(reader, entry, pointer, "endpoints", ["authorize", "token", "revoke"]);
+  if (given === null) return null;
+  const at = `${pointer}/endpoints`;
+  return {
+    authorize: reader.filled(given, at, "authorize", "servers.signIn.badAddress"),
+    token: reader.filled(given, at, "token", "servers.signIn.badAddress"),
+    revoke: reader.text(given, at, "revoke"),
+  };
+}
+
+function withOf(reader: Reader, entry: Json, pointer: string): SignInWith {
+  const usual = usualSignIn.with;
+  const given = part(reader, entry, pointer, "with");
+  if (given === null) return usual;
+  const at = `${pointer}/with`;
+  switch (given.with) {
+    case "browser":
+    case "client_secret":
+      reader.unknown(given, at, ["with"]);
+      return { with: given.with };
+    case "client_key":
+      reader.unknown(given, at, ["with", "key", "algorithm"]);
+      return { with: given.with, key: reader.needed(given, at, "key"), algorithm: reader.needed(given, at, "algorithm") };
+    case "enterprise":
+      reader.unknown(given, at, ["with", "issuer", "client", "secret"]);
+      return {
+        with: given.with,
+        issuer: reader.needed(given, at, "issuer"),
+        client: reader.needed(given, at, "client"),
+        secret: reader.text(given, at, "secret"),
+      };
+    default:
+      reader.say(`${at}/with`, "json.oneOf", { words: signInWays.join(", ") });
+      return usual;
+  }
 }
 
 function builtinOf(reader: Reader, entry: Json, pointer: string): Builtin {
@@ -251,6 +282,19 @@ function limitsOf(reader: Reader, entry: Json, pointer: string): Limits {
   return { ...amount, strict: reader.flag(given, at, "strict", false), roots: reader.list(given, at, "roots") };
 }
 
+const signInPlaces: Record<SignInField, string> = {
+  clientId: "/signIn/client/id",
+  clientSecret: "/signIn/client/secret",
+  redirect: "/signIn/redirect",
+  authorize: "/signIn/endpoints/authorize",
+  token: "/signIn/endpoints/token",
+  revoke: "/signIn/endpoints/revoke",
+  issuer: "/signIn/with/issuer",
+  company: "/signIn/with/client",
+  companySecret: "/signIn/with/secret",
+  key: "/signIn/with/key",
+};
+
 /** What the form would say, at the places where it stands here. */
 function check(reader: Reader, draft: ServerDraft, pointer: string, taken: readonly string[], before: ServerConfig) {
   const said: Faults = faults(fromConfig(draft), taken);
@@ -261,6 +305,7 @@ function check(reader: Reader, draft: ServerDraft, pointer: string, taken: reado
     folder: "/builtin/folder",
     roots: "/limits/roots",
     ...Object.fromEntries(amounts.map((name) => [name, `/limits/${name}`])),
+    ...signInPlaces,
   };
   for (const [name, key] of Object.entries(said) as [keyof Faults, MessageKey][]) {
     if (name === "name") reader.say(pointer, key, undefined, "key");
@@ -276,6 +321,23 @@ function check(reader: Reader, draft: ServerDraft, pointer: string, taken: reado
     if (kept[name] !== value) reader.say(at, "json.newSecret");
     else if (moved) reader.say(at, "json.secretMoved");
   }
+  const keptToSignIn = signInSecretsOf(before.transport);
+  for (const [place, value] of Object.entries(signInSecretsOf(draft.transport))) {
+    if (value === null) continue;
+    if (keptToSignIn[place] !== value) reader.say(pointer + place, "json.newSecret");
+    else if (moved) reader.say(pointer + place, "json.secretMoved");
+  }
+}
+
+/** The secrets of the sign-in, by their places: references alone, whatever somebody may have written there. */
+function signInSecretsOf(transport: Transport): Record<string, string | null> {
+  if (transport.type === "stdio" || transport.type === "builtin") return {};
+  const { client, with: how } = transport.signIn;
+  return {
+    [signInPlaces.clientSecret]: client?.secret ?? null,
+    [signInPlaces.companySecret]: how.with === "enterprise" ? how.secret : null,
+    [signInPlaces.key]: how.with === "client_key" ? how.key : null,
+  };
 }
 
 const isReference = (value: string) => value.includes("${secret:");

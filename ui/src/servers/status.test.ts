@@ -1,9 +1,10 @@
 import { describe, expect, it } from "vitest";
 
-import type { ServerStatus } from "../gen/types";
+import type { ServerStatus, SignInState } from "../gen/types";
 import { fill } from "../messages";
 import { catalogues } from "../messages/catalogues";
-import { statusWords, targetOf, toneOf } from "./status";
+import { usualSignIn } from "./signInForm";
+import { hostOf, statusWords, targetOf, toneOf, wantsSignIn } from "./status";
 
 const failed: ServerStatus = {
   state: "failed",
@@ -34,12 +35,31 @@ describe("the state of a server", () => {
   ])("%j with %i tools", (status, tools, tone, words) => {
     const english = (key: keyof typeof catalogues.en, values = {}) => fill(catalogues.en[key], values);
     expect(toneOf(status)).toBe(tone);
-    expect(statusWords(english, { status, counts: { tools, resources: 1, prompts: 0 } })).toBe(words);
+    expect(statusWords(english, { status, counts: { tools, resources: 1, prompts: 0 }, signIn: null })).toBe(words);
   });
 
   it("names what is tried as it would be entered", () => {
     expect(targetOf({ type: "stdio", command: "node", args: ["a b.js", "c"], env: {}, cwd: null })).toBe('node "a b.js" c');
-    expect(targetOf({ type: "http", url: "https://x.example/mcp", headers: {}, headersFrom: null })).toBe("https://x.example/mcp");
+    expect(targetOf({ type: "http", url: "https://x.example/mcp", headers: {}, headersFrom: null, signIn: usualSignIn })).toBe("https://x.example/mcp");
     expect(targetOf({ type: "builtin", builtin: { kind: "time" } })).toBe("");
+  });
+
+  it.each<[ServerStatus, SignInState | null, boolean, string]>([
+    [{ state: "needs_auth", issuer: null }, { is: "out", problem: null }, true, "Sign-in needed"],
+    [{ state: "needs_auth", issuer: null }, { is: "waiting", host: "as.example", until: 1 }, false, "Signing in… waiting for your browser"],
+    [{ state: "needs_auth", issuer: null }, null, false, "Sign-in needed"],
+    [{ state: "stopped" }, { is: "out", problem: null }, false, "Stopped"],
+  ])("%j with the sign-in %j", (status, signIn, wants, words) => {
+    const english = (key: keyof typeof catalogues.en, values = {}) => fill(catalogues.en[key], values);
+    expect(wantsSignIn({ status, signIn })).toBe(wants);
+    expect(statusWords(english, { status, counts: { tools: 0, resources: 0, prompts: 0 }, signIn })).toBe(words);
+  });
+
+  it.each([
+    ["https://as.example:8443/realms/x?y#z", "as.example:8443"],
+    ["http://127.0.0.1:99", "127.0.0.1:99"],
+    ["nonsense", "nonsense"],
+  ])("the host of %s is %s", (address, host) => {
+    expect(hostOf(address)).toBe(host);
   });
 });

@@ -30,8 +30,18 @@ export function counted(t: Translate, what: "tools" | "resources" | "prompts" | 
   return t(count === 1 ? `servers.${what}.one` : `servers.${what}`, { count });
 }
 
+/** Whether it waits for the user to sign in, and nobody does so yet. */
+export function wantsSignIn({ status, signIn }: Pick<ServerView, "status" | "signIn">): boolean {
+  return status.state === "needs_auth" && signIn !== null && signIn.is !== "waiting";
+}
+
+/** The host of an address; all of it where it is none. */
+export function hostOf(address: string): string {
+  return /^[a-z]+:\/\/([^/?#]+)/i.exec(address)?.[1] ?? address;
+}
+
 /** One line in plain words. */
-export function statusWords(t: Translate, { status, counts }: Pick<ServerView, "status" | "counts">): string {
+export function statusWords(t: Translate, { status, counts, signIn }: Pick<ServerView, "status" | "counts" | "signIn">): string {
   switch (status.state) {
     case "disabled":
       return t("servers.off");
@@ -50,7 +60,7 @@ export function statusWords(t: Translate, { status, counts }: Pick<ServerView, "
         ...(counts.prompts > 0 ? [counted(t, "prompts", counts.prompts)] : []),
       ].join(" · ");
     case "needs_auth":
-      return t("servers.needsAuth");
+      return t(signIn?.is === "waiting" ? "servers.signIn.waiting" : "servers.needsAuth");
     case "needs_client_registration":
       return t("servers.needsClient");
     case "failed":

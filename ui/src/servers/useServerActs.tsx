@@ -4,6 +4,7 @@ import { useAction } from "../core/useAction";
 import type { ServerView } from "../gen/types";
 import { useMessages } from "../messages";
 import { useConfirm } from "../parts/useConfirm";
+import { useSignIn, type SignInActs } from "./useSignIn";
 
 export type ServerActs = {
   start: () => void;
@@ -12,13 +13,16 @@ export type ServerActs = {
   reconnect: () => void;
   duplicate: () => void;
   remove: (then?: () => void) => void;
+  signIn: SignInActs;
   /** Has to be on the page: it asks before something goes. */
   dialog: ReactNode;
 };
 
 /** What can be done with one server. */
-export function useServerActs({ config: { id, name } }: ServerView, taken: readonly string[]): ServerActs {
+export function useServerActs(view: ServerView, taken: readonly string[]): ServerActs {
   const t = useMessages();
+  const { id, name } = view.config;
+  const signIn = useSignIn(view);
   const start = useAction("servers.start");
   const stop = useAction("servers.stop");
   const reconnect = useAction("servers.reconnect");
@@ -48,6 +52,7 @@ export function useServerActs({ config: { id, name } }: ServerView, taken: reado
         },
       });
     },
+    signIn,
     dialog,
   };
 }

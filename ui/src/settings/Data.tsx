@@ -7,12 +7,15 @@ import { useReading } from "../core/useReading";
 import type { Settings, StatusReport } from "../gen/types";
 import { useMessages } from "../messages";
 import { Copy } from "../parts/Copy";
+import { useVault } from "../vault/useVault";
+import { VaultButton } from "../vault/VaultButton";
 import { Section } from "./Section";
 
 /** Where everything is, and for how long. */
 export function Data({ report }: { report: StatusReport }) {
   const t = useMessages();
   const kept = useReading("settings.show", {}).data;
+  const { vault } = useVault();
   const where =
     report.secrets === "keychain" || report.secrets === "vault" ? report.secrets : ("memory" as const);
   return (
@@ -24,7 +27,10 @@ export function Data({ report }: { report: StatusReport }) {
           <Copy text={report.dataDir} label={t("settings.copyFolder")} />
         </dd>
         <dt>{t("settings.secrets")}</dt>
-        <dd>{t(`settings.secrets.${where}`)}</dd>
+        <dd className="settings-secrets">
+          {t(`settings.secrets.${where}`)}
+          {vault && <VaultButton vault={vault} variant="default" />}
+        </dd>
       </dl>
       {kept && <Retention key={JSON.stringify(kept)} kept={kept} />}
     </Section>
@@ -41,7 +47,7 @@ function Retention({ kept }: { kept: Settings }) {
   const save = async () => {
     if (!isRight) return;
     const audit = typeof auditDays === "number" ? auditDays : null;
-    if (await set.run({ auditDays: audit, activityDays, activityCalls, packages: null })) {
+    if (await set.run({ auditDays: audit, activityDays, activityCalls, packages: null, clientDocument: null })) {
       notifications.show({ message: t("settings.saved"), color: "teal", autoClose: 2000 });
     }
   };

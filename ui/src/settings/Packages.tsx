@@ -35,7 +35,7 @@ function Sources({ kept }: { kept: Settings }) {
     if (!wanted.npm || !wanted.pypi) return;
     const { auditDays, activityDays, activityCalls } = kept;
     const packages = { npm: wanted.npm, pypi: wanted.pypi };
-    if (await set.run({ auditDays, activityDays, activityCalls, packages })) {
+    if (await set.run({ auditDays, activityDays, activityCalls, packages, clientDocument: null })) {
       void readAgain();
       notifications.show({ message: t("settings.saved"), color: "teal", autoClose: 2000 });
     }

@@ -10,6 +10,7 @@ import { languageNames, useMessages, type MessageKey } from "../messages";
 import { Copy } from "../parts/Copy";
 import { Page } from "../parts/Page";
 import { Audit } from "./Audit";
+import { ClientDocument } from "./ClientDocument";
 import { Data } from "./Data";
 import { Packages } from "./Packages";
 import { Rules } from "./Rules";
@@ -26,6 +27,7 @@ export function SettingsPage(look: LookProps) {
         {report && <Gateway report={report} />}
         <Rules />
         <Packages />
+        <ClientDocument />
         {report && <Data report={report} />}
         <Audit />
         <Keys />

@@ -47,7 +47,7 @@ const MEMBERS: [(&str, &[&str]); 12] = [
 /// Crates from outside that only some members may use; whatever begins with the name counts too.
 const RESERVED: [(&str, &[&str]); 10] = [
     ("tauri", &["gatehouse"]),
-    ("open", &["gatehouse"]),
+    ("open", &["gatehouse", "gatehouse-ctl"]),
     ("rmcp", &["gatehouse-auth", "gatehouse-servers", "gatehouse-gateway"]),
     ("oauth2", &["gatehouse-auth"]),
     ("axum", &["gatehouse-gateway", "gatehouse-tests"]),
@@ -60,7 +60,7 @@ const RESERVED: [(&str, &[&str]); 10] = [
 
 /// Members that may use nothing from outside but this.
 const BARE: [(&str, &[&str]); 2] = [
-    ("gatehouse-model", &["serde", "serde_json", "thiserror", "ts-rs"]),
+    ("gatehouse-model", &["serde", "serde_json", "thiserror", "ts-rs", "zeroize"]),
     (
         "gatehouse-policy",
         &[

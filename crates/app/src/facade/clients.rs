@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gatehouse_model::command::{CallToken, MintedClient};
+use gatehouse_model::command::{MintedClient, RequestSecret};
 use gatehouse_model::{ClientEntry, ClientId, ClientView, ErrorCode, Problem, Secret};
 
 use super::Parts;
@@ -34,7 +34,7 @@ fn minted(parts: &Parts, entry: &ClientEntry, token: &Secret) -> Result<MintedCl
         .into_iter()
         .find(|view| view.id == entry.id)
         .ok_or_else(|| Problem::new(ErrorCode::NotFound, "The client was revoked meanwhile."))?;
-    Ok(MintedClient { client, token: CallToken::new(token), endpoint: parts.endpoint.clone() })
+    Ok(MintedClient { client, token: RequestSecret::new(token), endpoint: parts.endpoint.clone() })
 }
 
 /// Finds a client by id or name.

@@ -51,6 +51,9 @@ fn check_remote(remote: &Remote, schemes: &[&str]) -> Result<(), Problem> {
             wrong("The program that prints headers is missing.").todo("Say which program is to be run.")
         );
     }
+    if let Some(why) = remote.sign_in.fault() {
+        return Err(wrong("The settings of the sign-in cannot work.").why(why));
+    }
     check_url(&remote.url, schemes)
 }
 

@@ -24,8 +24,10 @@ fn referring(transport: &Transport) -> BTreeMap<String, &str> {
         | Transport::Ws(remote) => ("headers", &remote.headers),
         Transport::Builtin { .. } => return BTreeMap::new(),
     };
-    let fields = values.iter().filter(|(_, value)| value.contains(REFERENCE));
-    fields.map(|(name, value)| (format!("{place}/{name}"), value.as_str())).collect()
+    let fields = values.iter().map(|(name, value)| (format!("{place}/{name}"), value.as_str()));
+    let sign_in = transport.remote().into_iter().flat_map(|remote| remote.sign_in.secrets());
+    let sign_in = sign_in.map(|(name, value)| (format!("signIn/{name}"), value));
+    fields.chain(sign_in).filter(|(_, value)| value.contains(REFERENCE)).collect()
 }
 
 /// Whether a server refers to any secret.
@@ -183,7 +185,7 @@ impl From<Problem> for SecretTrouble {
 
 #[cfg(test)]
 mod tests {
-    use gatehouse_model::command::CallToken;
+    use gatehouse_model::command::RequestSecret;
     use gatehouse_model::{Generation, ServerId};
 
     use super::*;
@@ -208,7 +210,7 @@ mod tests {
     }
 
     fn secret(field: &str) -> FieldSecret {
-        FieldSecret { field: field.into(), value: CallToken::new(&Secret::new("s")) }
+        FieldSecret { field: field.into(), value: RequestSecret::new(&Secret::new("s")) }
     }
 
     const REF: (&str, &str) = ("KEY", "${secret:key}");

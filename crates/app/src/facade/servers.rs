@@ -5,6 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::join_all;
 use gatehouse_model::ask::AutoApprove;
 use gatehouse_model::command::{
     ServersAdd, ServersDuplicate, ServersEdit, ServersStop, ServersTest, ServersTrustLabels,
@@ -15,7 +16,7 @@ use gatehouse_model::{ErrorCode, Generation, Problem, ServerConfig, ServerId, Se
 use gatehouse_servers::ServerSnapshot;
 use tokio::sync::MutexGuard;
 
-use super::{Parts, draft, secrets};
+use super::{Parts, draft, secrets, sign_in};
 use crate::first_start;
 
 type Configs<'a> = MutexGuard<'a, Vec<ServerConfig>>;
@@ -24,7 +25,7 @@ pub(super) async fn list(parts: &Arc<Parts>) -> Result<Vec<ServerView>, Problem>
     let snapshots = parts.servers.list();
     // Whoever reads here that a server is connected finds its tools in the catalogue.
     parts.tools.refresh().await;
-    Ok(snapshots.into_iter().map(|snapshot| view_of(parts, snapshot)).collect())
+    Ok(join_all(snapshots.into_iter().map(|snapshot| view_of(parts, snapshot))).await)
 }
 
 pub(super) async fn add(parts: &Arc<Parts>, wanted: ServersAdd) -> Result<ServerView, Problem> {
@@ -45,7 +46,7 @@ pub(super) async fn add(parts: &Arc<Parts>, wanted: ServersAdd) -> Result<Server
         parts.tools.rights().trust_labels(&config.id, true).await?;
         grant_reads_when_known(parts, &config).await?;
     }
-    view(parts, &config.id)
+    view(parts, &config.id).await
 }
 
 pub(super) async fn edit(parts: &Arc<Parts>, wanted: ServersEdit) -> Result<ServerView, Problem> {
@@ -62,12 +63,15 @@ pub(super) async fn edit(parts: &Arc<Parts>, wanted: ServersEdit) -> Result<Serv
     plan.keep(parts).await?;
     put(parts, &mut configs, after.clone(), what_was_done(&before, &after)).await?;
     let reconnect = plan.has_new() && !another && after.enabled;
+    if another {
+        parts.sign_ins.forget(&before).await;
+    }
     plan.forget_old(parts).await;
     drop(configs);
     if reconnect {
         parts.servers.reconnect(&after.id).await?;
     }
-    view(parts, &after.id)
+    view(parts, &after.id).await
 }
 
 pub(super) async fn duplicate(parts: &Arc<Parts>, wanted: &ServersDuplicate) -> Result<ServerView, Problem> {
@@ -85,7 +89,7 @@ pub(super) async fn duplicate(parts: &Arc<Parts>, wanted: &ServersDuplicate) -> 
     };
     put(parts, &mut configs, copy.clone(), "added").await?;
     drop(configs);
-    view(parts, &copy.id)
+    view(parts, &copy.id).await
 }
 
 pub(super) async fn test(parts: &Arc<Parts>, wanted: ServersTest) -> Result<TestReport, Problem> {
@@ -199,6 +203,7 @@ pub(crate) async fn adopt(
             continue;
         }
         if let Some(old) = old.filter(|old| old.generation != config.generation) {
+            parts.sign_ins.forget(old).await;
             match secrets::Plan::new(Some(old), &config, &[]) {
                 Ok(plan) => {
                     plan.keep(parts).await?;
@@ -234,6 +239,7 @@ async fn put(
 async fn take_away(parts: &Parts, gone: &ServerConfig) -> Result<(), Problem> {
     parts.servers.remove(&gone.id).await;
     secrets::forget(parts, gone).await;
+    parts.sign_ins.forget(gone).await;
     parts.tools.rights().server_removed(&gone.id).await
 }
 
@@ -349,14 +355,18 @@ fn new_id() -> Result<ServerId, Problem> {
     Ok(ServerId::from_random(bits))
 }
 
-fn view(parts: &Parts, id: &ServerId) -> Result<ServerView, Problem> {
+async fn view(parts: &Parts, id: &ServerId) -> Result<ServerView, Problem> {
     let snapshot = parts.servers.list().into_iter().find(|snapshot| snapshot.config.id == *id);
-    snapshot.map(|snapshot| view_of(parts, snapshot)).ok_or_else(|| no_server(id.as_str()))
+    match snapshot {
+        Some(snapshot) => Ok(view_of(parts, snapshot).await),
+        None => Err(no_server(id.as_str())),
+    }
 }
 
-fn view_of(parts: &Parts, snapshot: ServerSnapshot) -> ServerView {
+async fn view_of(parts: &Parts, snapshot: ServerSnapshot) -> ServerView {
     let rights = parts.tools.rights();
     ServerView {
+        sign_in: sign_in::state(parts, &snapshot.config).await,
         auto_approve: rights.auto_approve(&snapshot.config.id),
         trusted_labels: rights.trusts_labels(&snapshot.config.id),
         config: (*snapshot.config).clone(),

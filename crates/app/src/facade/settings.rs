@@ -29,12 +29,18 @@ pub(super) async fn set(parts: &Arc<Parts>, wanted: &SettingsSet) -> Result<Sett
         activity_calls: wanted.activity_calls,
         mcp_on: held.settings.mcp_on,
         packages: wanted.packages.clone().unwrap_or_else(|| held.settings.packages.clone()),
+        client_document: match wanted.client_document.as_deref().map(str::trim) {
+            None => held.settings.client_document.clone(),
+            Some("") => None,
+            Some(address) => Some(address.to_owned()),
+        },
     };
     if held.problem.is_none() && held.settings == set {
         return Ok(set);
     }
     keep(parts, &mut held, set.clone(), in_words(&set)).await?;
     parts.servers.set_packages(&set.packages);
+    parts.sign_ins.set_client_document(set.client_document.clone());
     retain(parts, &held).await?;
     Ok(set)
 }

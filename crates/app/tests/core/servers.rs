@@ -193,7 +193,7 @@ fn telling(env: &[(&str, &str)]) -> ServerDraft {
 }
 
 fn secret(field: &str, value: &str) -> FieldSecret {
-    FieldSecret { field: field.into(), value: CallToken::new(&Secret::new(value)) }
+    FieldSecret { field: field.into(), value: RequestSecret::new(&Secret::new(value)) }
 }
 
 #[cfg(unix)]

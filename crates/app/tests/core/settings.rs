@@ -39,7 +39,13 @@ async fn whole(core: &Core) -> bool {
 }
 
 fn keeping(audit_days: Option<u32>) -> SettingsSet {
-    SettingsSet { audit_days, activity_days: 90, activity_calls: 1_000_000, packages: None }
+    SettingsSet {
+        audit_days,
+        activity_days: 90,
+        activity_calls: 1_000_000,
+        packages: None,
+        client_document: None,
+    }
 }
 
 #[tokio::test]
@@ -130,9 +136,18 @@ async fn the_switch_outlives_a_restart() {
 async fn settings_that_were_touched_let_go_of_nothing_and_keep_mcp_off() {
     let home = Home::new();
     let core = home.start().await;
-    run(&core, SettingsSet { audit_days: Some(7), activity_days: 1, activity_calls: 5, packages: None })
-        .await
-        .unwrap();
+    run(
+        &core,
+        SettingsSet {
+            audit_days: Some(7),
+            activity_days: 1,
+            activity_calls: 5,
+            packages: None,
+            client_document: None,
+        },
+    )
+    .await
+    .unwrap();
     let before = entries(&core).await.len();
     core.shutdown().await;
     let ledger = rusqlite::Connection::open(home.data_dir().join("ledger.db")).unwrap();
@@ -232,7 +247,7 @@ async fn a_reset_goes_back_to_the_first_servers() {
         enabled: false,
         ..draft("Mine", Builtin::Time)
     };
-    let value = CallToken::new(&gatehouse_model::Secret::new("very secret"));
+    let value = RequestSecret::new(&gatehouse_model::Secret::new("very secret"));
     let secrets = vec![FieldSecret { field: "env/KEY".into(), value }];
     let mine = run(&core, ServersAdd { draft: secret, trust_labels: false, secrets }).await.unwrap();
     let key = gatehouse_store::SecretKey::bound(&mine.config.id, mine.config.generation, "env/KEY");

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gatehouse_auth::StoredTokens;
+use gatehouse_auth::NoSignIn;
 use gatehouse_gateway::{ClientBook, Gateway, GatewayDeps};
 use gatehouse_model::ask::{Answer, AskAnswer, GrantChoice};
 use gatehouse_model::server::{Builtin, Limits, Look, Origin};
@@ -32,7 +32,7 @@ impl House {
         let store = open_store(&dir, Arc::clone(&secrets));
         let events: Arc<dyn EventSink> = Arc::new(Heard::default());
         let servers = ServerManager::new(ServerDeps {
-            tokens: Arc::new(StoredTokens::new(Arc::clone(&secrets), clock.clone())),
+            tokens: Arc::new(NoSignIn),
             secrets,
             events: Arc::clone(&events),
             clock: clock.clone(),

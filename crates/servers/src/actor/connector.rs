@@ -99,6 +99,7 @@ impl From<ConnectError> for Failure {
     fn from(error: ConnectError) -> Self {
         match error {
             ConnectError::NeedsAuth { issuer } => Self::NeedsAuth { issuer },
+            ConnectError::Unregistered { reason } => Self::NeedsClientRegistration { reason },
             other => Self::Error { kind: other.failure(), message: other.to_string() },
         }
     }
@@ -111,6 +112,7 @@ impl From<RequestError> for LinkError {
             RequestError::TimedOut { after } => Self::TimedOut { after },
             RequestError::Cancelled => Self::Cancelled,
             RequestError::NeedsAuth { issuer } => Self::NeedsAuth { issuer },
+            RequestError::Unregistered { .. } => Self::NeedsAuth { issuer: None },
             RequestError::SessionGone => Self::SessionLost,
             other => Self::Failed { kind: other.failure(), message: other.to_string() },
         }

@@ -68,6 +68,18 @@ pub enum ConnectError {
         /// Where its metadata is, or who signs in, where it says so.
         issuer: Option<String>,
     },
+    /// There is no way to register with the authorization server.
+    #[error("The server wants you to sign in, which needs a client id: {reason}")]
+    Unregistered {
+        /// Why: a sentence.
+        reason: String,
+    },
+    /// The server wants a sign-in, and there is none for it.
+    #[error("{reason}")]
+    NoSignIn {
+        /// Why: sentences.
+        reason: String,
+    },
     /// The server knows who we are and refuses.
     #[error("The server refuses access (HTTP 403). The account or token lacks a right.")]
     Forbidden,
@@ -127,11 +139,14 @@ impl ConnectError {
             Self::CommandNotFound { .. }
             | Self::CannotStart { .. }
             | Self::BadConfig { .. }
+            | Self::NoSignIn { .. }
             | Self::Unsupported { .. } => FailureKind::Configuration,
             Self::Secrets { .. } | Self::Cancelled => FailureKind::Unknown,
             Self::Ended { kind, .. } => *kind,
             Self::TimedOut { .. } => FailureKind::TemporaryNetwork,
-            Self::NeedsAuth { .. } | Self::Forbidden => FailureKind::Authorization,
+            Self::NeedsAuth { .. } | Self::Unregistered { .. } | Self::Forbidden => {
+                FailureKind::Authorization
+            }
             Self::Status { status, .. } => status_kind(*status),
             Self::Network(fault) => fault.kind(),
             Self::Version { .. } | Self::Protocol(_) => FailureKind::Protocol,
@@ -201,6 +216,18 @@ pub enum RequestError {
         /// Where its metadata is, or who signs in, where it says so.
         issuer: Option<String>,
     },
+    /// There is no way to register with the authorization server.
+    #[error("The server wants you to sign in, which needs a client id: {reason}")]
+    Unregistered {
+        /// Why: a sentence.
+        reason: String,
+    },
+    /// The server wants a sign-in, or more rights than it gives, and there is none to be had.
+    #[error("{reason}")]
+    NoSignIn {
+        /// Why: sentences.
+        reason: String,
+    },
     /// The server knows who we are and refuses.
     #[error("The server refuses access (HTTP 403). The account or token lacks a right.")]
     Forbidden,
@@ -232,7 +259,10 @@ impl RequestError {
         match self {
             Self::Closed(_) | Self::TimedOut { .. } | Self::SessionGone => FailureKind::TemporaryNetwork,
             Self::Cancelled => FailureKind::Unknown,
-            Self::NeedsAuth { .. } | Self::Forbidden => FailureKind::Authorization,
+            Self::NoSignIn { .. } => FailureKind::Configuration,
+            Self::NeedsAuth { .. } | Self::Unregistered { .. } | Self::Forbidden => {
+                FailureKind::Authorization
+            }
             Self::Status { status, .. } => status_kind(*status),
             Self::Network(fault) => fault.kind(),
             Self::Protocol(_) => FailureKind::Protocol,
@@ -247,6 +277,8 @@ impl From<RequestError> for ConnectError {
             RequestError::TimedOut { after } => Self::TimedOut { after },
             RequestError::Cancelled => Self::Cancelled,
             RequestError::NeedsAuth { issuer } => Self::NeedsAuth { issuer },
+            RequestError::Unregistered { reason } => Self::Unregistered { reason },
+            RequestError::NoSignIn { reason } => Self::NoSignIn { reason },
             RequestError::Forbidden => Self::Forbidden,
             RequestError::SessionGone => {
                 Self::Ended { reason: error.to_string(), kind: FailureKind::TemporaryNetwork }

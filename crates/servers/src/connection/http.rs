@@ -14,7 +14,6 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures::{FutureExt, StreamExt};
-use gatehouse_auth::TokenRequest;
 use http::HeaderMap;
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::common::client_side_sse::ExponentialBackoff;
@@ -112,11 +111,6 @@ pub(super) async fn endpoint(spec: &ConnectSpec) -> Result<Arc<Endpoint>, Connec
     };
     let fields = remote.headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
     let resolved = references::resolve(&spec.config, "headers", fields, &spec.deps.secrets).await?;
-    let ask = TokenRequest {
-        server: spec.config.id.clone(),
-        generation: spec.config.generation,
-        resource: remote.url.trim().to_owned(),
-    };
     let program = remote
         .headers_from
         .as_ref()
@@ -124,7 +118,7 @@ pub(super) async fn endpoint(spec: &ConnectSpec) -> Result<Arc<Endpoint>, Connec
     let endpoint = Endpoint::new(
         &remote.url,
         &resolved.values,
-        Sources { tokens: Arc::clone(&spec.deps.tokens), ask, program },
+        Sources { tokens: Arc::clone(&spec.deps.tokens), server: Arc::clone(&spec.config), program },
     )?;
     endpoint.refresh_headers().await?;
     Ok(Arc::new(endpoint))
@@ -302,7 +296,7 @@ impl HttpLink {
         headers: HeaderMap,
         ticket: &mut Ticket,
     ) -> Result<Reply, RequestError> {
-        let Posted { body, .. } = self.endpoint.post(message, headers).await?;
+        let Posted { body, .. } = self.endpoint.post(message, headers, Some(&ticket.heard)).await?;
         match body {
             PostedBody::Json(bytes) => self.whole(&bytes, ticket),
             PostedBody::Events(events) => self.stream(events, ticket).await,
@@ -440,7 +434,7 @@ impl HttpLink {
 
 /// Sends something that nobody waits for.
 async fn aside(endpoint: &Endpoint, message: Vec<u8>) {
-    match tokio::time::timeout(ASIDE, endpoint.post(message, endpoint.standing())).await {
+    match tokio::time::timeout(ASIDE, endpoint.post(message, endpoint.standing(), None)).await {
         Ok(Ok(_)) => {}
         Ok(Err(error)) => tracing::debug!(%error, "a message beside a request could not be sent"),
         Err(_) => tracing::debug!("a message beside a request took too long"),

@@ -4,15 +4,16 @@
 
 mod over_http;
 mod over_stdio;
+mod signed_in;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use gatehouse_auth::{AuthError, TokenRequest, TokenSource};
+use gatehouse_auth::{NoSignIn, TokenSource};
 use gatehouse_model::server::{Limits, Look, Origin};
-use gatehouse_model::{BoxFuture, Generation, Secret, ServerConfig, ServerId, SystemClock, Transport};
+use gatehouse_model::{Generation, Secret, ServerConfig, ServerId, SystemClock, Transport};
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -23,34 +24,30 @@ use crate::outgoing::Progress;
 /// How long anything in a test may take before it is a fault.
 const LONG: Duration = Duration::from_secs(30);
 
-struct NoTokens;
-
-impl TokenSource for NoTokens {
-    fn bearer<'a>(&'a self, _: &'a TokenRequest) -> BoxFuture<'a, Result<Option<Secret>, AuthError>> {
-        Box::pin(async { Ok(None) })
-    }
-}
-
 /// A place for one test: a folder, and what connections need.
 struct Place {
     folder: tempfile::TempDir,
     deps: Arc<ConnectDeps>,
 }
 
-fn deps_in(folder: &Path) -> Arc<ConnectDeps> {
-    let (secrets, tokens) = (gatehouse_store::memory(), Arc::new(NoTokens));
+fn deps_in(folder: &Path, tokens: Arc<dyn TokenSource>) -> Arc<ConnectDeps> {
+    let secrets = gatehouse_store::memory();
     Arc::new(ConnectDeps::new(secrets, tokens, Arc::new(SystemClock), folder.to_owned(), None))
 }
 
 /// What a connection needs that writes nothing.
 pub(super) fn deps() -> Arc<ConnectDeps> {
-    deps_in(Path::new("/nonexistent"))
+    deps_in(Path::new("/nonexistent"), Arc::new(NoSignIn))
 }
 
 impl Place {
     fn new() -> Self {
+        Self::with_tokens(Arc::new(NoSignIn))
+    }
+
+    fn with_tokens(tokens: Arc<dyn TokenSource>) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        Self { deps: deps_in(folder.path()), folder }
+        Self { deps: deps_in(folder.path(), tokens), folder }
     }
 
     fn path(&self, name: &str) -> PathBuf {

@@ -41,6 +41,7 @@ impl Step {
             Input::SessionLost { epoch } => self.session_lost(epoch),
             Input::Pulse { epoch, pulse } => self.pulse(epoch, pulse),
             Input::Challenged { epoch, issuer } => self.challenged(epoch, issuer),
+            Input::Unregistered { reason } => self.unregistered(reason),
             Input::Shutdown => self.shutdown(),
         }
     }
@@ -307,6 +308,19 @@ impl Step {
             | Phase::Connecting { .. }
             | Phase::NeedsAuth { .. }
             | Phase::NeedsClientRegistration { .. }
+            | Phase::Failed { .. } => {}
+        }
+    }
+
+    fn unregistered(&mut self, reason: String) {
+        match self.state.phase {
+            Phase::NeedsAuth { .. } | Phase::NeedsClientRegistration { .. } => {
+                self.rest(Phase::NeedsClientRegistration { reason }, StatusCause::User);
+            }
+            Phase::Connected { .. }
+            | Phase::Disabled
+            | Phase::Stopped
+            | Phase::Connecting { .. }
             | Phase::Failed { .. } => {}
         }
     }

@@ -2,8 +2,9 @@
 //!
 //! `vault.bin`: a magic word, the argon2id parameters, a salt, a check value, a nonce, and the
 //! XChaCha20-Poly1305 encryption of all secrets, with everything before it authenticated. The key
-//! is derived once, at opening; every change writes the whole file under a new nonce. An old copy
-//! of the whole folder cannot be told from the last one: there is no place outside it.
+//! is derived once, at opening; every change writes the whole file under a new nonce, and another
+//! passphrase writes it under another salt and key. An old copy of the whole folder cannot be told
+//! from the last one: there is no place outside it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -33,6 +34,9 @@ const HEADER: usize = 15 + 1 + 12 + SALT + CHECK;
 /// 64 MiB, three passes, one lane.
 const COST: Cost = Cost { memory_kib: 64 * 1024, passes: 3, lanes: 1 };
 
+/// Fewest characters of a passphrase that a person chooses. How good it is, is not judged.
+const LEAST: usize = 8;
+
 #[derive(Clone, Copy)]
 struct Cost {
     memory_kib: u32,
@@ -42,9 +46,19 @@ struct Cost {
 
 pub(super) struct Vault {
     path: PathBuf,
+    inner: Mutex<Inner>,
+}
+
+/// What it is sealed with and what is in it, which belong together.
+struct Inner {
+    seal: Seal,
+    content: Content,
+}
+
+/// The key of one passphrase, and the header that says how it comes from it.
+struct Seal {
     cipher: XChaCha20Poly1305,
     header: [u8; HEADER],
-    content: Mutex<Content>,
 }
 
 /// All secrets by their account, wiped when dropped.
@@ -59,18 +73,125 @@ impl Drop for Content {
     }
 }
 
+/// Refuses a passphrase that is too short to be chosen.
+pub(super) fn check_new(passphrase: &Secret) -> Result<(), SecretError> {
+    if passphrase.reveal().chars().count() >= LEAST {
+        return Ok(());
+    }
+    Err(SecretError::Refused { reason: format!("a passphrase has at least {LEAST} characters") })
+}
+
+/// Where it is.
+pub(super) fn file(dir: &Path) -> PathBuf {
+    dir.join(FILE)
+}
+
+/// Whether there is a vault in a folder, as far as that can be told without its passphrase.
+pub(super) fn is_there(dir: &Path) -> Result<bool, SecretError> {
+    match std::fs::read(file(dir)) {
+        Ok(bytes) => read_header(&bytes).map(|_| true),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(refused(error)),
+    }
+}
+
 impl Vault {
     pub(super) fn open(dir: &Path, passphrase: &Secret) -> Result<Self, SecretError> {
-        let dir = folder::prepare(dir).map_err(refused)?;
-        let path = dir.join(FILE);
+        match Self::unlock(dir, passphrase)? {
+            Some(vault) => Ok(vault),
+            None => Self::create(dir, passphrase),
+        }
+    }
+
+    /// The vault of the folder; none where there is none.
+    pub(super) fn unlock(dir: &Path, passphrase: &Secret) -> Result<Option<Self>, SecretError> {
+        let path = folder::prepare(dir).map_err(refused)?.join(FILE);
         match std::fs::read(&path) {
-            Ok(bytes) => Self::read(path, &bytes, passphrase),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Self::create(path, passphrase),
+            Ok(bytes) => Self::read(path, &bytes, passphrase).map(Some),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(refused(error)),
         }
     }
 
-    fn create(path: PathBuf, passphrase: &Secret) -> Result<Self, SecretError> {
+    pub(super) fn create(dir: &Path, passphrase: &Secret) -> Result<Self, SecretError> {
+        let path = folder::prepare(dir).map_err(refused)?.join(FILE);
+        let (seal, content) = (Seal::new(passphrase)?, Content::default());
+        seal.write(&path, &content)?;
+        Ok(Self { path, inner: Mutex::new(Inner { seal, content }) })
+    }
+
+    fn read(path: PathBuf, bytes: &[u8], passphrase: &Secret) -> Result<Self, SecretError> {
+        let (header, rest) = read_header(bytes)?;
+        let (key, check) = derive(passphrase, header.salt(), header.cost())?;
+        if check != header.check() {
+            return Err(SecretError::WrongPassphrase);
+        }
+        let cipher = XChaCha20Poly1305::new(&Key::from(*key));
+        let header = header.0;
+        let (nonce, sealed) = rest.split_at_checked(NONCE).ok_or_else(|| damaged("it is too short"))?;
+        let nonce: [u8; NONCE] = nonce.try_into().map_err(|_| damaged("it is too short"))?;
+        let plain = cipher
+            .decrypt(&XNonce::from(nonce), Payload { msg: sealed, aad: &header })
+            .map_err(|_| damaged("its content was changed"))?;
+        let plain = Zeroizing::new(plain);
+        let content =
+            serde_json::from_slice(&plain).map_err(|_| damaged("its content is not what was written"))?;
+        folder::tighten(&path).map_err(refused)?;
+        let inner = Inner { seal: Seal { cipher, header }, content: Content(content) };
+        Ok(Self { path, inner: Mutex::new(inner) })
+    }
+}
+
+/// A header that may be read on.
+struct Header([u8; HEADER]);
+
+impl Header {
+    /// What comes after magic and version.
+    fn parts(&self) -> &[u8] {
+        &self.0[MAGIC.len() + 1..]
+    }
+
+    fn cost(&self) -> Cost {
+        let number = |index: usize| {
+            let mut four = [0; 4];
+            four.copy_from_slice(&self.parts()[index * 4..index * 4 + 4]);
+            u32::from_be_bytes(four)
+        };
+        Cost { memory_kib: number(0), passes: number(1), lanes: number(2) }
+    }
+
+    fn salt(&self) -> &[u8] {
+        &self.parts()[12..12 + SALT]
+    }
+
+    fn check(&self) -> &[u8] {
+        &self.parts()[12 + SALT..]
+    }
+}
+
+/// The header of a file, and what comes after it.
+fn read_header(bytes: &[u8]) -> Result<(Header, &[u8]), SecretError> {
+    let (start, rest) = bytes.split_at_checked(HEADER).ok_or_else(|| damaged("it is too short"))?;
+    let header = Header(start.try_into().map_err(|_| damaged("it is too short"))?);
+    if !header.0.starts_with(MAGIC) {
+        return Err(damaged("it does not begin like a vault"));
+    }
+    match header.0[MAGIC.len()] {
+        VERSION => {}
+        0 => return Err(damaged("its version is not one")),
+        _ => return Err(SecretError::NewerVersion),
+    }
+    let cost = header.cost();
+    // A foreign file must not make us spend the machine's memory.
+    if cost.memory_kib > 1024 * 1024 || cost.passes > 16 || cost.lanes > 4 {
+        return Err(damaged("its cost parameters are out of bounds"));
+    }
+    Ok((header, rest))
+}
+
+impl Seal {
+    /// That of a passphrase, under a new salt.
+    fn new(passphrase: &Secret) -> Result<Self, SecretError> {
         let salt: [u8; SALT] = random().map_err(refused)?;
         let (key, check) = derive(passphrase, &salt, COST)?;
         let mut header = Vec::with_capacity(HEADER);
@@ -82,57 +203,10 @@ impl Vault {
         header.extend_from_slice(&salt);
         header.extend_from_slice(&check);
         let header = header.try_into().map_err(|_| damaged("its header has another length"))?;
-        let vault = Self {
-            path,
-            cipher: XChaCha20Poly1305::new(&Key::from(*key)),
-            header,
-            content: Mutex::default(),
-        };
-        vault.write(&Content::default())?;
-        Ok(vault)
+        Ok(Self { cipher: XChaCha20Poly1305::new(&Key::from(*key)), header })
     }
 
-    fn read(path: PathBuf, bytes: &[u8], passphrase: &Secret) -> Result<Self, SecretError> {
-        let (start, rest) = bytes.split_at_checked(HEADER).ok_or_else(|| damaged("it is too short"))?;
-        let header: [u8; HEADER] = start.try_into().map_err(|_| damaged("it is too short"))?;
-        let (magic, rest_of_header) = header.split_at(MAGIC.len());
-        if magic != MAGIC {
-            return Err(damaged("it does not begin like a vault"));
-        }
-        match rest_of_header[0] {
-            VERSION => {}
-            0 => return Err(damaged("its version is not one")),
-            _ => return Err(SecretError::NewerVersion),
-        }
-        let number = |index: usize| {
-            let mut four = [0; 4];
-            four.copy_from_slice(&rest_of_header[1 + index * 4..5 + index * 4]);
-            u32::from_be_bytes(four)
-        };
-        let cost = Cost { memory_kib: number(0), passes: number(1), lanes: number(2) };
-        // A foreign file must not make us spend the machine's memory.
-        if cost.memory_kib > 1024 * 1024 || cost.passes > 16 || cost.lanes > 4 {
-            return Err(damaged("its cost parameters are out of bounds"));
-        }
-        let (salt, check) = rest_of_header[13..].split_at(SALT);
-        let (key, own_check) = derive(passphrase, salt, cost)?;
-        if own_check != check {
-            return Err(SecretError::WrongPassphrase);
-        }
-        let cipher = XChaCha20Poly1305::new(&Key::from(*key));
-        let (nonce, sealed) = rest.split_at_checked(NONCE).ok_or_else(|| damaged("it is too short"))?;
-        let nonce: [u8; NONCE] = nonce.try_into().map_err(|_| damaged("it is too short"))?;
-        let plain = cipher
-            .decrypt(&XNonce::from(nonce), Payload { msg: sealed, aad: &header })
-            .map_err(|_| damaged("its content was changed"))?;
-        let plain = Zeroizing::new(plain);
-        let content =
-            serde_json::from_slice(&plain).map_err(|_| damaged("its content is not what was written"))?;
-        folder::tighten(&path).map_err(refused)?;
-        Ok(Self { path, cipher, header, content: Mutex::new(Content(content)) })
-    }
-
-    fn write(&self, content: &Content) -> Result<(), SecretError> {
+    fn write(&self, path: &Path, content: &Content) -> Result<(), SecretError> {
         let plain = Zeroizing::new(serde_json::to_vec(&content.0).map_err(refused)?);
         let nonce: [u8; NONCE] = random().map_err(refused)?;
         let sealed = self
@@ -143,19 +217,19 @@ impl Vault {
         file.extend_from_slice(&self.header);
         file.extend_from_slice(&nonce);
         file.extend_from_slice(&sealed);
-        folder::replace(&self.path, &file).map_err(refused)
+        folder::replace(path, &file).map_err(refused)
     }
 }
 
 impl SecretStore for Vault {
     fn get(&self, key: &SecretKey) -> Result<Option<Secret>, SecretError> {
-        Ok(self.content.lock().0.get(key.account()).map(Secret::new))
+        Ok(self.inner.lock().content.0.get(key.account()).map(Secret::new))
     }
 
     fn set(&self, key: &SecretKey, secret: &Secret) -> Result<(), SecretError> {
-        let mut content = self.content.lock();
+        let Inner { seal, content } = &mut *self.inner.lock();
         let before = content.0.insert(key.account().to_owned(), secret.reveal().to_owned());
-        self.write(&content).inspect_err(|_| {
+        seal.write(&self.path, content).inspect_err(|_| {
             match before {
                 Some(before) => content.0.insert(key.account().to_owned(), before),
                 None => content.0.remove(key.account()),
@@ -164,15 +238,29 @@ impl SecretStore for Vault {
     }
 
     fn delete(&self, key: &SecretKey) -> Result<(), SecretError> {
-        let mut content = self.content.lock();
+        let Inner { seal, content } = &mut *self.inner.lock();
         let Some(before) = content.0.remove(key.account()) else { return Ok(()) };
-        self.write(&content).inspect_err(|_| {
+        seal.write(&self.path, content).inspect_err(|_| {
             content.0.insert(key.account().to_owned(), before);
         })
     }
 
     fn kind(&self) -> SecretKind {
         SecretKind::Vault
+    }
+
+    fn change_passphrase(&self, old: &Secret, new: &Secret) -> Result<(), SecretError> {
+        check_new(new)?;
+        // Held throughout: nothing is kept under the old key once the file has the new one.
+        let mut inner = self.inner.lock();
+        let header = Header(inner.seal.header);
+        if derive(old, header.salt(), header.cost())?.1 != header.check() {
+            return Err(SecretError::WrongPassphrase);
+        }
+        let seal = Seal::new(new)?;
+        seal.write(&self.path, &inner.content)?;
+        inner.seal = seal;
+        Ok(())
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use gatehouse_model::server::{Builtin, Limits, Look, Origin, Remote};
+use gatehouse_model::sign_in::SignInSettings;
 use gatehouse_model::{Generation, ServerConfig, ServerId, Transport};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -60,7 +61,7 @@ fn own_fields(kind: &str) -> &'static [&'static str] {
     match kind {
         "stdio" => &["command", "args", "env", "cwd"],
         "builtin" => &["builtin"],
-        _ => &["url", "headers", "headersFrom"],
+        _ => &["url", "headers", "headersFrom", "signIn"],
     }
 }
 
@@ -120,13 +121,14 @@ pub(super) fn write(server: &ServerConfig) -> serde_json::Result<Value> {
         | Transport::Http(remote)
         | Transport::Sse(remote)
         | Transport::Ws(remote) => {
-            let Remote { url, headers, headers_from } = remote;
+            let Remote { url, headers, headers_from, sign_in } = remote;
             if !matches!(server.transport, Transport::Auto(_)) {
                 entry.insert("type".to_owned(), json!(server.transport.kind()));
             }
             entry.insert("url".to_owned(), json!(url));
             put_unless(&mut entry, "headers", headers, headers.is_empty())?;
             put_unless(&mut entry, "headersFrom", headers_from, headers_from.is_none())?;
+            put_unless(&mut entry, "signIn", sign_in, *sign_in == SignInSettings::default())?;
         }
         Transport::Builtin { builtin } => {
             entry.insert("type".to_owned(), json!("builtin"));
@@ -252,13 +254,23 @@ fn transport(kind: &str, take: &mut Fields<'_>) -> Result<Transport, Fault> {
     }
     let headers = take.field("headers", texts)?.unwrap_or_default();
     let headers_from = take.field("headersFrom", "an object with “command” and “args”")?;
-    let remote = Remote { url, headers, headers_from };
+    let remote = Remote { url, headers, headers_from, sign_in: sign_in(take)? };
     Ok(match kind {
         "sse" => Transport::Sse(remote),
         "ws" => Transport::Ws(remote),
         "http" => Transport::Http(remote),
         _ => Transport::Auto(remote),
     })
+}
+
+fn sign_in(take: &mut Fields<'_>) -> Result<SignInSettings, Fault> {
+    let Some(raw) = take.0.remove("signIn") else { return Ok(SignInSettings::default()) };
+    let settings: SignInSettings = serde_json::from_str(raw.get())
+        .map_err(|error| fault(format!("The field “signIn” cannot be used: {error}.")))?;
+    if let Some(reason) = settings.fault() {
+        return Err(fault(format!("The field “signIn” cannot be used: {reason}")));
+    }
+    Ok(settings)
 }
 
 fn limits(take: &mut Fields<'_>) -> Result<Limits, Fault> {

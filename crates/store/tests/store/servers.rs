@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 
 use gatehouse_model::ask::ConfigChangeKind;
 use gatehouse_model::server::{Builtin, HeaderProgram, Limits, Look, Origin, Remote};
+use gatehouse_model::sign_in::{RegisteredClient, SignInSettings, TokenMethod};
 use gatehouse_model::{ErrorCode, Generation, Problem, ServerConfig, ServerId, Transport};
 use gatehouse_store::{HandEdit, LoadedServers, Owner, StoreError};
 
@@ -81,14 +82,29 @@ fn every_kind_of_server_comes_back_as_it_was() {
     let mut servers = Vec::new();
     for (index, transport) in [
         full,
-        Transport::Auto(Remote { url: url(), headers: headers(), headers_from: None }),
+        Transport::Auto(Remote { url: url(), headers: headers(), headers_from: None, ..Remote::default() }),
         Transport::Http(Remote {
             url: url(),
             headers: headers(),
             headers_from: Some(HeaderProgram { command: "gh".into(), args: vec!["token".into()] }),
+            sign_in: SignInSettings {
+                client: Some(RegisteredClient {
+                    id: "gatehouse".into(),
+                    secret: Some("${secret:client}".into()),
+                    method: Some(TokenMethod::ClientSecretPost),
+                }),
+                scopes: vec!["files:read".into()],
+                redirect: Some("http://127.0.0.1:8976/callback".into()),
+                ..SignInSettings::default()
+            },
         }),
-        Transport::Sse(Remote { url: url(), headers: headers(), headers_from: None }),
-        Transport::Ws(Remote { url: "wss://mcp.example".into(), headers: headers(), headers_from: None }),
+        Transport::Sse(Remote { url: url(), headers: headers(), headers_from: None, ..Remote::default() }),
+        Transport::Ws(Remote {
+            url: "wss://mcp.example".into(),
+            headers: headers(),
+            headers_from: None,
+            ..Remote::default()
+        }),
         Transport::Builtin { builtin: Builtin::Time },
         Transport::Builtin { builtin: Builtin::Notes },
         Transport::Builtin { builtin: Builtin::Files { folder: "/data".into() } },

@@ -36,6 +36,7 @@ fn settings_are_sealed_and_hold_at_the_next_start() {
         activity_calls: 7,
         mcp_on: false,
         packages: Default::default(),
+        client_document: Some("https://gatehouse.example/client.json".into()),
     };
     place.open().settings().save(&set).unwrap();
     let store = place.open();

@@ -1,7 +1,9 @@
 //! The vault: what it keeps, and what it says to a wrong passphrase and to damage (AUTH-8).
 
 use gatehouse_model::{Generation, Secret, ServerId};
-use gatehouse_store::{SecretError, SecretKey, SecretKind, SecretStore, open_vault};
+use gatehouse_store::{
+    SecretError, SecretKey, SecretKind, SecretStore, has_vault, make_vault, memory, open_vault, unlock_vault,
+};
 
 fn key(field: &str) -> SecretKey {
     SecretKey::bound(&ServerId::new("srv-1"), Generation(1), field)
@@ -96,4 +98,82 @@ fn damage_is_said_and_left_alone() {
     }
     std::fs::write(&file, &sound).unwrap();
     assert_eq!(read(&*open_vault(folder.path(), &Secret::new("p")).unwrap(), "env/A").as_deref(), Some("a"));
+}
+
+#[test]
+fn making_and_unlocking_are_told_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let right = Secret::new("correct horse");
+    assert_eq!(has_vault(folder.path()), Ok(false));
+    assert!(matches!(unlock_vault(folder.path(), &right), Err(SecretError::Refused { .. })));
+    assert_eq!(has_vault(folder.path()), Ok(false), "unlocking makes nothing");
+
+    assert!(matches!(make_vault(folder.path(), &Secret::new("1234567")), Err(SecretError::Refused { .. })));
+    assert_eq!(has_vault(folder.path()), Ok(false), "nor does a passphrase that is too short");
+
+    let vault = make_vault(folder.path(), &right).unwrap();
+    vault.set(&key("env/A"), &Secret::new("a")).unwrap();
+    drop(vault);
+    assert_eq!(has_vault(folder.path()), Ok(true));
+    assert!(matches!(make_vault(folder.path(), &right), Err(SecretError::Refused { .. })));
+    assert_eq!(read(&*unlock_vault(folder.path(), &right).unwrap(), "env/A").as_deref(), Some("a"));
+
+    let file = folder.path().join("vault.bin");
+    let mut bytes = std::fs::read(&file).unwrap();
+    bytes[15] = 2;
+    std::fs::write(&file, &bytes).unwrap();
+    assert_eq!(has_vault(folder.path()), Err(SecretError::NewerVersion));
+    std::fs::write(&file, "vault").unwrap();
+    assert!(matches!(has_vault(folder.path()), Err(SecretError::Damaged { .. })));
+    assert!(matches!(make_vault(folder.path(), &right), Err(SecretError::Refused { .. })));
+    assert_eq!(std::fs::read(&file).unwrap(), b"vault", "what is there is never written over");
+}
+
+#[test]
+fn another_passphrase_opens_everything_and_the_old_one_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let (old, new) = (Secret::new("correct horse"), Secret::new("battery staple"));
+    let vault = make_vault(folder.path(), &old).unwrap();
+    vault.set(&key("env/A"), &Secret::new("a")).unwrap();
+    let file = folder.path().join("vault.bin");
+    let before = std::fs::read(&file).unwrap();
+    assert_eq!(
+        vault.change_passphrase(&Secret::new("correct horsf"), &new),
+        Err(SecretError::WrongPassphrase)
+    );
+    assert_eq!(std::fs::read(&file).unwrap(), before, "a wrong passphrase writes nothing");
+
+    let short = Secret::new("staple");
+    assert!(matches!(vault.change_passphrase(&old, &short), Err(SecretError::Refused { .. })));
+    vault.change_passphrase(&old, &new).unwrap();
+    let after = std::fs::read(&file).unwrap();
+    assert_ne!(before[28..60], after[28..60], "salt and check value are others");
+    assert_eq!(failure(folder.path(), "correct horse"), SecretError::WrongPassphrase);
+    // Whoever has the vault open goes on, under the new key.
+    vault.set(&key("env/B"), &Secret::new("b")).unwrap();
+    assert_eq!(failure(folder.path(), "correct horse"), SecretError::WrongPassphrase);
+    let again = unlock_vault(folder.path(), &new).unwrap();
+    assert_eq!(read(&*again, "env/A").as_deref(), Some("a"));
+    assert_eq!(read(&*again, "env/B").as_deref(), Some("b"));
+    assert_eq!(vault.change_passphrase(&old, &new), Err(SecretError::WrongPassphrase));
+    assert!(matches!(memory().change_passphrase(&old, &new), Err(SecretError::Refused { .. })));
+}
+
+#[test]
+fn a_change_that_cannot_be_written_leaves_the_old_passphrase() {
+    let folder = tempfile::tempdir().unwrap();
+    let (old, new) = (Secret::new("correct horse"), Secret::new("battery staple"));
+    let vault = make_vault(folder.path(), &old).unwrap();
+    vault.set(&key("env/A"), &Secret::new("a")).unwrap();
+    // What is written first is in the way, and cannot be taken away like a file.
+    let first = folder.path().join("vault.bin.new");
+    std::fs::create_dir(&first).unwrap();
+    assert!(matches!(vault.change_passphrase(&old, &new), Err(SecretError::Refused { .. })));
+    assert_eq!(failure(folder.path(), "battery staple"), SecretError::WrongPassphrase);
+    std::fs::remove_dir(&first).unwrap();
+    vault.set(&key("env/B"), &Secret::new("b")).unwrap();
+    drop(vault);
+    let again = unlock_vault(folder.path(), &old).unwrap();
+    assert_eq!(read(&*again, "env/A").as_deref(), Some("a"));
+    assert_eq!(read(&*again, "env/B").as_deref(), Some("b"));
 }

@@ -86,7 +86,6 @@ export const activity = {
   "event.approval_resolved.denied": "A question was answered: denied",
   "event.approval_expired": "A question ended without an answer",
   "event.sign_in_needed": "{server} wants you to sign in",
-  "event.sign_in_done": "You are signed in to {server}",
   "event.client_connected": "{client} connected",
   "event.client_gone": "{client} left",
   "event.log_line": "{server}: {text}",
@@ -111,4 +110,10 @@ export const activity = {
   "cause.session_lost": "its session was lost",
   "activity.noneOfServer": "Each call of this server's tools is kept here, with what decided it.",
   "activity.rule.by_user": "you made the call yourself",
+  "event.signed_in": "You are signed in to {server}",
+  "event.signed_in.as": "You are signed in to {server} as {account}",
+  "event.signed_out": "You are signed out of {server}",
+  "event.sign_in_failed": "Signing in to {server} came to nothing: {problem}",
+  "event.signing_in": "Signing in to {server}: {host} waits for you in the browser",
+  "event.approval_requested.rights": "{server} asks for more rights",
 } as const;

@@ -151,4 +151,12 @@ export const ask = {
   "ask.link.openAgain": "Open it again",
   "ask.link.done": "I am done there",
   "ask.link.goesOn": "The page was opened. The call goes on once you say that you are done there.",
+  "ask.rights": "{name} needs more rights",
+  "ask.rights.text": "What was to be done there needs these rights as well:",
+  "ask.rights.list": "Rights",
+  "ask.rights.browser": "“Allow” opens your browser, where you confirm them. What waits goes on by itself then.",
+  "ask.rights.openid": "who you are",
+  "ask.rights.profile": "your name and picture",
+  "ask.rights.email": "your e-mail address",
+  "ask.rights.offline_access": "staying signed in",
 } as const;

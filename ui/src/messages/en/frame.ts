@@ -32,4 +32,5 @@ export const frame = {
   "frame.goTo": "Go to {page}",
   "frame.openServer": "Open server {name}",
   "frame.showPrompt": "Show the waiting questions",
+  "frame.signIn": "Sign in to {name}",
 } as const;

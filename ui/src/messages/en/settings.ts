@@ -60,4 +60,8 @@ export const settings = {
   "settings.source.custom": "Own address",
   "settings.sourceAddress": "Address for {source}",
   "settings.badSource": "This is not an http or https address.",
+  "settings.document": "Client document",
+  "settings.documentText": "A public page that says who Gatehouse is: its address serves as client id where a provider takes such documents (Client ID Metadata Documents), so that nothing has to be registered.",
+  "settings.documentAddress": "Address of the client document",
+  "settings.badDocument": "This is not an https address with a path, like https://example.org/client.json.",
 } as const;

@@ -87,7 +87,6 @@ export const activity: Record<keyof typeof en, string> = {
   "event.approval_resolved.denied": "一个询问已回答：拒绝",
   "event.approval_expired": "一个询问未得到回答就结束了",
   "event.sign_in_needed": "{server} 需要您登录",
-  "event.sign_in_done": "您已登录 {server}",
   "event.client_connected": "{client} 已连接",
   "event.client_gone": "{client} 已离开",
   "event.log_line": "{server}：{text}",
@@ -112,4 +111,10 @@ export const activity: Record<keyof typeof en, string> = {
   "cause.session_lost": "其会话已丢失",
   "activity.noneOfServer": "对此服务器工具的每次调用都会保存在这里，并注明由什么决定。",
   "activity.rule.by_user": "由您亲自调用",
+  "event.signed_in": "您已登录 {server}",
+  "event.signed_in.as": "您已以 {account} 的身份登录 {server}",
+  "event.signed_out": "您已退出 {server}",
+  "event.sign_in_failed": "登录 {server} 未成功：{problem}",
+  "event.signing_in": "正在登录 {server}：{host} 在浏览器中等待您",
+  "event.approval_requested.rights": "{server} 请求更多权限",
 };

@@ -152,4 +152,12 @@ export const ask: Record<keyof typeof en, string> = {
   "ask.link.openAgain": "再次打开",
   "ask.link.done": "我已在那里完成",
   "ask.link.goesOn": "网页已打开。您确认在那里完成后，调用才会继续。",
+  "ask.rights": "{name} 需要更多权限",
+  "ask.rights.text": "要在那里完成的操作还需要这些权限：",
+  "ask.rights.list": "权限",
+  "ask.rights.browser": "“允许”会打开您的浏览器，由您在那里确认。等待中的操作随后会自行继续。",
+  "ask.rights.openid": "您的身份",
+  "ask.rights.profile": "您的姓名和头像",
+  "ask.rights.email": "您的电子邮件地址",
+  "ask.rights.offline_access": "保持登录",
 };

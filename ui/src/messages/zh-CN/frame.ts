@@ -32,4 +32,5 @@ export const frame: Record<keyof typeof en, string> = {
   "frame.goTo": "前往{page}",
   "frame.openServer": "打开服务器 {name}",
   "frame.showPrompt": "显示待回答的询问",
+  "frame.signIn": "登录 {name}",
 };

@@ -61,4 +61,8 @@ export const settings: Record<keyof typeof en, string> = {
   "settings.source.custom": "自定义地址",
   "settings.sourceAddress": "{source} 的地址",
   "settings.badSource": "这不是 http 或 https 地址。",
+  "settings.document": "客户端文档",
+  "settings.documentText": "一个说明 Gatehouse 身份的公开页面：若提供方接受此类文档（客户端 ID 元数据文档），它的地址即用作客户端 ID，无需注册。",
+  "settings.documentAddress": "客户端文档的地址",
+  "settings.badDocument": "这不是带路径的 https 地址，例如 https://example.org/client.json。",
 };

@@ -119,7 +119,7 @@ impl StreamableHttpClient for RmcpClient {
         let probe = probe_id(&message);
         let bytes = serde_json::to_vec(&message)?;
         let headers = headers(session_id.as_deref(), custom_headers);
-        match (self.endpoint.post(bytes, headers).await, probe) {
+        match (self.endpoint.post(bytes, headers, None).await, probe) {
             (Ok(Posted { status, body: PostedBody::Json(body), session }), probe) => {
                 if let Some(session) = &session {
                     self.endpoint.set_session(Some(session));

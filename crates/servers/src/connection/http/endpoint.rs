@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use gatehouse_auth::{TokenRequest, TokenSource, issuer_hint};
-use gatehouse_model::Secret;
+use gatehouse_auth::{AuthError, Next, Refusal, TokenSource, issuer_hint};
 use gatehouse_model::server::HeaderProgram;
+use gatehouse_model::{Secret, ServerConfig};
 use http::header::{
     ACCEPT, AUTHORIZATION, CONNECTION, CONTENT_TYPE, LOCATION, RETRY_AFTER, SEC_WEBSOCKET_ACCEPT,
     SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_PROTOCOL, SEC_WEBSOCKET_VERSION, UPGRADE, WWW_AUTHENTICATE,
@@ -20,8 +20,9 @@ use url::Url;
 
 use super::events::{self, Events};
 use super::{LONGEST_BODY, program};
-use crate::connection::error::{ConnectError, RequestError};
+use crate::connection::error::{ConnectError, NetworkFault, RequestError};
 use crate::connection::foreign;
+use crate::connection::limit::Heard;
 use crate::environment::UserEnvironment;
 
 pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -48,6 +49,8 @@ const LONGEST_ERROR: usize = 64 * 1024;
 const SHOWN: usize = 300;
 /// How long reaching the server may take, before anything is sent.
 const REACH: Duration = Duration::from_secs(15);
+/// How often a request is sent again with another token.
+const TOKENS: usize = 3;
 /// How long a token is used without asking for it again.
 const TOKEN_KEPT: Duration = Duration::from_secs(5);
 
@@ -55,8 +58,8 @@ const TOKEN_KEPT: Duration = Duration::from_secs(5);
 pub(crate) struct Sources {
     /// Bearer tokens.
     pub(crate) tokens: Arc<dyn TokenSource>,
-    /// What to ask for one with.
-    pub(crate) ask: TokenRequest,
+    /// Which server they are for.
+    pub(crate) server: Arc<ServerConfig>,
     /// A program that prints headers.
     pub(crate) program: Option<HeaderSource>,
 }
@@ -81,6 +84,9 @@ pub(crate) struct Endpoint {
     version: Mutex<Option<HeaderValue>>,
     fault: Mutex<Option<RequestError>>,
 }
+
+/// The clock of the call that a message belongs to, if it belongs to one.
+pub(super) type Clock<'a> = Option<&'a Arc<Heard>>;
 
 /// What the server answered to a message.
 pub(super) struct Posted {
@@ -184,7 +190,12 @@ impl Endpoint {
     }
 
     /// Sends one message. `more` holds the headers of this message and its session.
-    pub(super) async fn post(&self, message: Vec<u8>, more: HeaderMap) -> Result<Posted, RequestError> {
+    pub(super) async fn post(
+        &self,
+        message: Vec<u8>,
+        more: HeaderMap,
+        clock: Clock<'_>,
+    ) -> Result<Posted, RequestError> {
         let with_session = more.contains_key(SESSION);
         let request = self
             .request(Method::POST, more)
@@ -192,7 +203,7 @@ impl Endpoint {
             .header(CONTENT_TYPE, "application/json")
             .header(ACCEPT, "application/json, text/event-stream")
             .body(message);
-        let response = self.send(request).await?;
+        let response = self.send(request, clock).await?;
         let status = response.status();
         if !status.is_success() {
             return self.refused(response, with_session).await;
@@ -223,7 +234,7 @@ impl Endpoint {
         if let Some(id) = last_event.and_then(|id| HeaderValue::from_str(id).ok()) {
             request = request.header(LAST_EVENT, id);
         }
-        let response = self.send(request).await?;
+        let response = self.send(request, None).await?;
         match response.status() {
             // Not offering one is said with 405; some say it with 404.
             StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_FOUND | StatusCode::NOT_IMPLEMENTED => Ok(None),
@@ -243,7 +254,7 @@ impl Endpoint {
     /// Ends the session.
     pub(super) async fn delete(&self, more: HeaderMap) -> Result<(), RequestError> {
         let request = self.request(Method::DELETE, more).await?;
-        let status = self.send(request).await?.status();
+        let status = self.send(request, None).await?.status();
         tracing::debug!(%status, "the session was given back");
         Ok(())
     }
@@ -262,10 +273,8 @@ impl Endpoint {
         headers.extend(self.printed.lock().clone());
         if !headers.contains_key(AUTHORIZATION)
             && let Some(token) = self.bearer().await?
-            && let Ok(mut value) = HeaderValue::from_str(&format!("Bearer {}", token.reveal()))
         {
-            value.set_sensitive(true);
-            headers.insert(AUTHORIZATION, value);
+            headers.extend(authorization(&token));
         }
         headers.extend(more);
         Ok(self.client.request(method, url).headers(headers))
@@ -278,39 +287,98 @@ impl Endpoint {
         {
             return Ok(token);
         }
-        match self.sources.tokens.bearer(&self.sources.ask).await {
+        match self.sources.tokens.bearer(&self.sources.server).await {
             Ok(token) => {
                 *self.token.lock() = Some((Instant::now(), token.clone()));
                 Ok(token)
             }
-            Err(error) => {
-                tracing::warn!(server = %self.sources.ask.server, %error, "the stored sign-in cannot be read");
-                Err(self.failed(RequestError::NeedsAuth { issuer: None }))
-            }
+            Err(error) => Err(self.no_token(&error)),
         }
     }
 
-    async fn send(&self, request: RequestBuilder) -> Result<Response, RequestError> {
-        let again = self.sources.program.as_ref().and_then(|_| request.try_clone());
+    fn no_token(&self, error: &AuthError) -> RequestError {
+        tracing::warn!(server = %self.sources.server.id, %error, "there is no token");
+        self.failed(match error {
+            AuthError::Unreachable(why) => RequestError::Network(NetworkFault {
+                text: format!("the sign-in could not be renewed: {why}"),
+                lasting: false,
+            }),
+            _ => RequestError::NeedsAuth { issuer: None },
+        })
+    }
+
+    /// A token to send a request once more with, where the one that it had was refused and the sign-in
+    /// can do something about it. While the user is asked the clock stands still.
+    async fn another_token(
+        &self,
+        response: &Response,
+        (sent, once_more): (impl FnOnce() -> Option<Secret>, bool),
+        clock: Clock<'_>,
+    ) -> Result<Option<Secret>, RequestError> {
+        let status = response.status();
+        let challenges: Vec<String> = response
+            .headers()
+            .get_all(WWW_AUTHENTICATE)
+            .iter()
+            .filter_map(|value| value.to_str().ok().map(str::to_owned))
+            .collect();
+        let lacks_rights = status == StatusCode::FORBIDDEN
+            && challenges.iter().any(|challenge| challenge.contains("insufficient_scope"));
+        let otherwise =
+            self.headers.contains_key(AUTHORIZATION) || self.printed.lock().contains_key(AUTHORIZATION);
+        if otherwise || !(lacks_rights || status == StatusCode::UNAUTHORIZED) {
+            return Ok(None);
+        }
+        let refusal =
+            Refusal { status: status.as_u16(), challenges, sent: sent(), waits: clock.is_some(), once_more };
+        let held = clock.map(Heard::hold);
+        let next = self.sources.tokens.refused(&self.sources.server, refusal).await;
+        drop(held);
+        let error = match next {
+            Ok(Next::Again(token)) => {
+                *self.token.lock() = Some((Instant::now(), Some(token.clone())));
+                return Ok(Some(token));
+            }
+            Ok(Next::SignIn { issuer }) => RequestError::NeedsAuth { issuer },
+            Ok(Next::Register { reason }) => RequestError::Unregistered { reason },
+            Ok(Next::Refused { reason }) => RequestError::NoSignIn { reason },
+            Err(error) => return Err(self.no_token(&error)),
+        };
+        Err(self.failed(error))
+    }
+
+    async fn send(&self, request: RequestBuilder, clock: Clock<'_>) -> Result<Response, RequestError> {
+        let again = request.try_clone();
         let unreachable =
             |error: reqwest::Error| self.failed(RequestError::Network(foreign::network_fault(&error)));
-        let response = request.send().await.map_err(unreachable)?;
-        match again {
+        let mut response = request.send().await.map_err(unreachable)?;
+        let Some(again) = again else { return Ok(response) };
+        if response.status() == StatusCode::UNAUTHORIZED
+            && self.sources.program.is_some()
+            && let Some(request) = again.try_clone()
+        {
             // What the program printed may be out of date.
-            Some(again) if response.status() == StatusCode::UNAUTHORIZED => {
-                match self.refresh_headers().await {
-                    Ok(_) => {
-                        let headers = self.printed.lock().clone();
-                        again.headers(headers).send().await.map_err(unreachable)
-                    }
-                    Err(error) => {
-                        tracing::warn!(server = %self.sources.ask.server, %error, "the headers could not be printed anew");
-                        Ok(response)
-                    }
+            match self.refresh_headers().await {
+                Ok(_) => {
+                    let headers = self.printed.lock().clone();
+                    response = request.headers(headers).send().await.map_err(unreachable)?;
+                }
+                Err(error) => {
+                    tracing::warn!(server = %self.sources.server.id, %error, "the headers could not be printed anew");
                 }
             }
-            Some(_) | None => Ok(response),
         }
+        let mut last = None;
+        for _ in 0..TOKENS {
+            let Some(request) = again.try_clone() else { break };
+            // Not the newest one: another request may have had it renewed meanwhile.
+            let once_more = last.is_some();
+            let sent = || last.take().or_else(|| bearer_of(&again));
+            let Some(token) = self.another_token(&response, (sent, once_more), clock).await? else { break };
+            last = Some(token.clone());
+            response = request.headers(authorization(&token)).send().await.map_err(unreachable)?;
+        }
+        Ok(response)
     }
 
     /// POSTs a message whose answer comes another way.
@@ -325,14 +393,14 @@ impl Endpoint {
             .await?
             .header(CONTENT_TYPE, "application/json")
             .body(message);
-        let response = self.send(request).await?;
+        let response = self.send(request, None).await?;
         if response.status().is_success() { Ok(()) } else { self.refused(response, false).await.map(drop) }
     }
 
     /// Opens the event stream that everything of the server comes on.
     pub(crate) async fn stream(&self) -> Result<Events, RequestError> {
         let request = self.request(Method::GET, HeaderMap::new()).await?.header(ACCEPT, "text/event-stream");
-        let response = self.send(request).await?;
+        let response = self.send(request, None).await?;
         let status = response.status();
         if !status.is_success() {
             return match self.refused(response, false).await {
@@ -363,7 +431,7 @@ impl Endpoint {
             .header(SEC_WEBSOCKET_VERSION, "13")
             .header(SEC_WEBSOCKET_KEY, key)
             .header(SEC_WEBSOCKET_PROTOCOL, "mcp");
-        let response = self.send(request).await?;
+        let response = self.send(request, None).await?;
         let status = response.status();
         if status != StatusCode::SWITCHING_PROTOCOLS {
             return match self.refused(response, false).await {
@@ -449,6 +517,23 @@ impl Endpoint {
             }
         }
     }
+}
+
+/// The token that a request carries.
+fn bearer_of(request: &RequestBuilder) -> Option<Secret> {
+    let request = request.try_clone()?.build().ok()?;
+    let value = request.headers().get(AUTHORIZATION)?.to_str().ok()?;
+    value.strip_prefix("Bearer ").map(Secret::new)
+}
+
+/// The header with a token; none for a token that no header can carry.
+fn authorization(token: &Secret) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    if let Ok(mut value) = HeaderValue::from_str(&format!("Bearer {}", token.reveal())) {
+        value.set_sensitive(true);
+        headers.insert(AUTHORIZATION, value);
+    }
+    headers
 }
 
 /// The headers of an entry, or those that a program printed.

@@ -232,16 +232,24 @@ fn call_tool(fixture: &Fixture, message: &Value, path: &str) -> Response {
     }
 }
 
-struct Running {
+pub(super) struct Running {
     fixture: Arc<Fixture>,
-    url: String,
+    pub(super) url: String,
     stop: CancellationToken,
     task: tokio::task::JoinHandle<()>,
 }
 
-async fn start(mode: &'static str) -> Running {
+pub(super) async fn start(mode: &'static str) -> Running {
+    start_behind(mode, |app| app).await
+}
+
+/// The same with something in front of it.
+pub(super) async fn start_behind(
+    mode: &'static str,
+    front: impl FnOnce(axum::Router) -> axum::Router,
+) -> Running {
     let fixture = Arc::new(Fixture { mode, seen: Mutex::default(), closed: Arc::default() });
-    let app = axum::Router::new().fallback(serve).with_state(Arc::clone(&fixture));
+    let app = front(axum::Router::new().fallback(serve).with_state(Arc::clone(&fixture)));
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     let stop = CancellationToken::new();
@@ -257,7 +265,7 @@ async fn start(mode: &'static str) -> Running {
 }
 
 impl Running {
-    async fn end(self) {
+    pub(super) async fn end(self) {
         self.stop.cancel();
         self.task.await.unwrap();
     }
@@ -265,7 +273,7 @@ impl Running {
 
 fn transport(url: &str) -> Transport {
     let headers = BTreeMap::from([("X-Team".to_owned(), "blue ${secret:team}".to_owned())]);
-    Transport::Http(Remote { url: url.to_owned(), headers, headers_from: None })
+    Transport::Http(Remote { url: url.to_owned(), headers, headers_from: None, ..Remote::default() })
 }
 
 fn spec(place: &Place, url: &str, hint: LifecycleHint) -> ConnectSpec {

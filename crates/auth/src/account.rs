@@ -1,0 +1,90 @@
+//! Who signed in, as far as the authorization server says so. Only shown, never decided by: nothing
+//! here is verified.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use gatehouse_model::{Secret, Timestamp};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::grant::shown;
+
+/// Longest name that is shown.
+const LONGEST: usize = 80;
+
+/// The parts of an id token that somebody here looks at.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Claims {
+    pub(crate) iss: Option<String>,
+    pub(crate) aud: Option<Value>,
+    pub(crate) exp: Option<f64>,
+    pub(crate) nonce: Option<String>,
+    email: Option<Value>,
+    preferred_username: Option<Value>,
+    sub: Option<Value>,
+}
+
+impl Claims {
+    /// Reads an id token, without believing it.
+    pub(crate) fn read(id_token: &Secret) -> Option<Self> {
+        let body = id_token.reveal().split('.').nth(1)?;
+        let body = URL_SAFE_NO_PAD.decode(body.trim_end_matches('=')).ok()?;
+        serde_json::from_slice(&body).ok()
+    }
+
+    /// Who it is about.
+    pub(crate) fn account(&self) -> Option<String> {
+        [&self.email, &self.preferred_username, &self.sub]
+            .into_iter()
+            .filter_map(|claim| claim.as_ref()?.as_str())
+            .map(|name| shown(name, LONGEST))
+            .find(|name| !name.is_empty())
+    }
+
+    /// Whether it is for this client.
+    pub(crate) fn is_for(&self, client: &str) -> bool {
+        match &self.aud {
+            Some(Value::String(one)) => one == client,
+            Some(Value::Array(all)) => all.iter().any(|one| one.as_str() == Some(client)),
+            _ => false,
+        }
+    }
+
+    /// When it is no longer believed.
+    pub(crate) fn expires(&self) -> Option<Timestamp> {
+        #[allow(clippy::cast_possible_truncation, reason = "a cast of a float saturates")]
+        self.exp.map(|seconds| Timestamp((seconds * 1000.0) as i64))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn token(claims: &Value) -> Secret {
+        Secret::new(format!("e30.{}.sig", URL_SAFE_NO_PAD.encode(claims.to_string())))
+    }
+
+    #[test]
+    fn the_best_name_is_shown_and_cleaned() {
+        let account = |claims: Value| Claims::read(&token(&claims)).unwrap().account();
+        assert_eq!(account(json!({"sub": "1", "email": "a@b.example"})).as_deref(), Some("a@b.example"));
+        assert_eq!(
+            account(json!({"sub": "1", "email": "", "preferred_username": "ann"})).as_deref(),
+            Some("ann")
+        );
+        assert_eq!(account(json!({"sub": "a\u{202e}b\nc"})).as_deref(), Some("abc"));
+        assert_eq!(account(json!({"sub": "x".repeat(200)})).unwrap().len(), LONGEST);
+        assert_eq!(account(json!({"email": 5})), None);
+        assert!(Claims::read(&Secret::new("nonsense")).is_none());
+    }
+
+    #[test]
+    fn for_whom_and_until_when() {
+        let claims = Claims::read(&token(&json!({"aud": ["x", "me"], "exp": 10}))).unwrap();
+        assert!(claims.is_for("me") && !claims.is_for("you"));
+        assert_eq!(claims.expires(), Some(Timestamp(10_000)));
+    }
+}

@@ -1,0 +1,139 @@
+//! Dynamic client registration (RFC 7591): makes Gatehouse known to an authorization server that has
+//! never heard of it.
+
+use std::time::Duration;
+
+use gatehouse_model::sign_in::TokenMethod;
+use gatehouse_model::{ErrorCode, Problem, Secret, Timestamp};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use url::Url;
+
+use crate::AuthError;
+use crate::discovery::{refused, unusable};
+use crate::grant::shown;
+use crate::kept::Registration;
+use crate::metadata::ServerMetadata;
+use crate::web::{Answer, Web, host};
+
+/// The ways of a client to prove itself, the best first.
+const METHODS: [(TokenMethod, &str); 3] = [
+    (TokenMethod::ClientSecretBasic, "client_secret_basic"),
+    (TokenMethod::ClientSecretPost, "client_secret_post"),
+    (TokenMethod::None, "none"),
+];
+/// Longest text of the other side that is shown.
+const LONGEST_WORDS: usize = 200;
+
+#[derive(Deserialize)]
+struct Registered {
+    client_id: String,
+    client_secret: Option<Secret>,
+    client_secret_expires_at: Option<u64>,
+    token_endpoint_auth_method: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+struct Denied {
+    error: Option<String>,
+    error_description: Option<String>,
+}
+
+/// What to say where there is no way to register.
+pub(crate) fn unregistrable(why: String) -> AuthError {
+    let what = "The sign-in needs a client id that only you can get.";
+    let problem = Problem::new(ErrorCode::NeedsClientRegistration, what).why(why);
+    AuthError::Refused(problem.todo("Register Gatehouse there and enter the client id."))
+}
+
+/// Whether a server can be registered with at all; else why not.
+pub(crate) fn is_offered(server: &ServerMetadata) -> Result<&Url, AuthError> {
+    let name = || Url::parse(&server.issuer).map_or_else(|_| server.issuer.clone(), |url| host(&url));
+    let endpoint = server
+        .registration_endpoint
+        .as_ref()
+        .ok_or_else(|| unregistrable(format!("{} lets no program register itself.", name())))?;
+    if methods(server).is_empty() {
+        let why = format!("{} offers no way to prove itself that Gatehouse can register.", name());
+        return Err(unregistrable(why));
+    }
+    Ok(endpoint)
+}
+
+/// Registers Gatehouse with this redirect, which is written as it is told. Where the first method is not taken, the next one is tried.
+pub(crate) async fn register(
+    web: &Web,
+    server: &ServerMetadata,
+    redirect: (&Url, &str),
+) -> Result<Registration, AuthError> {
+    let endpoint = is_offered(server)?;
+    let mut why = String::new();
+    for (method, word) in methods(server) {
+        let answer =
+            web.post_json(endpoint, &wanted(server, redirect.1, word)).await.map_err(|e| refused(&e))?;
+        if (200..300).contains(&answer.status) {
+            return accepted(server, redirect.0, (method, &answer));
+        }
+        let host = host(endpoint);
+        if answer.status == 429 || answer.status >= 500 {
+            return Err(AuthError::Unreachable(format!("{host} answered with HTTP {}.", answer.status)));
+        }
+        let denied: Denied = serde_json::from_slice(&answer.body).unwrap_or_default();
+        let said = denied.error_description.or(denied.error.clone()).map(|text| shown(&text, LONGEST_WORDS));
+        let said = said.filter(|text| !text.is_empty()).map(|text| format!(" It says: “{text}”."));
+        why = format!("{host} did not register Gatehouse.{}", said.unwrap_or_default());
+        if denied.error.as_deref() != Some("invalid_client_metadata") {
+            break;
+        }
+    }
+    Err(unregistrable(why))
+}
+
+fn methods(server: &ServerMetadata) -> Vec<(TokenMethod, &'static str)> {
+    let offered = server.methods();
+    if offered.is_empty() {
+        // Nothing said means the header; some who say nothing mean public clients.
+        return vec![METHODS[0], METHODS[2]];
+    }
+    METHODS.into_iter().filter(|(_, word)| offered.iter().any(|offer| offer == word)).collect()
+}
+
+fn wanted(server: &ServerMetadata, redirect: &str, method: &str) -> Value {
+    let mut grants = vec!["authorization_code"];
+    if server.may_grant("refresh_token") {
+        grants.push("refresh_token");
+    }
+    json!({
+        "client_name": "Gatehouse",
+        "application_type": "native",
+        "redirect_uris": [redirect],
+        "grant_types": grants,
+        "response_types": ["code"],
+        "token_endpoint_auth_method": method,
+    })
+}
+
+fn accepted(
+    server: &ServerMetadata,
+    redirect: &Url,
+    (asked, answer): (TokenMethod, &Answer),
+) -> Result<Registration, AuthError> {
+    let registered: Registered = serde_json::from_slice(&answer.body)
+        .map_err(|_| unusable("The authorization server registered Gatehouse without saying as what."))?;
+    if registered.client_id.is_empty() {
+        return Err(unusable("The authorization server registered Gatehouse without a client id."));
+    }
+    let secret = registered.client_secret.filter(|secret| !secret.reveal().is_empty());
+    let said = registered.token_endpoint_auth_method.as_deref();
+    let known = METHODS.into_iter().find(|(_, word)| said == Some(word)).map(|(method, _)| method);
+    let method = if secret.is_none() { TokenMethod::None } else { known.unwrap_or(asked) };
+    let expires = registered.client_secret_expires_at.filter(|at| *at != 0 && secret.is_some());
+    Ok(Registration {
+        issuer: server.issuer.clone(),
+        id: registered.client_id,
+        secret,
+        method,
+        redirect: redirect.clone(),
+        expires: expires.map(|at| Timestamp(0).plus(Duration::from_secs(at))),
+    })
+}

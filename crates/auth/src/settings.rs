@@ -1,0 +1,98 @@
+//! The settings of a sign-in with their secrets filled in. A secret serves only the server,
+//! generation and field that it was bound to, whatever name the reference uses.
+
+use gatehouse_model::server::Remote;
+use gatehouse_model::sign_in::SignInSettings;
+use gatehouse_model::{ErrorCode, Problem, Secret, ServerConfig};
+use gatehouse_store::SecretKey;
+use url::Url;
+
+use crate::AuthError;
+use crate::address::server_url;
+use crate::kept::Keeper;
+
+/// A server that can be signed in to.
+#[derive(Clone, Copy)]
+pub(crate) struct Target<'a> {
+    /// The server.
+    pub(crate) server: &'a ServerConfig,
+    /// What is said of it.
+    pub(crate) remote: &'a Remote,
+}
+
+impl<'a> Target<'a> {
+    /// The server as one that can be signed in to.
+    pub(crate) fn of(server: &'a ServerConfig) -> Result<Self, Problem> {
+        let Some(remote) = server.transport.remote() else {
+            let what = format!("{} runs on this computer: there is nothing to sign in to.", server.name);
+            return Err(Problem::new(ErrorCode::BadRequest, what));
+        };
+        if remote.sign_in.off {
+            let what = format!("Signing in to {} is switched off.", server.name);
+            return Err(
+                Problem::new(ErrorCode::BadRequest, what).todo("Switch it on in the server's settings.")
+            );
+        }
+        if let Some(fault) = remote.sign_in.fault() {
+            return Err(
+                Problem::new(ErrorCode::BadConfig, "The settings of the sign-in cannot be used.").why(fault)
+            );
+        }
+        Ok(Self { server, remote })
+    }
+
+    /// Its settings.
+    pub(crate) fn settings(&self) -> &'a SignInSettings {
+        &self.remote.sign_in
+    }
+
+    /// Its address.
+    pub(crate) fn url(&self) -> Result<Url, AuthError> {
+        server_url(&self.remote.url).ok_or_else(|| {
+            let what = format!("The address of {} cannot be used to sign in.", self.server.name);
+            AuthError::Refused(Problem::new(ErrorCode::BadConfig, what).why("It is not http or https."))
+        })
+    }
+
+    /// The value of a field, with what it refers to.
+    pub(crate) async fn fill(&self, keeper: &Keeper, field: &str, value: &str) -> Result<Secret, AuthError> {
+        let mut out = String::new();
+        let mut rest = value;
+        while let Some(at) = rest.find("${") {
+            let (before, after) = rest.split_at(at);
+            out.push_str(before);
+            let inside =
+                after[2..].split_once('}').and_then(|(inside, rest)| Some((inside.split_once(':')?, rest)));
+            match inside {
+                Some((("env", name), behind)) if !name.is_empty() => {
+                    out.push_str(
+                        &std::env::var(name)
+                            .map_err(|_| missing(format!("The environment variable {name} is not set.")))?,
+                    );
+                    rest = behind;
+                }
+                Some((("secret", name), behind)) if !name.is_empty() => {
+                    let key =
+                        SecretKey::bound(&self.server.id, self.server.generation, &format!("signIn/{field}"));
+                    let secret = keeper.secret(key).await?;
+                    let secret =
+                        secret.ok_or_else(|| missing(format!("The secret “{name}” is not stored.")))?;
+                    out.push_str(secret.reveal());
+                    rest = behind;
+                }
+                _ => {
+                    out.push_str("${");
+                    rest = &after[2..];
+                }
+            }
+        }
+        out.push_str(rest);
+        Ok(Secret::new(out))
+    }
+}
+
+fn missing(why: String) -> AuthError {
+    let problem =
+        Problem::new(ErrorCode::BadConfig, "The settings of the sign-in are not complete.").why(why);
+    AuthError::Refused(problem.todo("Enter it in the server's settings."))
+}

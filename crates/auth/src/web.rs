@@ -1,0 +1,291 @@
+//! Requests to authorization servers, within rules: https only (http on this machine), private
+//! addresses only for a server that is private itself, no way to another host by redirects, short
+//! answers, and no waiting for ever. What was sent is never part of an error.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use gatehouse_model::Secret;
+use parking_lot::Mutex;
+use reqwest::header::{ACCEPT, HeaderMap};
+use reqwest::{Client, RequestBuilder, Response};
+use serde::de::DeserializeOwned;
+use url::Url;
+
+use crate::address::{is_loopback, is_public, literal};
+
+/// Longest answer that is read.
+const LONGEST: usize = 256 * 1024;
+/// How long a request may take in all.
+const LIMIT: Duration = Duration::from_secs(10);
+/// How often a redirect is followed.
+const REDIRECTS: usize = 3;
+
+/// Makes requests on behalf of one server.
+pub(crate) struct Web {
+    private: bool,
+    clients: Mutex<HashMap<String, Client>>,
+}
+
+/// What came back.
+pub(crate) struct Answer {
+    /// Its status.
+    pub(crate) status: u16,
+    /// Its body.
+    pub(crate) body: Vec<u8>,
+}
+
+/// Why nothing usable came back.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum WebError {
+    /// The address is none that may be used.
+    #[error("{0}")]
+    Forbidden(String),
+    /// Nothing came back; it may later.
+    #[error("{0}")]
+    Network(String),
+    /// It answered with an error.
+    #[error("{host} answered with HTTP {status}.")]
+    Status {
+        /// Who.
+        host: String,
+        /// Which.
+        status: u16,
+    },
+    /// The answer is not what it should be.
+    #[error("{0}")]
+    Unusable(String),
+}
+
+impl WebError {
+    /// Whether it may go better later.
+    pub(crate) fn is_temporary(&self) -> bool {
+        match self {
+            Self::Network(_) => true,
+            Self::Status { status, .. } => *status == 429 || *status >= 500,
+            Self::Forbidden(_) | Self::Unusable(_) => false,
+        }
+    }
+}
+
+impl Web {
+    /// For a server at this address. Whether that is private decides what may be reached.
+    pub(crate) async fn of(server: &Url) -> Self {
+        let private = is_loopback(server)
+            || match literal(server) {
+                Some(address) => !is_public(address),
+                None => match lookup(server).await {
+                    Ok(found) => !found.is_empty() && !found.iter().any(|address| is_public(*address)),
+                    Err(_) => false,
+                },
+            };
+        Self { private, clients: Mutex::default() }
+    }
+
+    /// Whether an address may be used at all, for a request or to be opened in a browser.
+    pub(crate) fn check(&self, url: &Url) -> Result<(), WebError> {
+        let host = host(url);
+        let loopback = is_loopback(url);
+        if !(url.scheme() == "https" || (url.scheme() == "http" && loopback)) {
+            return Err(WebError::Forbidden(format!("The address at {host} is not https.")));
+        }
+        if !url.username().is_empty() || url.password().is_some() || url.fragment().is_some() {
+            return Err(WebError::Forbidden(format!(
+                "The address at {host} has parts that it must not have."
+            )));
+        }
+        if !self.private && (loopback || literal(url).is_some_and(|address| !is_public(address))) {
+            return Err(private(&host));
+        }
+        Ok(())
+    }
+
+    /// Gets a JSON document.
+    pub(crate) async fn get<T: DeserializeOwned>(&self, url: &Url) -> Result<T, WebError> {
+        let answer = self.send(url, |client| client.get(url.clone())).await?;
+        if answer.status != 200 {
+            return Err(WebError::Status { host: host(url), status: answer.status });
+        }
+        serde_json::from_slice(&answer.body).map_err(|error| {
+            WebError::Unusable(format!("What {} answered cannot be read: {}.", host(url), shape(&error)))
+        })
+    }
+
+    /// Posts a JSON document.
+    pub(crate) async fn post_json(&self, url: &Url, body: &serde_json::Value) -> Result<Answer, WebError> {
+        self.send(url, |client| client.post(url.clone()).json(body)).await
+    }
+
+    /// Posts a form.
+    pub(crate) async fn post_form(
+        &self,
+        url: &Url,
+        headers: HeaderMap,
+        form: &[(&'static str, Secret)],
+    ) -> Result<Answer, WebError> {
+        let body = url::form_urlencoded::Serializer::new(String::new())
+            .extend_pairs(form.iter().map(|(name, value)| (name, value.reveal())))
+            .finish();
+        self.send(url, |client| {
+            client
+                .post(url.clone())
+                .headers(headers)
+                .header(reqwest::header::CONTENT_TYPE, "application/x-www-form-urlencoded")
+                .body(body)
+        })
+        .await
+    }
+
+    async fn send(
+        &self,
+        url: &Url,
+        request: impl FnOnce(&Client) -> RequestBuilder,
+    ) -> Result<Answer, WebError> {
+        self.check(url)?;
+        let client = self.client(url).await?;
+        let request = request(&client).header(ACCEPT, "application/json");
+        let response = request.send().await.map_err(|error| fault(url, error))?;
+        read(url, response).await
+    }
+
+    /// A client that reaches the host where it was found by a look-up that was checked, and nowhere
+    /// else. A host that cannot be looked up here can still be reached through a proxy.
+    async fn client(&self, url: &Url) -> Result<Client, WebError> {
+        let name = host(url);
+        if let Some(client) = self.clients.lock().get(&name) {
+            return Ok(client.clone());
+        }
+        let mut builder = Client::builder()
+            .user_agent(concat!("Gatehouse/", env!("CARGO_PKG_VERSION")))
+            .timeout(LIMIT)
+            .referer(false)
+            .redirect(same_origin());
+        if is_loopback(url) {
+            builder = builder.no_proxy();
+        } else if literal(url).is_none() {
+            let found = lookup(url).await.unwrap_or_default();
+            let allowed: Vec<SocketAddr> = found
+                .iter()
+                .filter(|address| self.private || is_public(**address))
+                .map(|address| SocketAddr::new(*address, 0))
+                .collect();
+            if allowed.is_empty() && !found.is_empty() {
+                return Err(private(&name));
+            }
+            builder = builder.resolve_to_addrs(url.host_str().unwrap_or_default(), &allowed);
+        }
+        let client = builder.build().map_err(|error| fault(url, error))?;
+        self.clients.lock().insert(name, client.clone());
+        Ok(client)
+    }
+}
+
+async fn read(url: &Url, mut response: Response) -> Result<Answer, WebError> {
+    let status = response.status().as_u16();
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(|error| fault(url, error))? {
+        if body.len() + chunk.len() > LONGEST {
+            return Err(WebError::Unusable(format!("What {} answered is too long.", host(url))));
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(Answer { status, body })
+}
+
+fn same_origin() -> reqwest::redirect::Policy {
+    reqwest::redirect::Policy::custom(|attempt| {
+        let same = attempt.previous().first().is_some_and(|first| first.origin() == attempt.url().origin());
+        if same && attempt.previous().len() <= REDIRECTS { attempt.follow() } else { attempt.stop() }
+    })
+}
+
+async fn lookup(url: &Url) -> Result<Vec<IpAddr>, std::io::Error> {
+    let name = url.host_str().unwrap_or_default().to_owned();
+    let port = url.port_or_known_default().unwrap_or(443);
+    let looking = tokio::net::lookup_host((name, port));
+    let found = tokio::time::timeout(LIMIT, looking).await.map_err(|_| std::io::ErrorKind::TimedOut)??;
+    Ok(found.map(|address| address.ip()).collect())
+}
+
+/// The host with its port, to be named in sentences.
+pub(crate) fn host(url: &Url) -> String {
+    let name = url.host_str().unwrap_or("the address");
+    url.port().map_or_else(|| name.to_owned(), |port| format!("{name}:{port}"))
+}
+
+fn private(host: &str) -> WebError {
+    WebError::Forbidden(format!(
+        "The server sends Gatehouse to {host}, which is this computer or a private network. That is followed \
+         only for servers that are there themselves."
+    ))
+}
+
+/// A fault of the HTTP client in words, without the address: what it was about is said before.
+fn fault(url: &Url, error: reqwest::Error) -> WebError {
+    let error = error.without_url();
+    let host = host(url);
+    if error.is_timeout() {
+        return WebError::Network(format!("{host} did not answer within {} s.", LIMIT.as_secs()));
+    }
+    let mut last: &dyn std::error::Error = &error;
+    while let Some(source) = last.source() {
+        last = source;
+    }
+    WebError::Network(format!("{host} cannot be reached: {last}."))
+}
+
+/// What is wrong with a document, without its content.
+fn shape(error: &serde_json::Error) -> String {
+    let what = match error.classify() {
+        serde_json::error::Category::Data => "a field is missing or of another kind",
+        _ => "it is no JSON",
+    };
+    format!("{what} (line {})", error.line())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn web(private: bool) -> Web {
+        Web { private, clients: Mutex::default() }
+    }
+
+    #[test]
+    fn which_addresses_may_be_used() {
+        for (address, public, own) in [
+            ("https://id.example/token", true, true),
+            ("https://1.1.1.1/", true, true),
+            ("http://id.example/", false, false),
+            ("http://192.168.0.1/", false, false),
+            ("https://192.168.0.1/", false, true),
+            ("https://[fd00::1]/", false, true),
+            ("https://169.254.169.254/", false, true),
+            ("http://127.0.0.1:1/", false, true),
+            ("http://localhost/", false, true),
+            ("https://localhost/", false, true),
+            ("http://localhost.evil.example/", false, false),
+            ("https://user@id.example/", false, false),
+            ("https://id.example/#part", false, false),
+            ("file:///etc/passwd", false, false),
+            ("javascript:alert(1)", false, false),
+        ] {
+            let url = Url::parse(address).unwrap();
+            assert_eq!(web(false).check(&url).is_ok(), public, "{address}");
+            assert_eq!(web(true).check(&url).is_ok(), own, "{address}");
+        }
+    }
+
+    #[tokio::test]
+    async fn whether_a_server_is_private() {
+        for (address, private) in [
+            ("http://localhost:1/mcp", true),
+            ("https://10.0.0.1/mcp", true),
+            ("https://[::1]/mcp", true),
+            ("https://1.1.1.1/mcp", false),
+        ] {
+            assert_eq!(Web::of(&Url::parse(address).unwrap()).await.private, private, "{address}");
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! Signing in, against a small authorization server with switches.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, reason = "tests")]
+
+mod alone;
+mod company;
+mod discovery;
+mod flow;
+mod identity;
+mod issuer;
+mod leaks;
+mod out;
+mod refusals;
+mod step_up;
+mod tokens;
+mod world;

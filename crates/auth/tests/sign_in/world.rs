@@ -1,0 +1,306 @@
+//! Everything around a sign-in: a server with its authorization server, a store, a clock, a browser
+//! that goes where it is sent, and somebody who answers questions.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use gatehouse_auth::{Next, Refusal, SignInDeps, SignIns, TokenSource as _};
+use gatehouse_model::server::{Limits, Look, Origin, Remote};
+use gatehouse_model::sign_in::{SignInSettings, SignInState};
+use gatehouse_model::{
+    Answer, Ask, AskUser, BoxFuture, Clock, Event, EventSink, Generation, OpenUrl, Problem, Secret,
+    ServerConfig, Timestamp, Transport,
+};
+use gatehouse_store::{SecretKey, SecretStore};
+use tokio::sync::watch;
+
+use crate::issuer::Issuer;
+
+/// How long anything may take.
+const SOON: Duration = Duration::from_secs(20);
+
+#[derive(Debug)]
+pub(crate) struct SetClock(AtomicI64);
+
+impl SetClock {
+    pub(crate) fn forward(&self, seconds: i64) {
+        self.0.fetch_add(seconds * 1000, Ordering::SeqCst);
+    }
+}
+
+impl Clock for SetClock {
+    fn now(&self) -> Timestamp {
+        Timestamp(self.0.load(Ordering::SeqCst))
+    }
+}
+
+pub(crate) struct Events {
+    pub(crate) all: Mutex<Vec<Event>>,
+    changed: watch::Sender<usize>,
+}
+
+impl EventSink for Events {
+    fn emit(&self, event: Event) {
+        self.all.lock().unwrap().push(event);
+        self.changed.send_modify(|count| *count += 1);
+    }
+}
+
+impl Events {
+    /// The states that were told, in short.
+    pub(crate) fn told(&self) -> Vec<&'static str> {
+        let all = self.all.lock().unwrap();
+        let word = |event: &Event| match event {
+            Event::SignInChanged { sign_in: SignInState::Out { .. }, .. } => "out",
+            Event::SignInChanged { sign_in: SignInState::Waiting { .. }, .. } => "waiting",
+            Event::SignInChanged { sign_in: SignInState::In { .. }, .. } => "in",
+            _ => "other",
+        };
+        all.iter().map(word).collect()
+    }
+}
+
+/// Goes to an address as a browser with an open session does, or only notes it.
+#[derive(Default)]
+pub(crate) struct Browser {
+    pub(crate) opened: Mutex<Vec<String>>,
+    pub(crate) goes: std::sync::atomic::AtomicBool,
+}
+
+impl OpenUrl for Browser {
+    fn open(&self, url: &str) -> Result<(), String> {
+        self.opened.lock().unwrap().push(url.to_owned());
+        if self.goes.load(Ordering::SeqCst) {
+            let url = url.to_owned();
+            tokio::runtime::Handle::current().spawn(async move { visit(&url).await });
+        }
+        Ok(())
+    }
+}
+
+/// Answers questions for more rights.
+pub(crate) struct User {
+    pub(crate) asked: Mutex<Vec<Vec<String>>>,
+    pub(crate) answers: std::sync::atomic::AtomicBool,
+    /// Lets one answer out for each permit.
+    pub(crate) gate: tokio::sync::Semaphore,
+}
+
+impl AskUser for User {
+    fn ask(&self, ask: Ask) -> BoxFuture<'_, Answer> {
+        let Ask::StepUp(wanted) = ask else { panic!("not a question for more rights") };
+        self.asked.lock().unwrap().push(wanted.scopes);
+        Box::pin(async {
+            self.gate.acquire().await.unwrap().forget();
+            if self.answers.load(Ordering::SeqCst) {
+                Answer::Accept { content: None }
+            } else {
+                Answer::Decline
+            }
+        })
+    }
+}
+
+pub(crate) struct World {
+    pub(crate) issuer: Issuer,
+    pub(crate) secrets: Arc<dyn SecretStore>,
+    pub(crate) clock: Arc<SetClock>,
+    pub(crate) events: Arc<Events>,
+    pub(crate) browser: Arc<Browser>,
+    pub(crate) user: Arc<User>,
+    pub(crate) sign_ins: SignIns,
+    pub(crate) server: Arc<ServerConfig>,
+    folder: tempfile::TempDir,
+}
+
+pub(crate) fn config(url: &str, sign_in: SignInSettings) -> ServerConfig {
+    ServerConfig {
+        id: "srv-1".into(),
+        generation: Generation(1),
+        name: "notes".to_owned(),
+        transport: Transport::Http(Remote { sign_in, ..Remote::at(url) }),
+        enabled: true,
+        autostart: true,
+        look: Look::default(),
+        limits: Limits::default(),
+        origin: Origin::User,
+    }
+}
+
+impl World {
+    pub(crate) async fn new() -> Self {
+        Self::with(SignInSettings::default()).await
+    }
+
+    pub(crate) async fn with(settings: SignInSettings) -> Self {
+        Self::made(|_| settings).await
+    }
+
+    /// Made with settings that need the authorization server's address.
+    pub(crate) async fn made(settings: impl FnOnce(&Issuer) -> SignInSettings) -> Self {
+        let issuer = Issuer::start().await;
+        let server = Arc::new(config(&issuer.at("/mcp"), settings(&issuer)));
+        let (secrets, clock) =
+            (gatehouse_store::memory(), Arc::new(SetClock(AtomicI64::new(1_700_000_000_000))));
+        let events = Arc::new(Events { all: Mutex::default(), changed: watch::Sender::new(0) });
+        let browser = Arc::new(Browser::default());
+        let user = Arc::new(User {
+            asked: Mutex::default(),
+            answers: true.into(),
+            gate: tokio::sync::Semaphore::new(tokio::sync::Semaphore::MAX_PERMITS),
+        });
+        let folder = tempfile::tempdir().unwrap();
+        let deps = SignInDeps {
+            secrets: Arc::clone(&secrets),
+            clock: clock.clone(),
+            events: events.clone(),
+            open: browser.clone(),
+            data_dir: folder.path().to_owned(),
+        };
+        let sign_ins = SignIns::new(deps);
+        sign_ins.answer_with(user.clone());
+        Self { issuer, secrets, clock, events, browser, user, sign_ins, server, folder }
+    }
+
+    /// What another process, or the next one, has of it.
+    pub(crate) fn another(&self) -> SignIns {
+        self.another_with(Duration::from_secs(60))
+    }
+
+    pub(crate) fn another_with(&self, deadline: Duration) -> SignIns {
+        let deps = SignInDeps {
+            secrets: Arc::clone(&self.secrets),
+            clock: self.clock.clone(),
+            events: self.events.clone(),
+            open: self.browser.clone(),
+            data_dir: self.folder.path().to_owned(),
+        };
+        let sign_ins = SignIns::with_deadline(deps, deadline);
+        sign_ins.answer_with(self.user.clone());
+        sign_ins
+    }
+
+    /// Ends this process and starts the next one.
+    pub(crate) async fn restart(&mut self) {
+        self.sign_ins.shutdown().await;
+        self.sign_ins = self.another();
+    }
+
+    /// Keeps a secret for a field of the settings.
+    pub(crate) fn keep(&self, field: &str, secret: &str) {
+        let key = SecretKey::bound(&self.server.id, self.server.generation, field);
+        self.secrets.set(&key, &Secret::new(secret)).unwrap();
+    }
+
+    /// The text that is kept of the sign-in.
+    pub(crate) fn kept(&self, what: &str) -> Option<String> {
+        let key = SecretKey::sign_in(&self.server.id, self.server.generation, what);
+        self.secrets.get(&key).unwrap().map(|text| text.reveal().to_owned())
+    }
+
+    /// How many lock files there are.
+    pub(crate) fn lock_files(&self) -> usize {
+        std::fs::read_dir(self.folder.path().join("locks")).unwrap().count()
+    }
+
+    /// Begins and gives the address.
+    pub(crate) async fn begin(&self) -> String {
+        self.sign_ins.begin(Arc::clone(&self.server), false).await.unwrap().address.unwrap()
+    }
+
+    pub(crate) async fn begin_problem(&self) -> Problem {
+        self.sign_ins.begin(Arc::clone(&self.server), false).await.unwrap_err()
+    }
+
+    /// Signs in, all the way.
+    pub(crate) async fn sign_in(&self) -> SignInState {
+        visit(&self.begin().await).await;
+        self.settled().await
+    }
+
+    /// The state, once nothing is waited for.
+    pub(crate) async fn settled(&self) -> SignInState {
+        let mut changed = self.events.changed.subscribe();
+        let settled = async {
+            loop {
+                match self.state().await {
+                    SignInState::Waiting { .. } => changed.changed().await.unwrap(),
+                    state => return state,
+                }
+            }
+        };
+        tokio::time::timeout(SOON, settled).await.unwrap()
+    }
+
+    pub(crate) async fn state(&self) -> SignInState {
+        self.sign_ins.state(Arc::clone(&self.server)).await
+    }
+
+    pub(crate) async fn bearer(&self) -> Option<String> {
+        self.sign_ins.bearer(&self.server).await.unwrap().map(|token| token.reveal().to_owned())
+    }
+
+    /// A refusal with 401 of this token.
+    pub(crate) async fn refused(&self, sent: Option<&str>) -> Next {
+        self.refused_in(sent, false).await
+    }
+
+    /// A refusal with 401 of this token, which was given for the very request.
+    pub(crate) async fn refused_once_more(&self, sent: &str) -> Next {
+        self.refused_in(Some(sent), true).await
+    }
+
+    async fn refused_in(&self, sent: Option<&str>, once_more: bool) -> Next {
+        let refusal = Refusal {
+            status: 401,
+            challenges: vec![self.issuer.challenge("")],
+            sent: sent.map(Secret::new),
+            waits: true,
+            once_more,
+        };
+        self.sign_ins.refused(&self.server, refusal).await.unwrap()
+    }
+
+    /// Waits until something is so.
+    pub(crate) async fn until(&self, so: impl Fn() -> bool) {
+        let waiting = async {
+            while !so() {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(SOON, waiting).await.unwrap();
+    }
+}
+
+/// What is wrong, in words.
+pub(crate) fn problem(state: SignInState) -> String {
+    match state {
+        SignInState::Out { problem: Some(problem) } => problem.to_string(),
+        other => panic!("{other:?} is no problem"),
+    }
+}
+
+pub(crate) fn client() -> reqwest::Client {
+    reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).no_proxy().build().unwrap()
+}
+
+/// Where an authorization server sends the browser.
+pub(crate) async fn sent_to(address: &str) -> String {
+    let sent = client().get(address).send().await.unwrap();
+    assert_eq!(sent.status(), 302, "{address}");
+    sent.headers()["location"].to_str().unwrap().to_owned()
+}
+
+/// Goes the whole way. The last page is what is returned.
+pub(crate) async fn visit(address: &str) -> (u16, String) {
+    let page = client().get(sent_to(address).await).send().await.unwrap();
+    (page.status().as_u16(), page.text().await.unwrap())
+}
+
+/// A parameter of an address.
+pub(crate) fn parameter(address: &str, name: &str) -> Option<String> {
+    let url = url::Url::parse(address).unwrap();
+    let mut found = url.query_pairs().filter(|(key, _)| key == name).map(|(_, value)| value.into_owned());
+    found.next()
+}

@@ -1,0 +1,85 @@
+//! `servers sign-in`: begins a sign-in, brings the user to the browser, and waits until it is done.
+
+use std::io::BufRead as _;
+
+use gatehouse_app::events::Heard;
+use gatehouse_model::command::{
+    RequestSecret, ServersCancelSignIn, ServersList, ServersPasteAddress, ServersSignIn,
+};
+use gatehouse_model::server::ServerView;
+use gatehouse_model::sign_in::SignInState;
+use gatehouse_model::{ErrorCode, Event, Problem, Secret, ServerId};
+
+use crate::failure::Failure;
+use crate::session::Session;
+
+/// Signs in. `print` says that the address is printed and not opened, `paste` that the browser cannot
+/// come back to this computer.
+pub(crate) async fn run(
+    server: &str,
+    (print, paste): (bool, bool),
+    session: &mut Session,
+) -> Result<ServerView, Failure> {
+    // Before it begins, so that its end cannot be missed.
+    let mut events = session.events().await?;
+    let id = find(server, session).await?.config.id;
+    let begun = session.run(&ServersSignIn { server: id.to_string(), open: false }).await?;
+    if let Some(address) = begun.address {
+        if print {
+            eprintln!("Open this address in a browser and sign in:\n{address}");
+        } else if let Err(error) = open::that_detached(&address) {
+            eprintln!("The browser could not be opened ({error}). Open this address and sign in:\n{address}");
+        } else {
+            eprintln!("The browser was opened; sign in there. Ctrl+C gives up.");
+        }
+        if paste {
+            let pasted = pasted(&id, session).await;
+            if pasted.is_err() {
+                session.run(&ServersCancelSignIn { server: id.to_string() }).await?;
+            }
+            pasted?;
+        }
+    }
+    loop {
+        let view = find(id.as_str(), session).await?;
+        match &view.sign_in {
+            Some(SignInState::In { .. }) => return Ok(view),
+            Some(SignInState::Waiting { .. }) => {}
+            Some(SignInState::Out { problem: Some(problem) }) => {
+                return Err(Failure::Problem(problem.clone()));
+            }
+            Some(SignInState::Out { problem: None }) | None => {
+                return Err(Failure::Problem(Problem::new(ErrorCode::Refused, "The sign-in was given up.")));
+            }
+        }
+        // What was missed is read anew as well.
+        while let Heard::Event(envelope) = events.next().await? {
+            if matches!(&envelope.event, Event::SignInChanged { server, .. } if *server == id) {
+                break;
+            }
+        }
+    }
+}
+
+async fn pasted(id: &ServerId, session: &mut Session) -> Result<(), Failure> {
+    eprintln!("Then paste the address that the browser ends at, and press Enter:");
+    let mut line = String::new();
+    std::io::stdin().lock().read_line(&mut line)?;
+    let address = RequestSecret::new(&Secret::new(line.trim()));
+    session.run(&ServersPasteAddress { server: id.to_string(), address }).await
+}
+
+async fn find(server: &str, session: &mut Session) -> Result<ServerView, Failure> {
+    let all = session.run(&ServersList {}).await?;
+    let lower = server.to_lowercase();
+    let found = all.into_iter().find(|view| {
+        let config = &view.config;
+        config.id.as_str() == server || config.name.to_lowercase() == lower
+    });
+    found.ok_or_else(|| {
+        Failure::Problem(
+            Problem::new(ErrorCode::NotFound, format!("There is no server “{server}”."))
+                .todo("`gatehousectl servers list` shows all servers."),
+        )
+    })
+}

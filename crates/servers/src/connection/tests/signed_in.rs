@@ -1,0 +1,158 @@
+//! What a connection does when a server refuses its token: the sign-in is asked, and the request sent
+//! once more, or the connection says what is missing.
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::middleware::{self, Next as Go};
+use axum::response::Response;
+use gatehouse_auth::{AuthError, Next, Refusal};
+use gatehouse_model::server::Remote;
+use gatehouse_model::{BoxFuture, Secret};
+
+use super::over_http::start_behind;
+use super::*;
+
+/// Lets through who has the right token; calls with an argument `wide` need another one.
+async fn guard(State(()): State<()>, request: Request, go: Go) -> Response {
+    let (parts, body) = request.into_parts();
+    let body = axum::body::to_bytes(body, usize::MAX).await.unwrap();
+    let wide = String::from_utf8_lossy(&body).contains(r#""wide":1"#);
+    let token = parts.headers.get("authorization").and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let refused = |status: u16, challenge: &str| {
+        Response::builder().status(status).header("www-authenticate", challenge).body(Body::empty()).unwrap()
+    };
+    match token {
+        "Bearer wide" => {}
+        "Bearer new" if !wide => {}
+        "Bearer new" => return refused(403, r#"Bearer error="insufficient_scope", scope="a b""#),
+        _ => return refused(401, r#"Bearer resource_metadata="https://auth.example/m""#),
+    }
+    go.run(Request::from_parts(parts, Body::from(body))).await
+}
+
+/// A sign-in that answers as it is told.
+struct Told {
+    next: fn(&Refusal) -> Result<Next, AuthError>,
+    takes: Duration,
+    refusals: Mutex<Vec<Refusal>>,
+}
+
+impl Told {
+    fn new(next: fn(&Refusal) -> Result<Next, AuthError>) -> Arc<Self> {
+        Arc::new(Self { next, takes: Duration::ZERO, refusals: Mutex::default() })
+    }
+}
+
+impl TokenSource for Told {
+    fn bearer<'a>(&'a self, _: &'a Arc<ServerConfig>) -> BoxFuture<'a, Result<Option<Secret>, AuthError>> {
+        Box::pin(async { Ok(Some(Secret::new("old"))) })
+    }
+
+    fn refused<'a>(
+        &'a self,
+        _: &'a Arc<ServerConfig>,
+        refusal: Refusal,
+    ) -> BoxFuture<'a, Result<Next, AuthError>> {
+        Box::pin(async move {
+            if refusal.status == 403 {
+                tokio::time::sleep(self.takes).await;
+            }
+            let next = (self.next)(&refusal);
+            self.refusals.lock().push(refusal);
+            next
+        })
+    }
+}
+
+async fn open(tokens: &Arc<Told>) -> (Result<Connection, ConnectError>, Place, over_http::Running) {
+    let running = start_behind("legacy", |app| app.layer(middleware::from_fn_with_state((), guard))).await;
+    let place = Place::with_tokens(Arc::<Told>::clone(tokens));
+    let (sender, _inbound) = mpsc::channel(64);
+    let spec = place.spec(Transport::Http(Remote::at(&running.url)), LifecycleHint::Auto);
+    let connected = tokio::time::timeout(LONG, connect(&spec, sender, &CancellationToken::new())).await;
+    (connected.unwrap(), place, running)
+}
+
+#[tokio::test]
+async fn a_token_that_is_renewed_is_used_from_then_on() {
+    let tokens = Told::new(|_| Ok(Next::Again(Secret::new("new"))));
+    let (connection, place, running) = open(&tokens).await;
+    let connection = connection.unwrap();
+    let reply = connection.request(Outgoing::plain("tools/call", call("odd", "{}"), limit())).await.unwrap();
+    assert!(matches!(reply, Reply::Result(_)));
+    {
+        let refusals = tokens.refusals.lock();
+        assert_eq!(refusals.len(), 1, "{refusals:?}");
+        assert_eq!(refusals[0].status, 401);
+        assert_eq!(refusals[0].sent.as_ref().map(Secret::reveal), Some("old"));
+        assert!(refusals[0].challenges[0].contains("auth.example") && !refusals[0].waits);
+    }
+    connection.close().await;
+    place.end().await;
+    running.end().await;
+}
+
+#[tokio::test]
+async fn what_is_missing_is_said() {
+    type Said = fn(&Refusal) -> Result<Next, AuthError>;
+    type Expected = fn(&ConnectError) -> bool;
+    let table: [(Said, Expected); 4] = [
+        (
+            |_| Ok(Next::SignIn { issuer: Some("https://a.example".to_owned()) }),
+            |error| matches!(error, ConnectError::NeedsAuth { issuer: Some(issuer) } if issuer == "https://a.example"),
+        ),
+        (
+            |_| Ok(Next::Register { reason: "No way.".to_owned() }),
+            |error| matches!(error, ConnectError::Unregistered { reason } if reason == "No way."),
+        ),
+        (
+            |_| Ok(Next::Refused { reason: "It is off.".to_owned() }),
+            |error| {
+                error.failure() == gatehouse_model::status::FailureKind::Configuration
+                    && error.to_string() == "It is off."
+            },
+        ),
+        (
+            |_| Err(AuthError::Unreachable("no route".to_owned())),
+            |error| error.failure() == gatehouse_model::status::FailureKind::TemporaryNetwork,
+        ),
+    ];
+    for (number, (next, expected)) in table.into_iter().enumerate() {
+        let (connection, place, running) = open(&Told::new(next)).await;
+        let error = connection.err().unwrap();
+        assert!(expected(&error), "{number}: {error:?}");
+        place.end().await;
+        running.end().await;
+    }
+}
+
+#[tokio::test]
+async fn a_call_waits_for_more_rights_and_goes_on() {
+    let next: fn(&Refusal) -> Result<Next, AuthError> =
+        |refusal| Ok(Next::Again(Secret::new(if refusal.status == 403 { "wide" } else { "new" })));
+    let takes = Duration::from_millis(900);
+    let tokens = Arc::new(Told { next, takes, refusals: Mutex::default() });
+    let (connection, place, running) = open(&tokens).await;
+    let connection = connection.unwrap();
+    // The user takes longer than the call may: the clock stands still meanwhile.
+    let limit = CallLimit { silent: Some(Duration::from_millis(600)), cap: Some(Duration::from_millis(600)) };
+    let reply = connection.request(Outgoing::plain("tools/call", call("odd", r#"{"wide":1}"#), limit)).await;
+    assert!(matches!(reply, Ok(Reply::Result(_))), "{reply:?}");
+    {
+        let refusals = tokens.refusals.lock();
+        assert!(refusals.last().is_some_and(|last| last.status == 403 && last.waits), "{refusals:?}");
+    }
+    connection.close().await;
+    place.end().await;
+    running.end().await;
+}
+
+#[tokio::test]
+async fn there_is_an_end_to_trying() {
+    let tokens = Told::new(|_| Ok(Next::Again(Secret::new("wrong"))));
+    let (connection, place, running) = open(&tokens).await;
+    assert!(matches!(connection, Err(ConnectError::NeedsAuth { .. })));
+    assert!(tokens.refusals.lock().len() <= 12, "it was tried too often");
+    place.end().await;
+    running.end().await;
+}

@@ -1,0 +1,235 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import type { Page } from "@playwright/test";
+
+import { Door, expect, Gatehouse, noViolations, pictures, test as plain, watch } from "./base.ts";
+
+const passphrase = "correct horse battery";
+const another = "staple of the vault";
+const shots = process.env["GATEHOUSE_SHOTS"];
+
+type Run = { gatehouse: Gatehouse; main: Page };
+
+/** A start of Gatehouse on the folder of this test, which ends the one before. */
+const test = plain.extend<{ start: () => Promise<Run>; vaultFile: string; folder: string }>({
+  folder: async ({}, use) => {
+    const folder = mkdtempSync(join(tmpdir(), "gatehouse-e2e-"));
+    await use(folder);
+    rmSync(folder, { recursive: true, force: true });
+  },
+  vaultFile: async ({ folder }, use) => {
+    await use(join(folder, "data/vault.bin"));
+  },
+  start: async ({ context, folder }, use) => {
+    const runs: { door: Door; main: Page }[] = [];
+    const broken: string[] = [];
+    const end = async () => {
+      const last = runs.pop();
+      await last?.main.close();
+      expect(await last?.door.end()).toBe(0);
+    };
+    await use(async () => {
+      if (runs.length > 0) await end();
+      const door = new Door(folder);
+      const main = await context.newPage();
+      runs.push({ door, main });
+      const { address, endpoint } = await door.ready();
+      const complaints = watch(main);
+      main.on("close", () => broken.push(...complaints));
+      await main.goto(address);
+      return { gatehouse: new Gatehouse(address, endpoint ?? "", folder), main };
+    });
+    await end();
+    expect(broken).toEqual([]);
+  },
+});
+
+async function keptIn({ gatehouse }: Run): Promise<string> {
+  return (await gatehouse.command("status", {})).secrets;
+}
+
+/** A picture of a dialog in both languages: the page is loaded anew for the second, and led to it again. */
+async function pictured({ gatehouse, main }: Run, name: string, open: (language: "en" | "zh-CN") => Promise<void>): Promise<void> {
+  if (!shots) return;
+  for (const [language, theme] of [["en", "light"], ["zh-CN", "dark"]] as const) {
+    await gatehouse.look(theme, language);
+    await main.reload();
+    await open(language);
+    // A picture, not a check: the dialog has come to rest after this.
+    await main.waitForTimeout(400);
+    await main.screenshot({ path: join(shots, `${name}-${language}.png`) });
+  }
+  await gatehouse.look("light", "en");
+  await main.reload();
+}
+
+async function makeVault({ main }: Run): Promise<void> {
+  await main.getByRole("button", { name: "Keep them in a vault…" }).click();
+  const dialog = main.getByRole("dialog", { name: "Keep secrets in a vault" });
+  await dialog.getByLabel("New passphrase").fill(passphrase);
+  await dialog.getByLabel("The same once more").fill(passphrase);
+  await dialog.getByRole("button", { name: "Make the vault" }).click();
+  await expect(main.getByText("Secrets are in the vault now")).toBeVisible();
+  await expect(dialog).toBeHidden();
+}
+
+test("without a keychain a vault is made on the page, and everything goes on with it", async ({ start }) => {
+  const run = await start();
+  const { gatehouse, main } = run;
+  const banner = main.getByText("There is no keychain");
+  await expect(banner).toBeVisible();
+  await pictures(gatehouse, main, "vault-banner");
+  await pictured(run, "vault-make", async (language) => {
+    await main.getByRole("button", { name: language === "en" ? "Keep them in a vault…" : "保存到保险库…" }).click();
+    await expect(main.getByRole("dialog").locator("input").first()).toBeVisible();
+  });
+
+  await main.getByRole("button", { name: "Keep them in a vault…" }).click();
+  const dialog = main.getByRole("dialog", { name: "Keep secrets in a vault" });
+  await expect(dialog).toContainText("Whoever forgets the passphrase loses the secrets and rights in it.");
+  await noViolations(main);
+  const [first, second] = [dialog.getByLabel("New passphrase"), dialog.getByLabel("The same once more")];
+  await first.fill("1234567");
+  await second.fill("1234567");
+  await second.press("Enter");
+  await expect(first).toHaveAttribute("data-invalid", "true");
+  await expect(first).toBeFocused();
+  await first.fill(passphrase);
+  await second.press("Enter");
+  await expect(dialog.getByText("The two are not the same")).toBeVisible();
+  await expect(second).toBeFocused();
+  await noViolations(main);
+  await dialog.getByRole("button", { name: "Cancel" }).click();
+  await expect(dialog).toBeHidden();
+  expect(await keptIn(run)).toBe("memory");
+
+  await makeVault(run);
+  expect(await keptIn(run)).toBe("vault");
+  await expect(banner).toBeHidden();
+  // The page hears the core that runs now.
+  await gatehouse.command("pause", {});
+  await expect(main.getByText("Everything is paused")).toBeVisible();
+  await gatehouse.command("resume", {});
+  const said = JSON.stringify(await gatehouse.command("events.list", {})) + (await main.content());
+  expect(said).not.toContain(passphrase);
+});
+
+test("the vault is opened at the next start, after a wrong passphrase too", async ({ start }) => {
+  await makeVault(await start());
+  const run = await start();
+  const { gatehouse, main } = run;
+  await expect(main.getByRole("heading", { level: 1, name: "Unlock the vault" })).toBeVisible();
+  const field = main.getByLabel("Passphrase");
+  await expect(field).toBeFocused();
+  await noViolations(main);
+  await pictures(gatehouse, main, "vault-unlock");
+  await expect(gatehouse.command("status", {})).rejects.toThrow("waits for the passphrase");
+  await field.fill("correct horse buttery");
+  await field.press("Enter");
+  await expect(main.getByText("This is not the passphrase of the vault.")).toBeVisible();
+  await expect(field).toHaveValue("");
+  await expect(field).toBeFocused();
+  await noViolations(main);
+  if (shots) await main.screenshot({ path: join(shots, "vault-wrong.png") });
+  await field.fill(passphrase);
+  await main.getByRole("button", { name: "Unlock", exact: true }).click();
+  await expect(main.getByRole("heading", { level: 1, name: "Servers" })).toBeVisible();
+  expect(await keptIn(run)).toBe("vault");
+
+  await main.getByRole("link", { name: "Settings" }).click();
+  await expect(main.getByText("an encrypted vault")).toBeVisible();
+  await pictured(run, "vault-change", async (language) => {
+    await main.getByRole("button", { name: language === "en" ? "Change passphrase…" : "更改口令…" }).click();
+    await expect(main.getByRole("dialog").locator("input").first()).toBeVisible();
+  });
+  await main.getByRole("button", { name: "Change passphrase…" }).click();
+  const dialog = main.getByRole("dialog", { name: "Change the passphrase" });
+  const change = async (old: string) => {
+    await dialog.getByLabel("Passphrase until now").fill(old);
+    await dialog.getByLabel("New passphrase").fill(another);
+    await dialog.getByLabel("The same once more").fill(another);
+    await dialog.getByRole("button", { name: "Change passphrase" }).click();
+  };
+  await change(another);
+  await expect(dialog.getByText("This is not the passphrase of the vault.")).toBeVisible();
+  await noViolations(main);
+  await change(passphrase);
+  await expect(main.getByText("The vault has its new passphrase")).toBeVisible();
+  await expect(dialog).toBeHidden();
+
+  const later = await start();
+  await later.main.getByLabel("Passphrase").fill(passphrase);
+  await later.main.getByLabel("Passphrase").press("Enter");
+  await expect(later.main.getByText("This is not the passphrase of the vault.")).toBeVisible();
+  await later.main.getByLabel("Passphrase").fill(another);
+  await later.main.getByLabel("Passphrase").press("Enter");
+  await expect(later.main.getByRole("heading", { level: 1, name: "Servers" })).toBeVisible();
+});
+
+test("the vault is put aside for this time, and what says so too", async ({ start, vaultFile }) => {
+  await makeVault(await start());
+  const before = readFileSync(vaultFile);
+  const run = await start();
+  const { main } = run;
+  await main.getByRole("button", { name: "Use memory only this time" }).click();
+  await expect(main.getByText("There is no keychain")).toBeVisible();
+  expect(await keptIn(run)).toBe("memory");
+  expect(readFileSync(vaultFile).equals(before), "the vault is as it was").toBe(true);
+  await noViolations(main);
+  await main.getByRole("button", { name: "Memory only: do not say it again until Gatehouse quits" }).click();
+  await expect(main.getByText("There is no keychain")).toBeHidden();
+  await main.reload();
+  await expect(main.getByRole("heading", { level: 1, name: "Servers" })).toBeVisible();
+  await expect(main.getByText("There is no keychain")).toBeHidden();
+
+  await main.getByRole("link", { name: "Settings" }).click();
+  await expect(main.getByText("memory only: they are gone when Gatehouse quits")).toBeVisible();
+  await main.getByRole("button", { name: "Unlock the vault…" }).click();
+  const dialog = main.getByRole("dialog", { name: "Unlock the vault" });
+  await dialog.getByLabel("Passphrase").fill(passphrase);
+  await noViolations(main);
+  await dialog.getByLabel("Passphrase").press("Enter");
+  await expect(main.getByText("The vault is open")).toBeVisible();
+  await expect(main.getByText("an encrypted vault")).toBeVisible();
+  expect(await keptIn(run)).toBe("vault");
+});
+
+test("a damaged vault and one of a newer version are said in words, and left alone", async ({ start, vaultFile }) => {
+  await makeVault(await start());
+  const sound = readFileSync(vaultFile);
+  writeFileSync(vaultFile, "not a vault");
+  const run = await start();
+  const { gatehouse, main } = run;
+  const alert = main.getByRole("alert");
+  await expect(alert).toContainText("The vault is damaged");
+  await expect(alert).toContainText(vaultFile);
+  await expect(main.getByLabel("Passphrase")).toHaveCount(0);
+  await noViolations(main);
+  await pictures(gatehouse, main, "vault-damaged");
+
+  const newer = Buffer.from(sound);
+  newer[15] = 2;
+  writeFileSync(vaultFile, newer);
+  await main.getByRole("button", { name: "Try again" }).click();
+  await expect(alert).toContainText("written by a newer Gatehouse");
+
+  // Only the passphrase tells that the content was changed.
+  const changed = Buffer.from(sound);
+  const last = changed.length - 1;
+  changed[last] = (changed[last] ?? 0) ^ 1;
+  writeFileSync(vaultFile, changed);
+  await main.getByRole("button", { name: "Try again" }).click();
+  await main.getByLabel("Passphrase").fill(passphrase);
+  await main.getByLabel("Passphrase").press("Enter");
+  await expect(alert).toContainText("The vault is damaged");
+  expect(readFileSync(vaultFile).equals(changed)).toBe(true);
+
+  writeFileSync(vaultFile, sound);
+  await main.getByRole("button", { name: "Try again" }).click();
+  await main.getByLabel("Passphrase").fill(passphrase);
+  await main.getByLabel("Passphrase").press("Enter");
+  await expect(main.getByRole("heading", { level: 1, name: "Servers" })).toBeVisible();
+  expect(await keptIn(run)).toBe("vault");
+});

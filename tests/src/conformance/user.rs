@@ -1,0 +1,167 @@
+//! The user of the conformance client: agrees to everything, and signs in with a browser that has no
+//! window.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use gatehouse_auth::{SignInDeps, SignIns};
+use gatehouse_model::sign_in::{RegisteredClient, SignInSettings, SignInState, SignInWith};
+use gatehouse_model::{
+    Answer, Ask, AskUser, BoxFuture, Event, EventSink, OpenUrl, Secret, ServerConfig, SystemClock,
+};
+use gatehouse_store::{SecretKey, SecretStore};
+use serde_json::Value;
+use tokio::sync::watch;
+
+use crate::http;
+
+/// The address of a document that the suite knows.
+const DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
+/// How long a sign-in may take.
+const SOON: Duration = Duration::from_secs(20);
+
+/// Counts how often the sign-in and the connection changed.
+#[derive(Clone, Default)]
+pub(super) struct Heard {
+    sign_in: watch::Sender<u64>,
+    status: watch::Sender<u64>,
+}
+
+impl EventSink for Heard {
+    fn emit(&self, event: Event) {
+        match event {
+            Event::SignInChanged { .. } => self.sign_in.send_modify(|count| *count += 1),
+            Event::StatusChanged { .. } => self.status.send_modify(|count| *count += 1),
+            _ => {}
+        }
+    }
+}
+
+/// Goes where an authorization server sends it, as a browser with an open session does.
+struct Browser;
+
+impl OpenUrl for Browser {
+    fn open(&self, url: &str) -> Result<(), String> {
+        let visit = || -> Result<()> {
+            let sent = http::send("GET", url, &[], b"")?;
+            let to = sent.head.lines().filter_map(|line| line.split_once(':'));
+            let mut to = to.filter(|(name, _)| name.eq_ignore_ascii_case("location"));
+            let (_, to) = to.next().with_context(|| format!("HTTP {} and nowhere to go", sent.status))?;
+            http::send("GET", to.trim(), &[], b"").map(drop)
+        };
+        visit().map_err(|error| format!("{error:#}"))
+    }
+}
+
+struct Agrees;
+
+impl AskUser for Agrees {
+    fn ask(&self, _: Ask) -> BoxFuture<'_, Answer> {
+        Box::pin(async { Answer::Accept { content: None } })
+    }
+}
+
+/// Signs in where that is wanted.
+pub(super) struct User {
+    pub(super) sign_ins: SignIns,
+    heard: Heard,
+}
+
+impl User {
+    /// Begins with nothing.
+    pub(super) fn new(secrets: Arc<dyn SecretStore>, events: &Heard, folder: &std::path::Path) -> Self {
+        let sign_ins = SignIns::new(SignInDeps {
+            secrets,
+            clock: Arc::new(SystemClock),
+            events: Arc::new(events.clone()),
+            open: Arc::new(Browser),
+            data_dir: folder.to_owned(),
+        });
+        sign_ins.answer_with(Arc::new(Agrees));
+        sign_ins.set_client_document(Some(DOCUMENT.to_owned()));
+        Self { sign_ins, heard: events.clone() }
+    }
+
+    /// Signs in, and returns when that is done.
+    pub(super) async fn sign_in(&self, server: &Arc<ServerConfig>) -> Result<()> {
+        let mut heard = self.heard.sign_in.subscribe();
+        self.sign_ins.begin(Arc::clone(server), true).await?;
+        let done = async {
+            loop {
+                match self.sign_ins.state(Arc::clone(server)).await {
+                    SignInState::In { .. } => return Ok(()),
+                    SignInState::Out { problem: Some(problem) } => bail!(problem),
+                    SignInState::Out { problem: None } => bail!("the sign-in was given up"),
+                    SignInState::Waiting { .. } => heard.changed().await?,
+                }
+            }
+        };
+        tokio::time::timeout(SOON, done).await.context("the sign-in never ended")?
+    }
+
+    /// Hears of the next change of the connection.
+    pub(super) fn next_status(&self) -> watch::Receiver<u64> {
+        self.heard.status.subscribe()
+    }
+}
+
+/// What the suite hands over for a scenario.
+pub(super) fn context() -> Value {
+    let text = std::env::var("MCP_CONFORMANCE_CONTEXT").unwrap_or_default();
+    serde_json::from_str(&text).unwrap_or_default()
+}
+
+/// How a scenario's server is signed in to. Secrets are written where settings refer to.
+pub(super) fn settings(
+    scenario: &str,
+    context: &Value,
+    keep: impl Fn(&str, &str) -> Result<()>,
+) -> Result<SignInSettings> {
+    let text = |name: &str| context[name].as_str().with_context(|| format!("no {name} is named"));
+    let mut settings = SignInSettings::default();
+    let entered = matches!(
+        scenario,
+        "auth/pre-registration"
+            | "auth/client-credentials-basic"
+            | "auth/client-credentials-jwt"
+            | "auth/enterprise-managed-authorization"
+    );
+    if entered {
+        let secret = context["client_secret"].as_str();
+        if let Some(secret) = secret {
+            keep("signIn/secret", secret)?;
+        }
+        settings.client = Some(RegisteredClient {
+            id: text("client_id")?.to_owned(),
+            secret: secret.map(|_| "${secret:client}".to_owned()),
+            method: None,
+        });
+    }
+    settings.with = match scenario {
+        "auth/client-credentials-basic" => SignInWith::ClientSecret,
+        "auth/client-credentials-jwt" => {
+            keep("signIn/key", text("private_key_pem")?)?;
+            let algorithm = text("signing_algorithm")?.to_owned();
+            SignInWith::ClientKey { key: "${secret:key}".to_owned(), algorithm }
+        }
+        "auth/enterprise-managed-authorization" => SignInWith::Enterprise {
+            issuer: text("idp_issuer")?.to_owned(),
+            client: text("idp_client_id")?.to_owned(),
+            secret: None,
+        },
+        _ => SignInWith::Browser,
+    };
+    Ok(settings)
+}
+
+/// Keeps a secret for a field of a server.
+pub(super) fn keep(
+    secrets: &dyn SecretStore,
+    server: &ServerConfig,
+    field: &str,
+    secret: &str,
+) -> Result<()> {
+    let key = SecretKey::bound(&server.id, server.generation, field);
+    Ok(secrets.set(&key, &Secret::new(secret))?)
+}

@@ -1,0 +1,117 @@
+//! A machine without a keychain, for the page: the vault of the data folder, or memory. What the shell
+//! does when another place for secrets is chosen is done here in its place.
+
+use std::sync::Arc;
+
+use anyhow::Result;
+use gatehouse_app::{
+    Core, CoreOptions, Owner, SecretError, SecretKind, SecretStore, has_vault, make_vault, memory,
+    unlock_vault, vault_file,
+};
+use gatehouse_model::{ErrorCode, Problem, Secret};
+use serde_json::{Value, json};
+
+use super::Door;
+
+/// The core, as far as it is there.
+pub(super) enum Slot {
+    /// With what its secrets are kept in.
+    Running(Core, Arc<dyn SecretStore>),
+    Locked,
+    Ended,
+}
+
+impl Slot {
+    pub(super) fn core(&self) -> Result<&Core, Problem> {
+        match self {
+            Self::Running(core, _) => Ok(core),
+            Self::Locked => {
+                let what = "Gatehouse waits for the passphrase of its vault.";
+                Err(Problem::new(ErrorCode::SecretsUnavailable, what))
+            }
+            Self::Ended => Err(Problem::new(ErrorCode::NotRunning, "Gatehouse is about to end.")),
+        }
+    }
+
+    fn kind(&self) -> Option<SecretKind> {
+        match self {
+            Self::Running(_, secrets) => Some(secrets.kind()),
+            Self::Locked | Self::Ended => None,
+        }
+    }
+}
+
+impl Door {
+    /// Starts the core, unless there is a vault.
+    pub(super) async fn start(&self) -> Result<(), Problem> {
+        let locked = !matches!(has_vault(&self.data_dir), Ok(false));
+        if locked { Ok(()) } else { self.begin_with(memory()).await }
+    }
+
+    /// Runs what the page asks of the vault; nothing where it asks for something else.
+    pub(super) async fn vault(&self, command: &str, args: &Value) -> Result<Option<Value>, Problem> {
+        let secret = |name: &str| Secret::new(args[name].as_str().unwrap_or_default());
+        let done = match command {
+            "vault" => self.look().await,
+            "put_vault_aside" => self.begin_with(memory()).await.map(|()| Value::Null),
+            "make_vault" => {
+                let vault = make_vault(&self.data_dir, &secret("passphrase"))?;
+                self.begin_with(vault).await.map(|()| Value::Null)
+            }
+            "unlock_vault" => match unlock_vault(&self.data_dir, &secret("passphrase")) {
+                Ok(vault) => self.begin_with(vault).await.map(|()| json!("right")),
+                Err(error) => tried(error),
+            },
+            "change_passphrase" => match &*self.core.read().await {
+                Slot::Running(_, secrets) => secrets
+                    .change_passphrase(&secret("old"), &secret("new"))
+                    .map_or_else(tried, |()| Ok(json!("right"))),
+                slot => slot.core().map(|_| Value::Null),
+            },
+            _ => return Ok(None),
+        };
+        done.map(Some)
+    }
+
+    async fn look(&self) -> Result<Value, Problem> {
+        let (there, fault) = match has_vault(&self.data_dir) {
+            Ok(there) => (there, Value::Null),
+            Err(SecretError::NewerVersion) => (true, json!("newer")),
+            Err(SecretError::Damaged { .. }) => (true, json!("damaged")),
+            Err(error) => return Err(error.into()),
+        };
+        let state = match self.core.read().await.kind() {
+            None => "locked",
+            Some(SecretKind::Vault) => "open",
+            Some(_) if there => "put_aside",
+            Some(_) => "absent",
+        };
+        Ok(json!({ "state": state, "fault": fault, "file": vault_file(&self.data_dir) }))
+    }
+
+    async fn begin_with(&self, secrets: Arc<dyn SecretStore>) -> Result<(), Problem> {
+        let mut slot = self.core.write().await;
+        if let Slot::Running(core, _) = std::mem::replace(&mut *slot, Slot::Ended) {
+            core.shutdown().await;
+        }
+        let options = CoreOptions {
+            owner: Owner::Window,
+            guard_program: std::env::current_exe().ok(),
+            browser: Arc::new(self.noted.clone()),
+            ..CoreOptions::new(self.data_dir.clone(), ([127, 0, 0, 1], 0).into(), Arc::clone(&secrets))
+        };
+        *slot = Slot::Running(Core::start(options).await?, secrets);
+        self.begun.send_modify(|times| *times += 1);
+        Ok(())
+    }
+}
+
+/// What an error says of the passphrase.
+fn tried(error: SecretError) -> Result<Value, Problem> {
+    match error {
+        SecretError::WrongPassphrase => Ok(json!("wrong")),
+        SecretError::Damaged { .. } => Ok(json!("damaged")),
+        SecretError::NewerVersion => Ok(json!("newer")),
+        other => Err(other.into()),
+    }
+}

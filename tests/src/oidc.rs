@@ -1,0 +1,395 @@
+//! A real authorization server with a protected MCP server in front of it (`tests/js`), and a person at
+//! a browser. Must never print what the authorization server gave away.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
+use gatehouse_model::Secret;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::http;
+use crate::lines::{Lines, PATIENCE};
+use crate::places;
+
+/// Both servers, in a process of their own.
+#[derive(Debug)]
+pub struct AuthorizationServer {
+    _lines: Lines,
+    /// Address of the protected MCP server.
+    pub mcp: String,
+    /// Issuer at the start; [`AuthorizationServer::swap`] tells of another one.
+    pub issuer: String,
+    test: String,
+}
+
+/// The clients that are registered from the start, at the present issuer.
+#[derive(Debug, Deserialize)]
+pub struct Clients {
+    /// Signs in users; redirects to `/callback` of this machine, at any port.
+    pub confidential: SecretClient,
+    /// Signs in as itself with its secret.
+    pub machine: SecretClient,
+    /// Signs in as itself with a signed assertion.
+    pub key: KeyClient,
+}
+
+/// A client with a secret.
+#[derive(Debug, Deserialize)]
+pub struct SecretClient {
+    /// `client_id`
+    pub id: String,
+    /// `client_secret`
+    pub secret: Secret,
+}
+
+/// A client with a key.
+#[derive(Debug, Deserialize)]
+pub struct KeyClient {
+    /// `client_id`
+    pub id: String,
+    /// Private key.
+    pub pem: Secret,
+    /// What it signs with.
+    pub algorithm: String,
+}
+
+/// What the present issuer was asked for, by grant type, and `authorize`, `registration`, `revocation`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Counts {
+    asked: BTreeMap<String, u64>,
+    granted: BTreeMap<String, u64>,
+    /// Access tokens that are valid now.
+    pub access_tokens: u64,
+}
+
+impl Counts {
+    /// How often it was asked.
+    #[must_use]
+    pub fn asked(&self, what: &str) -> u64 {
+        self.asked.get(what).copied().unwrap_or_default()
+    }
+
+    /// How often it said yes.
+    #[must_use]
+    pub fn granted(&self, what: &str) -> u64 {
+        self.granted.get(what).copied().unwrap_or_default()
+    }
+}
+
+/// A token that the MCP server got.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Seen {
+    /// Its hash.
+    pub hash: String,
+    /// Who had issued it.
+    pub issuer: Option<String>,
+    /// With which method it came.
+    pub method: String,
+    /// For which tool.
+    pub tool: Option<String>,
+    /// What was answered.
+    pub status: u16,
+}
+
+/// Something that the authorization server gave away.
+#[derive(Debug, Deserialize)]
+pub struct Issued {
+    /// What it is.
+    pub kind: String,
+    /// Itself.
+    pub value: Secret,
+}
+
+/// What `iss` is in the answers that go through the browser.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Iss {
+    /// As it has to be.
+    Right,
+    /// Another one, by one character.
+    Wrong,
+    /// Left out, although it is promised.
+    Absent,
+}
+
+impl AuthorizationServer {
+    /// Starts both; `--jwt`, `--older` and `--lifetime SECONDS` are known.
+    ///
+    /// # Errors
+    /// When they do not get ready.
+    pub fn start(options: &[&str]) -> Result<Self> {
+        let mut command = Command::new("node");
+        command.arg(places::tests_dir().join("js/authorization-server.mjs")).args(options);
+        let mut lines = Lines::start("the authorization server", &mut command)?;
+        let ready: Value = serde_json::from_str(&lines.next_line()?)?;
+        let text =
+            |name: &str| Ok::<_, anyhow::Error>(ready[name].as_str().context("no address")?.to_owned());
+        Ok(Self { mcp: text("mcp")?, issuer: text("issuer")?, test: text("test")?, _lines: lines })
+    }
+
+    /// The clients that are registered from the start.
+    ///
+    /// # Errors
+    /// When the server is gone.
+    pub fn clients(&self) -> Result<Clients> {
+        self.get("clients")
+    }
+
+    /// What the present issuer was asked for so far.
+    ///
+    /// # Errors
+    /// When the server is gone.
+    pub fn counts(&self) -> Result<Counts> {
+        self.get("counts")
+    }
+
+    /// Every token that the MCP server got so far, in order.
+    ///
+    /// # Errors
+    /// When the server is gone.
+    pub fn seen(&self) -> Result<Vec<Seen>> {
+        self.get("seen")
+    }
+
+    /// What an issuer was sent although another one had issued it: its kind and hash, for each issuer.
+    ///
+    /// # Errors
+    /// When the server is gone.
+    pub fn strays(&self) -> Result<BTreeMap<String, Vec<Value>>> {
+        self.get("strays")
+    }
+
+    /// Every token, code, verifier and secret so far.
+    ///
+    /// # Errors
+    /// When the server is gone.
+    pub fn secrets(&self) -> Result<Vec<Issued>> {
+        self.get("secrets")
+    }
+
+    /// From now on access tokens live so many seconds.
+    ///
+    /// # Errors
+    /// When the server is gone.
+    pub fn set_lifetime(&self, seconds: u32) -> Result<()> {
+        self.post("switches", &json!({ "lifetime": seconds })).map(drop)
+    }
+
+    /// From now on the token endpoint thinks for so many milliseconds.
+    ///
+    /// # Errors
+    /// When the server is gone.
+    pub fn set_delay(&self, milliseconds: u32) -> Result<()> {
+        self.post("switches", &json!({ "delay": milliseconds })).map(drop)
+    }
+
+    /// What `iss` of the next answers is.
+    ///
+    /// # Errors
+    /// When the server is gone.
+    pub fn set_iss(&self, iss: Iss) -> Result<()> {
+        let word = match iss {
+            Iss::Right => "right",
+            Iss::Wrong => "wrong",
+            Iss::Absent => "absent",
+        };
+        self.post("switches", &json!({ "iss": word })).map(drop)
+    }
+
+    /// The next request for that grant gets an error such as `invalid_client`.
+    ///
+    /// # Errors
+    /// When the server is gone.
+    pub fn answer_once(&self, grant: &str, error: &str) -> Result<()> {
+        self.post("answer", &json!({ "grant": grant, "error": error })).map(drop)
+    }
+
+    /// Takes back everything that a user allowed.
+    ///
+    /// # Errors
+    /// When the server is gone.
+    pub fn revoke(&self, user: &str) -> Result<()> {
+        self.post("revoke", &json!({ "user": user })).map(drop)
+    }
+
+    /// Ends all access tokens; what renews them stays.
+    ///
+    /// # Errors
+    /// When the server is gone.
+    pub fn expire(&self) -> Result<()> {
+        self.post("expire", &json!({})).map(drop)
+    }
+
+    /// Puts another issuer in the place of the present one, and tells which.
+    ///
+    /// # Errors
+    /// When it does not start.
+    pub fn swap(&self) -> Result<String> {
+        let swapped = self.post("swap", &json!({}))?;
+        Ok(swapped["issuer"].as_str().context("no issuer")?.to_owned())
+    }
+
+    /// Waits until no access token is valid any more.
+    ///
+    /// # Errors
+    /// When somebody keeps renewing them.
+    pub fn until_expired(&self) -> Result<()> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let counts = self.counts()?;
+            if counts.access_tokens == 0 {
+                return Ok(());
+            }
+            ensure!(Instant::now() < deadline, "there is always a valid token: {counts:?}");
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+    }
+
+    /// Looks for everything that was ever given away in these files and texts, which have to tell of
+    /// the protected server's address.
+    ///
+    /// # Errors
+    /// When something is found, or when there was nothing to look for or in.
+    pub fn left_nothing(&self, folder: &Path, texts: &[(&str, String)]) -> Result<()> {
+        let secrets = self.secrets()?;
+        ensure!(!secrets.is_empty(), "nothing was ever given away");
+        let mut files = Vec::new();
+        gather(folder, &mut files)?;
+        let mut places: Vec<(String, String)> = Vec::new();
+        for path in &files {
+            let bytes = fs::read(path).with_context(|| format!("{} cannot be read", path.display()))?;
+            places.push((path.display().to_string(), String::from_utf8_lossy(&bytes).into_owned()));
+        }
+        places.extend(texts.iter().map(|(name, text)| ((*name).to_owned(), text.clone())));
+        let known = places.iter().any(|(_, text)| text.contains(&self.mcp));
+        ensure!(known, "not even the server's address is to be found: this looks in the wrong places");
+        for (name, text) in &places {
+            for Issued { kind, value } in &secrets {
+                // Short ones would be found by chance.
+                ensure!(value.reveal().len() >= 16, "a {kind} is too short to be looked for");
+                ensure!(!text.contains(value.reveal()), "{name} holds a {kind}");
+            }
+        }
+        Ok(())
+    }
+
+    fn get<T: DeserializeOwned>(&self, name: &str) -> Result<T> {
+        let answer = http::send("GET", &format!("{}/{name}", self.test), &[], b"")?;
+        ensure!(answer.status == 200, "/test/{name}: {}", answer.status);
+        Ok(serde_json::from_str(&answer.body)?)
+    }
+
+    fn post(&self, name: &str, wanted: &Value) -> Result<Value> {
+        let answer = http::post(&format!("{}/{name}", self.test), &[], wanted.to_string().as_bytes())?;
+        ensure!(answer.status == 200, "/test/{name}: {}", answer.body);
+        Ok(serde_json::from_str(&answer.body)?)
+    }
+}
+
+fn gather(folder: &Path, files: &mut Vec<std::path::PathBuf>) -> Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        match entry.file_type()? {
+            kind if kind.is_dir() => gather(&entry.path(), files)?,
+            kind if kind.is_file() => files.push(entry.path()),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// A person at a browser: fills in the forms of the authorization server.
+#[derive(Debug, Clone, Copy)]
+pub struct Browser {
+    user: &'static str,
+    more: &'static [&'static str],
+}
+
+/// Where a browser ended.
+#[derive(Debug, Deserialize)]
+pub struct Page {
+    /// Its address.
+    pub address: String,
+    /// Its status; 0 when it was not opened.
+    pub status: u16,
+    /// Its text.
+    pub text: String,
+}
+
+impl Browser {
+    /// Somebody who says yes, with cookies of their own.
+    #[must_use]
+    pub fn of(user: &'static str) -> Self {
+        Self { user, more: &[] }
+    }
+
+    /// Somebody who signs in and then says no.
+    #[must_use]
+    pub fn refusing(user: &'static str) -> Self {
+        Self { user, more: &["--deny"] }
+    }
+
+    /// Goes from an address through everything to the last page.
+    ///
+    /// # Errors
+    /// When it does not get there.
+    pub fn visit(self, address: &str) -> Result<Page> {
+        self.run(address, self.more)
+    }
+
+    /// Goes as far as the redirect that leads away from the authorization server, and tells its address.
+    ///
+    /// # Errors
+    /// When it does not get there.
+    pub fn stop_before_callback(self, address: &str) -> Result<String> {
+        let more = [self.more, &["--stop"]].concat();
+        let page = self.run(address, &more)?;
+        ensure!(page.status == 0, "it ended at a page of the authorization server: {}", page.text);
+        Ok(page.address)
+    }
+
+    fn run(self, address: &str, more: &[&str]) -> Result<Page> {
+        let script = places::tests_dir().join("js/browser.mjs");
+        let mut command = Command::new("node");
+        command.arg(script).args([address, "--user", self.user]).args(more);
+        let output = command.output()?;
+        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        Ok(serde_json::from_slice(&output.stdout)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lies_about_or_goes_astray_is_found() -> Result<()> {
+        let provider = AuthorizationServer::start(&[])?;
+        let secret = provider.clients()?.confidential.secret;
+        let folder = tempfile::tempdir()?;
+        assert!(provider.left_nothing(folder.path(), &[]).is_err(), "there was nothing to look in");
+        fs::create_dir(folder.path().join("deep"))?;
+        fs::write(folder.path().join("deep/file"), [&[0, 255], provider.mcp.as_bytes()].concat())?;
+        provider.left_nothing(folder.path(), &[])?;
+        let said = format!("it said {}.", secret.reveal());
+        assert!(provider.left_nothing(folder.path(), &[("a text", said.clone())]).is_err());
+        fs::write(folder.path().join("deep/other"), [&[0, 255], said.as_bytes()].concat())?;
+        assert!(provider.left_nothing(folder.path(), &[]).is_err());
+
+        let issuer = provider.swap()?;
+        assert!(provider.strays()?.values().all(Vec::is_empty));
+        let body =
+            format!("grant_type=authorization_code&client_id=confidential&client_secret={}", secret.reveal());
+        let form = [("Content-Type", "application/x-www-form-urlencoded")];
+        let answer = http::post(&format!("{issuer}/token"), &form, body.as_bytes())?;
+        assert_eq!(answer.status, 401, "another issuer took the secret");
+        assert_eq!(provider.strays()?[&issuer].len(), 1);
+        Ok(())
+    }
+}

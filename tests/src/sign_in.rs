@@ -1,0 +1,263 @@
+//! Signing in as it is told from the terminal: servers that a real authorization server protects, a
+//! sign-in that waits for its browser, and a look at what it all left behind.
+
+use std::net::TcpListener;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+
+use crate::client::{Answer, Client, Sdk};
+use crate::gatehouse::Gatehouse;
+use crate::lines::{Lines, PATIENCE};
+use crate::oidc::{AuthorizationServer, Browser, Page};
+
+/// A Gatehouse, an AI client of it, and an authorization server.
+#[derive(Debug)]
+pub struct Scene {
+    /// Gatehouse.
+    pub gatehouse: Gatehouse,
+    /// The authorization server and the MCP server that it protects.
+    pub provider: AuthorizationServer,
+    /// The AI client.
+    pub client: Client,
+    token: String,
+}
+
+impl Scene {
+    /// Starts all of them; the options are those of [`AuthorizationServer::start`].
+    ///
+    /// # Errors
+    /// When one does not start.
+    pub fn start(options: &[&str]) -> Result<Self> {
+        let provider = AuthorizationServer::start(options)?;
+        let gatehouse = Gatehouse::start()?;
+        let token = gatehouse.add_client("Tester")?;
+        let client = connect(&gatehouse, &token)?;
+        Ok(Self { gatehouse, provider, client, token })
+    }
+
+    /// Adds the protected server, with everything left to be found out.
+    ///
+    /// # Errors
+    /// When it does not say that somebody has to sign in.
+    pub fn add(&self, name: &str) -> Result<()> {
+        self.gatehouse.ask(&["servers", "add", name, "--url", &self.provider.mcp])?;
+        self.gatehouse.await_status(name, "needs_auth")?;
+        Ok(())
+    }
+
+    /// Adds the protected server with settings for signing in and their secrets, as the window does.
+    ///
+    /// # Errors
+    /// When it cannot be added.
+    pub fn add_with(&self, name: &str, sign_in: &Value, secrets: &[(&str, &str)]) -> Result<()> {
+        let transport = json!({ "type": "http", "url": self.provider.mcp, "signIn": sign_in });
+        let secrets: Vec<Value> =
+            secrets.iter().map(|(field, value)| json!({ "field": field, "value": value })).collect();
+        let draft = json!({ "name": name, "transport": transport });
+        let added = json!({ "draft": draft, "trustLabels": false, "secrets": secrets });
+        self.gatehouse.command("servers.add", &added).map(drop)
+    }
+
+    /// Adds the protected server with the client that is registered already and a redirect of its own.
+    ///
+    /// # Errors
+    /// When it does not say that somebody has to sign in.
+    pub fn add_confidential(&self, name: &str) -> Result<()> {
+        let client = self.provider.clients()?.confidential;
+        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let sign_in = json!({
+            "client": { "id": client.id, "secret": "${secret:CLIENT}" },
+            "redirect": format!("http://127.0.0.1:{port}/callback"),
+        });
+        self.add_with(name, &sign_in, &[("signIn/secret", client.secret.reveal())])?;
+        self.gatehouse.await_status(name, "needs_auth")?;
+        Ok(())
+    }
+
+    /// Signs in from the first click to the running server, whose tools may then all run unasked.
+    ///
+    /// # Errors
+    /// When it does not come to that.
+    pub fn sign_in(&self, name: &str, user: &'static str) -> Result<Page> {
+        let signing = SigningIn::begin(&self.gatehouse, name)?;
+        let page = Browser::of(user).visit(&signing.address)?;
+        signing.done()?;
+        self.running(name)?;
+        Ok(page)
+    }
+
+    /// Waits until a server runs, and lets its tools run unasked.
+    ///
+    /// # Errors
+    /// When it does not come to that.
+    pub fn running(&self, name: &str) -> Result<()> {
+        self.gatehouse.await_status(name, "connected")?;
+        self.gatehouse.ask(&["policy", "auto-approve", name, "all"])?;
+        Ok(())
+    }
+
+    /// Calls a tool of a server.
+    ///
+    /// # Errors
+    /// When the call does not end.
+    pub fn call(&mut self, server: &str, tool: &str, arguments: &Value) -> Result<Answer> {
+        let name = self.exposed(server, tool)?;
+        self.client.call(&name, arguments)
+    }
+
+    /// What the protected server says to `whoami`.
+    ///
+    /// # Errors
+    /// When it does not answer well.
+    pub fn whoami(&mut self, server: &str) -> Result<String> {
+        let answer = self.call(server, "whoami", &json!({}))?;
+        ensure!(answer.is_ok(), "whoami of {server}: {answer:?}");
+        Ok(answer.text())
+    }
+
+    /// The name that clients know a tool by.
+    ///
+    /// # Errors
+    /// When there is no such tool.
+    pub fn exposed(&self, server: &str, tool: &str) -> Result<String> {
+        let tools = self.gatehouse.ask(&["tools", "list", "--server", server])?;
+        let of = |view: &Value| view["tool"] == tool || view["name"] == tool;
+        let found = tools.as_array().into_iter().flatten().find(|view| of(view));
+        let name = found.with_context(|| format!("{tool} is not in {tools:#}"))?["exposedName"].as_str();
+        Ok(name.context("no name")?.to_owned())
+    }
+
+    /// The sign-in of a server as everybody may see it.
+    ///
+    /// # Errors
+    /// When there is no such server.
+    pub fn state(&self, server: &str) -> Result<Value> {
+        let servers = self.gatehouse.ask(&["servers", "list"])?;
+        let found = servers.as_array().into_iter().flatten().find(|view| view["config"]["name"] == server);
+        Ok(found.with_context(|| format!("{server} is not in {servers:#}"))?["signIn"].clone())
+    }
+
+    /// Waits until the sign-in of a server is `out`, `waiting` or `in`.
+    ///
+    /// # Errors
+    /// When it does not come to that in time.
+    pub fn until(&self, server: &str, is: &str) -> Result<Value> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let state = self.state(server)?;
+            if state["is"] == is {
+                return Ok(state);
+            }
+            ensure!(Instant::now() < deadline, "the sign-in of {server} stays {state:#}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// Stops Gatehouse and lets something happen before it starts again and its client connects again.
+    ///
+    /// # Errors
+    /// When it does not stop well or does not get ready.
+    pub fn restart(&mut self, meanwhile: impl FnOnce(&AuthorizationServer) -> Result<()>) -> Result<()> {
+        self.gatehouse.stop()?;
+        meanwhile(&self.provider)?;
+        self.gatehouse.launch()?;
+        self.client = connect(&self.gatehouse, &self.token)?;
+        Ok(())
+    }
+
+    /// Ends it, and looks everywhere for what the authorization server gave away.
+    ///
+    /// # Errors
+    /// When a token, code, verifier or secret is found.
+    pub fn end(mut self) -> Result<()> {
+        let gatehouse = &self.gatehouse;
+        let mut texts = vec![
+            ("the events", gatehouse.command("events.list", &json!({}))?.to_string()),
+            ("the calls", gatehouse.ask(&["calls"])?.to_string()),
+            ("the servers", gatehouse.ask(&["servers", "list"])?.to_string()),
+        ];
+        for server in gatehouse.ask(&["servers", "list"])?.as_array().into_iter().flatten() {
+            let id = server["config"]["id"].as_str().context("no id")?;
+            texts.push(("a server's log", gatehouse.ask(&["servers", "log", id])?.to_string()));
+        }
+        self.gatehouse.stop()?;
+        self.provider.left_nothing(self.gatehouse.home(), &texts)
+    }
+}
+
+fn connect(gatehouse: &Gatehouse, token: &str) -> Result<Client> {
+    Client::connect(Sdk::TypeScript, "2026-07-28", &gatehouse.endpoint, Some(token))
+}
+
+/// `gatehousectl servers sign-in NAME --print`, which waits until the browser is done.
+#[derive(Debug)]
+pub struct SigningIn {
+    lines: Lines,
+    /// What the user is to open.
+    pub address: String,
+}
+
+impl SigningIn {
+    /// Begins.
+    ///
+    /// # Errors
+    /// When no address comes.
+    pub fn begin(gatehouse: &Gatehouse, server: &str) -> Result<Self> {
+        Self::begin_with(gatehouse, server, "--print")
+    }
+
+    /// Begins where the browser cannot come back by itself; [`SigningIn::paste`] has to follow.
+    ///
+    /// # Errors
+    /// When no address comes.
+    pub fn begin_elsewhere(gatehouse: &Gatehouse, server: &str) -> Result<Self> {
+        Self::begin_with(gatehouse, server, "--paste")
+    }
+
+    fn begin_with(gatehouse: &Gatehouse, server: &str, how: &str) -> Result<Self> {
+        let mut lines = gatehouse.begin(&["servers", "sign-in", server, how])?;
+        let address = lines.until(|line| line.starts_with("http"))?;
+        Ok(Self { lines, address })
+    }
+
+    /// Types the address that the browser ended at.
+    ///
+    /// # Errors
+    /// When nobody reads it.
+    pub fn paste(&mut self, address: &str) -> Result<()> {
+        self.lines.say(address)
+    }
+
+    /// Waits for its good end.
+    ///
+    /// # Errors
+    /// When it ends badly.
+    pub fn done(mut self) -> Result<()> {
+        let said = self.rest();
+        let status = self.lines.wait()?;
+        ensure!(status.success(), "the sign-in ended with {status}: {said}");
+        Ok(())
+    }
+
+    /// Waits for its bad end, and tells what it said.
+    ///
+    /// # Errors
+    /// When it ends well.
+    pub fn failed(mut self) -> Result<String> {
+        let said = self.rest();
+        let status = self.lines.wait()?;
+        ensure!(!status.success(), "the sign-in ended well: {said}");
+        Ok(said)
+    }
+
+    fn rest(&mut self) -> String {
+        let mut said = String::new();
+        while let Ok(line) = self.lines.next_line() {
+            said.push_str(&line);
+            said.push('\n');
+        }
+        said
+    }
+}

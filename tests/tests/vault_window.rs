@@ -1,0 +1,145 @@
+//! The real windows on a desktop without a keychain: a vault is made, opened at the next start, and put
+//! aside, and nobody else gets to see its passphrase (AUTH-8).
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, reason = "tests")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::Result;
+use gatehouse_tests::lines::PATIENCE;
+use gatehouse_tests::places;
+use gatehouse_tests::window::{Desktop, Page, RealWindow};
+use serde_json::{Value, json};
+
+const PASSPHRASE: &str = "correct horse battery";
+const WRONG: &str = "correct horse buttery";
+const SECRET: &str = "hunter2-of-the-notes";
+
+fn run(main: Page<'_>, name: &str, args: &Value) -> Result<Value> {
+    main.invoke("command", &json!({ "name": name, "args": args }))
+}
+
+fn kept_in(main: Page<'_>) -> Result<Value> {
+    Ok(run(main, "status", &json!({}))?["secrets"].clone())
+}
+
+/// Adds a server that writes down which secret it was given.
+fn add_server(main: Page<'_>, seen: &Path) -> Result<()> {
+    let script = format!(
+        "printf %s \"$KEY\" > '{}'; exec '{}'",
+        seen.display(),
+        places::program("fixture-server")?.display()
+    );
+    let transport = json!({"type": "stdio", "command": "/bin/sh", "args": ["-c", script], "env": {"KEY": "${secret:KEY}"}, "cwd": null});
+    let draft = json!({"name": "keyed", "transport": transport, "enabled": true, "autostart": true});
+    let secrets = json!([{"field": "env/KEY", "value": SECRET}]);
+    run(main, "servers.add", &json!({"draft": draft, "trustLabels": false, "secrets": secrets})).map(drop)
+}
+
+/// Waits until the server was given its secret, and forgets it.
+fn was_given(seen: &Path) -> Result<()> {
+    let deadline = Instant::now() + PATIENCE;
+    while !fs::read_to_string(seen).is_ok_and(|text| text == SECRET) {
+        anyhow::ensure!(
+            Instant::now() < deadline,
+            "the server has not its secret: {:?}",
+            fs::read_to_string(seen)
+        );
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    Ok(fs::remove_file(seen)?)
+}
+
+/// The files below a folder that hold one of these texts.
+fn files_with(folder: &Path, texts: &[&str]) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let (path, kind) = entry.map(|entry| (entry.path(), entry.file_type()))?;
+        let kind = kind?;
+        if kind.is_dir() {
+            found.extend(files_with(&path, texts)?);
+        } else if kind.is_file() {
+            let bytes = fs::read(&path)?;
+            let holds = |text: &&str| bytes.windows(text.len()).any(|window| window == text.as_bytes());
+            if texts.iter().any(holds) {
+                found.push(path);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The core runs, and the page knows it.
+fn until_running(main: Page<'_>) -> Result<()> {
+    main.until("return document.querySelector('header code') !== null").map(drop)
+}
+
+#[test]
+fn a_vault_is_made_opened_and_put_aside() -> Result<()> {
+    let desktop = Desktop::without_keychain()?;
+    let seen = desktop.folder("seen")?.join("secret");
+    let vault = desktop.data_dir().join("vault.bin");
+
+    let window = RealWindow::start(&desktop)?;
+    let main = window.main();
+    main.shows("There is no keychain")?;
+    assert_eq!(kept_in(main)?, "memory");
+    main.press("Keep them in a vault…")?;
+    main.fill("New passphrase", PASSPHRASE)?;
+    main.fill("The same once more", WRONG)?;
+    main.press("Make the vault")?;
+    main.shows("The two are not the same")?;
+    assert!(!vault.exists());
+    main.fill("The same once more", PASSPHRASE)?;
+    main.press("Make the vault")?;
+    main.shows("Secrets are in the vault now")?;
+    assert_eq!(kept_in(main)?, "vault");
+    main.until("return !document.body.innerText.includes('There is no keychain')")?;
+    // What happens in the core that runs now is heard.
+    run(main, "pause", &json!({}))?;
+    main.shows("Everything is paused")?;
+    run(main, "resume", &json!({}))?;
+    add_server(main, &seen)?;
+    was_given(&seen)?;
+    window.quit()?;
+
+    let window = RealWindow::open(&desktop)?;
+    let main = window.main();
+    main.shows("Unlock the vault")?;
+    let refusal = run(main, "status", &json!({})).unwrap_err().to_string();
+    assert!(refusal.contains("waits for the passphrase"), "{refusal}");
+    main.fill("Passphrase", WRONG)?;
+    main.press("Unlock")?;
+    main.shows("This is not the passphrase of the vault.")?;
+    assert_eq!(main.run("return document.querySelector('input[type=password]').value")?, "");
+    assert!(!seen.exists(), "nothing runs before the vault is open");
+    main.fill("Passphrase", PASSPHRASE)?;
+    main.press("Unlock")?;
+    until_running(main)?;
+    assert_eq!(kept_in(main)?, "vault");
+    was_given(&seen)?;
+    window.quit()?;
+
+    let window = RealWindow::open(&desktop)?;
+    let main = window.main();
+    let before = fs::read(&vault)?;
+    main.press("Use memory only this time")?;
+    until_running(main)?;
+    assert_eq!(kept_in(main)?, "memory");
+    assert_eq!(fs::read(&vault)?, before, "the vault stays as it is");
+    assert!(!seen.exists(), "what was confirmed with the vault open does not run without it");
+    main.press("Unlock the vault…")?;
+    main.fill("Passphrase", PASSPHRASE)?;
+    main.press("Unlock")?;
+    main.shows("The vault is open")?;
+    assert_eq!(kept_in(main)?, "vault");
+    was_given(&seen)?;
+    window.quit()?;
+
+    assert_eq!(files_with(desktop.home(), &[PASSPHRASE, WRONG, SECRET])?, Vec::<PathBuf>::new());
+    let log = files_with(&desktop.data_dir(), &["Gatehouse is ready"])?;
+    assert!(!log.is_empty(), "a log would have been looked at");
+    Ok(())
+}

@@ -1,0 +1,45 @@
+import { Button } from "@mantine/core";
+import { IconUserCheck } from "@tabler/icons-react";
+
+import type { ServerView, SignInState } from "../gen/types";
+import { useMessages, useTimes } from "../messages";
+import { useNow } from "../parts/useNow";
+import { hostOf } from "./status";
+import type { SignInActs } from "./useSignIn";
+
+/** Who is signed in to a server, where, and for how long. */
+export function SignedIn({ view: { config, status, signIn }, acts }: { view: ServerView; acts: SignInActs }) {
+  const t = useMessages();
+  const wantsAnother = status.state === "needs_auth" || status.state === "needs_client_registration";
+  if (signIn?.is !== "in" || wantsAnother) return null;
+  const host = hostOf(signIn.issuer);
+  return (
+    <div className="signed-in">
+      <p className="dim selectable">
+        <IconUserCheck size={15} aria-hidden />{" "}
+        {signIn.account === null ? t("servers.signIn.in", { host }) : t("servers.signIn.as", { host, account: signIn.account })}
+        {signIn.expires !== null && <Expiry expires={signIn.expires} renews={signIn.renews} />}
+      </p>
+      <Button
+        size="compact-xs"
+        variant="subtle"
+        color="gray"
+        title={t("servers.signIn.outHint", { host, name: config.name })}
+        onClick={acts.out}
+      >
+        {t("servers.signIn.out")}
+      </Button>
+    </div>
+  );
+}
+
+type Granted = Extract<SignInState, { is: "in" }>;
+
+function Expiry({ expires, renews }: { expires: number; renews: Granted["renews"] }) {
+  const t = useMessages();
+  const { ago } = useTimes();
+  const now = useNow(10_000);
+  const when = ago(expires, now);
+  if (expires > now) return <> · {t(renews ? "servers.signIn.expiresRenews" : "servers.signIn.expires", { when })}</>;
+  return <> · {renews ? t("servers.signIn.renewsNext") : t("servers.signIn.expired", { when })}</>;
+}

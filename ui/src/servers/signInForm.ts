@@ -1,0 +1,218 @@
+// How a server is signed in to, as the form holds it, and what it makes of that. Pure.
+
+import type { FieldSecret, RegisteredClient, SignInEndpoints, SignInSettings, SignInWith, TokenMethod } from "../gen/types";
+import type { MessageKey } from "../messages";
+
+/** A field for a secret. */
+export type SecretForm = {
+  value: string;
+  /** What refers to the secret that is kept already; an empty value leaves it. */
+  kept: string | null;
+};
+
+export type SignInForm = {
+  on: boolean;
+  id: string;
+  secret: SecretForm;
+  /** Empty: it is found out. */
+  method: TokenMethod | "";
+  /** In words. */
+  scopes: string;
+  redirect: string;
+  authorize: string;
+  token: string;
+  revoke: string;
+  with: SignInWith["with"];
+  key: SecretForm;
+  algorithm: string;
+  issuer: string;
+  company: string;
+  companySecret: SecretForm;
+};
+
+/** Everything is found out. */
+export const usualSignIn: SignInSettings = {
+  off: false,
+  client: null,
+  scopes: [],
+  redirect: null,
+  endpoints: null,
+  with: { with: "browser" },
+};
+
+export const noSecret: SecretForm = { value: "", kept: null };
+
+export const emptySignIn: SignInForm = {
+  on: true,
+  id: "",
+  secret: noSecret,
+  method: "",
+  scopes: "",
+  redirect: "",
+  authorize: "",
+  token: "",
+  revoke: "",
+  with: "browser",
+  key: noSecret,
+  algorithm: "RS256",
+  issuer: "",
+  company: "",
+  companySecret: noSecret,
+};
+
+export const tokenMethods: readonly TokenMethod[] = ["client_secret_basic", "client_secret_post", "none"];
+export const signInWays: readonly SignInWith["with"][] = ["browser", "client_secret", "client_key", "enterprise"];
+
+/** The names that secrets are kept by. */
+type SecretName = "secret" | "key" | "companySecret";
+
+export function signInForm({ off, client, scopes, redirect, endpoints, with: how }: SignInSettings): SignInForm {
+  const kept = (reference: string | null | undefined): SecretForm => ({ value: "", kept: reference ?? null });
+  const common: SignInForm = {
+    ...emptySignIn,
+    on: !off,
+    id: client?.id ?? "",
+    secret: kept(client?.secret),
+    method: client?.method ?? "",
+    scopes: scopes.join(" "),
+    redirect: redirect ?? "",
+    authorize: endpoints?.authorize ?? "",
+    token: endpoints?.token ?? "",
+    revoke: endpoints?.revoke ?? "",
+    with: how.with,
+  };
+  switch (how.with) {
+    case "browser":
+    case "client_secret":
+      return common;
+    case "client_key":
+      return { ...common, key: kept(how.key), algorithm: how.algorithm };
+    case "enterprise":
+      return { ...common, issuer: how.issuer, company: how.client, companySecret: kept(how.secret) };
+  }
+}
+
+const optional = (text: string) => (text.trim() === "" ? null : text.trim());
+
+/** What refers to a secret; nothing where there is none. */
+function reference(form: SignInForm, name: SecretName): string | null {
+  const { value, kept } = form[name];
+  return value === "" ? kept : `\${secret:${name}}`;
+}
+
+/** What the form says; nothing where it says nothing. */
+export function signInSettings(form: SignInForm): SignInSettings {
+  return {
+    off: !form.on,
+    client: clientOf(form),
+    scopes: form.scopes.split(/\s+/).filter((word) => word !== ""),
+    redirect: optional(form.redirect),
+    endpoints: endpointsOf(form),
+    with: withOf(form),
+  };
+}
+
+function clientOf(form: SignInForm): RegisteredClient | null {
+  const secret = reference(form, "secret");
+  const method = form.method === "" ? null : form.method;
+  const id = form.id.trim();
+  return id === "" && secret === null && method === null ? null : { id, secret, method };
+}
+
+function endpointsOf({ authorize, token, revoke }: SignInForm): SignInEndpoints | null {
+  if ([authorize, token, revoke].every((address) => address.trim() === "")) return null;
+  return { authorize: authorize.trim(), token: token.trim(), revoke: optional(revoke) };
+}
+
+function withOf(form: SignInForm): SignInWith {
+  switch (form.with) {
+    case "browser":
+    case "client_secret":
+      return { with: form.with };
+    case "client_key":
+      return { with: "client_key", key: reference(form, "key") ?? "", algorithm: form.algorithm };
+    case "enterprise":
+      return { with: "enterprise", issuer: form.issuer.trim(), client: form.company.trim(), secret: reference(form, "companySecret") };
+  }
+}
+
+/** The secrets that belong to the way that was chosen. */
+function secretsOf(form: SignInForm): readonly SecretName[] {
+  if (form.with === "client_key") return ["secret", "key"];
+  return form.with === "enterprise" ? ["secret", "companySecret"] : ["secret"];
+}
+
+/** The new secrets that go with the settings. */
+export function signInSecrets(form: SignInForm): FieldSecret[] {
+  return secretsOf(form)
+    .filter((name) => form[name].value !== "")
+    .map((name) => ({ field: `signIn/${name}`, value: form[name].value }));
+}
+
+/** The fields of secrets that are kept and not entered anew. */
+export function keptSecrets(form: SignInForm): SignInField[] {
+  const fields = { secret: "clientSecret", key: "key", companySecret: "companySecret" } as const;
+  return secretsOf(form)
+    .filter((name) => form[name].kept !== null && form[name].value === "")
+    .map((name) => fields[name]);
+}
+
+export type SignInField =
+  | "clientId"
+  | "clientSecret"
+  | "redirect"
+  | "authorize"
+  | "token"
+  | "revoke"
+  | "issuer"
+  | "company"
+  | "companySecret"
+  | "key";
+
+export const signInFields: readonly SignInField[] = [
+  "clientId",
+  "clientSecret",
+  "redirect",
+  "authorize",
+  "token",
+  "revoke",
+  "issuer",
+  "company",
+  "companySecret",
+  "key",
+];
+
+/** What cannot work, as the core sees it. */
+export function signInFaults(form: SignInForm): Partial<Record<SignInField, MessageKey>> {
+  const found: Partial<Record<SignInField, MessageKey>> = {};
+  const client = clientOf(form);
+  const endpoints = endpointsOf(form);
+  const isClient = form.with === "client_secret" || form.with === "client_key";
+  if (client === null && isClient) found.clientId = "servers.signIn.needOwnId";
+  else if (client === null && endpoints !== null) found.clientId = "servers.signIn.needIdToo";
+  else if (client?.id === "") found.clientId = "servers.signIn.needId";
+  if (form.with === "client_secret" && reference(form, "secret") === null) found.clientSecret = "servers.signIn.needOwnSecret";
+  if (form.redirect.trim() !== "" && !isRedirect(form.redirect.trim())) found.redirect = "servers.signIn.badRedirect";
+  if (endpoints !== null) {
+    if (!isSafe(endpoints.authorize)) found.authorize = "servers.signIn.badAddress";
+    if (!isSafe(endpoints.token)) found.token = "servers.signIn.badAddress";
+    if (endpoints.revoke !== null && !isSafe(endpoints.revoke)) found.revoke = "servers.signIn.badAddress";
+  }
+  if (form.with === "enterprise") {
+    if (!isSafe(form.issuer.trim())) found.issuer = "servers.signIn.badAddress";
+    if (form.company.trim() === "") found.company = "servers.signIn.needId";
+  }
+  if (form.with === "client_key" && reference(form, "key") === null) found.key = "servers.signIn.needKey";
+  return found;
+}
+
+/** Encrypted, or on this machine. */
+function isSafe(address: string): boolean {
+  return /^https:\/\/[^\s]+$/.test(address) || /^http:\/\/(127\.0\.0\.1|localhost|\[::1\])([:/]\S*)?$/.test(address);
+}
+
+/** It has to come back to this machine, and at a port that can be listened on. */
+function isRedirect(address: string): boolean {
+  const port = Number(/^http:\/\/(?:127\.0\.0\.1|localhost|\[::1\]):(\d+)(?:\/[^\s?#]*)?$/.exec(address)?.[1] ?? 0);
+  return port > 0 && port <= 0xffff;
+}

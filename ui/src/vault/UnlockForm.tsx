@@ -1,0 +1,73 @@
+import { Button, Group, PasswordInput, Stack } from "@mantine/core";
+import { useEffect, useRef, useState, type ReactNode } from "react";
+
+import { useCore } from "../core/CoreProvider";
+import type { Problem } from "../gen/types";
+import { useMessages } from "../messages";
+import { ProblemAlert } from "../parts/ProblemAlert";
+import { asProblem, type VaultFault } from "../platform";
+import { taken } from "./passphrase";
+
+type Props = {
+  /** Called once the vault is open. */
+  onOpened: () => void;
+  /** Called when it turns out that no passphrase can open it. */
+  onFault: (fault: VaultFault) => void;
+  /** What can be done instead. */
+  children: (busy: boolean) => ReactNode;
+};
+
+/** The field for the passphrase of the vault. */
+export function UnlockForm({ onOpened, onFault, children }: Props) {
+  const t = useMessages();
+  const { platform } = useCore();
+  const field = useRef<HTMLInputElement>(null);
+  const [busy, setBusy] = useState(false);
+  const [wrong, setWrong] = useState(false);
+  const [problem, setProblem] = useState<Problem | null>(null);
+  // Without the keyboard while it is looked at: the field takes it back with what was wrong.
+  useEffect(() => {
+    if (!busy) field.current?.focus();
+  }, [busy]);
+  const unlock = async () => {
+    const [passphrase = ""] = taken(field);
+    setBusy(true);
+    setProblem(null);
+    try {
+      const tried = await platform.unlockVault(passphrase);
+      setWrong(tried === "wrong");
+      if (tried === "right") onOpened();
+      else if (tried !== "wrong") onFault(tried);
+    } catch (thrown) {
+      setWrong(false);
+      setProblem(asProblem(thrown));
+    }
+    setBusy(false);
+  };
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        void unlock();
+      }}
+    >
+      <Stack gap="sm">
+        {problem && <ProblemAlert problem={problem} />}
+        <PasswordInput
+          ref={field}
+          label={t("vault.passphrase")}
+          autoComplete="off"
+          spellCheck={false}
+          disabled={busy}
+          error={wrong ? t("vault.wrong") : null}
+        />
+        <Group justify="flex-end" gap="xs">
+          {children(busy)}
+          <Button type="submit" loading={busy}>
+            {t("vault.unlock")}
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}
