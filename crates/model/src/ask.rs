@@ -67,9 +67,30 @@ pub struct AskClient {
     /// What it says of itself (`clientInfo`), to be shown smaller.
     pub says: Option<String>,
     /// The program that the connection was seen from, never verified.
-    pub seen_from: Option<String>,
+    pub seen_from: Option<SeenFrom>,
     /// Its session, for clients of the stateful revisions.
     pub session: Option<SessionId>,
+}
+
+/// Where a connection was seen from (PERM-9): what the operating system said of its other end when it was
+/// made. Any program of the user can stand there, so it is shown and compared and never trusted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct SeenFrom {
+    /// The program.
+    pub program: Program,
+    /// The programs that started it, nearest first.
+    pub parents: Vec<Program>,
+}
+
+/// A program that runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct Program {
+    /// Its name, as people know it: `claude`, `node cli.js`.
+    pub name: String,
+    /// Path of its file; where an interpreter runs a script, both with a blank between.
+    pub path: String,
 }
 
 /// The server of a question.
@@ -138,6 +159,14 @@ pub struct ShownArgument {
     pub text: String,
     /// Whether something in it was masked.
     pub masked: bool,
+}
+
+/// One argument with nothing masked, for the eyes of whoever asked to see it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct RevealedArgument {
+    /// Its JSON text with hidden characters made visible as `⟦U+202E⟧`.
+    pub text: String,
 }
 
 /// Something that the user should know before answering.
@@ -231,8 +260,8 @@ pub struct ClientAsk {
     pub says: String,
     /// Where its answer would go, in full.
     pub redirect_uri: String,
-    /// The program that the connection was seen from.
-    pub seen_from: Option<String>,
+    /// The program that the connection was seen from, never verified.
+    pub seen_from: Option<SeenFrom>,
 }
 
 /// A settings file was changed by hand in a way that matters (PERM-16).

@@ -7,18 +7,20 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use ts_rs::TS;
 
-use crate::ask::{AskAnswer, AutoApprove, GrantChoice, PendingAsk};
+use crate::ask::{AskAnswer, AutoApprove, GrantChoice, PendingAsk, RevealedArgument};
 use crate::client::ClientView;
 use crate::error::{ErrorCode, Problem};
 use crate::event::Envelope;
 use crate::grant::{AccessClass, PolicyView};
-use crate::id::GrantId;
+use crate::id::{AskId, CallHash, GrantId};
 use crate::offer::{Completion, CompletionTarget, Saved, ServerOffer, Shown};
 use crate::record::{AuditEntry, AuditVerdict, CallFilter, CallRecord};
+use crate::rehearsal::{PolicyDraft, Rehearsal};
 use crate::secret::Secret;
 use crate::server::{LogLevel, LogLine, ServerDraft, ServerView, TestReport};
 use crate::settings::{PackageSources, Settings};
 use crate::sign_in::{SignInBegun, SignedOut};
+use crate::time::Timestamp;
 use crate::tool::ToolView;
 
 /// What a caller must be allowed to do (PERM-16).
@@ -144,6 +146,8 @@ export_named!(
     ServerView,
     TestReport,
     PolicyView,
+    Rehearsal,
+    RevealedArgument,
     AuditVerdict,
     MintedClient,
     CallReply,
@@ -383,6 +387,15 @@ commands! {
 
     /// The questions that wait, with the whole arguments (secrets masked).
     "approvals.list" ApprovalsList {} -> Vec<PendingAsk>, Operator;
+    /// One argument of a waiting call without its mask, because the user asked to see it.
+    "approvals.reveal" ApprovalsReveal {
+        /// The question.
+        id: AskId,
+        /// The hash that was shown.
+        hash: CallHash,
+        /// Which argument, from 0, in the order in which they were shown.
+        argument: u32,
+    } -> RevealedArgument, Operator;
     /// Answers questions. All answers of one request are for questions that were shown together.
     "approvals.answer" ApprovalsAnswer {
         /// The answers.
@@ -391,13 +404,26 @@ commands! {
 
     /// All rules.
     "policy.show" PolicyShow {} -> PolicyView, Anyone;
-    /// Sets what runs without asking on a server, for every client.
+    /// Sets what runs without asking, on one server or on every server that there is now, for every
+    /// client or for one.
     "policy.autoApprove" PolicyAutoApprove {
-        /// Id or name of the server.
-        server: String,
+        /// Id or name of the server; every server that there is now where absent.
+        #[serde(default)]
+        server: Option<String>,
+        /// For this client (id or name); every client where absent.
+        #[serde(default)]
+        client: Option<String>,
         /// To what.
         to: AutoApprove,
     } -> (), Operator;
+    /// Judges calls that were made by the present rules and by a draft of others, and says where they
+    /// differ. Nothing changes (PERM-15).
+    "policy.rehearse" PolicyRehearse {
+        /// Calls since then.
+        since: Timestamp,
+        /// The other rules.
+        draft: PolicyDraft,
+    } -> Rehearsal, Anyone;
     /// Allows a tool or more, without a question before it.
     "policy.grant" PolicyGrant {
         /// Id or name of the server.

@@ -381,4 +381,6 @@ pub struct RuleView {
     pub rule: Grant,
     /// "Always allow files: write_file for Claude Code"
     pub sentence: String,
+    /// When it last decided a call, as far as calls are kept.
+    pub last_used: Option<Timestamp>,
 }

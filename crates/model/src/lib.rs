@@ -15,6 +15,7 @@ pub mod id;
 pub mod offer;
 pub mod ports;
 pub mod record;
+pub mod rehearsal;
 pub mod secret;
 pub mod server;
 pub mod settings;

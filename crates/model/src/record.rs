@@ -158,6 +158,9 @@ pub enum AuditEvent {
     AutoApproveSet {
         /// The server.
         server: ServerId,
+        /// For which client; for every client where absent.
+        #[serde(default)]
+        client: Option<ClientId>,
         /// To what.
         to: AutoApprove,
     },

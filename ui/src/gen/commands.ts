@@ -3,6 +3,7 @@
 import type {
   ApprovalsAnswer,
   ApprovalsList,
+  ApprovalsReveal,
   AuditEntry,
   AuditExport,
   AuditList,
@@ -28,12 +29,15 @@ import type {
   PolicyAutoApprove,
   PolicyDeny,
   PolicyGrant,
+  PolicyRehearse,
   PolicyRevoke,
   PolicyShow,
   PolicyUnblock,
   PolicyView,
+  Rehearsal,
   ResultsSave,
   Resume,
+  RevealedArgument,
   Saved,
   ServerOffer,
   ServerView,
@@ -115,9 +119,11 @@ export type Commands = {
   "clients.rotate": { args: ClientsRotate; reply: MintedClient };
   "clients.revoke": { args: ClientsRevoke; reply: null };
   "approvals.list": { args: ApprovalsList; reply: Array<PendingAsk> };
+  "approvals.reveal": { args: ApprovalsReveal; reply: RevealedArgument };
   "approvals.answer": { args: ApprovalsAnswer; reply: null };
   "policy.show": { args: PolicyShow; reply: PolicyView };
   "policy.autoApprove": { args: PolicyAutoApprove; reply: null };
+  "policy.rehearse": { args: PolicyRehearse; reply: Rehearsal };
   "policy.grant": { args: PolicyGrant; reply: null };
   "policy.deny": { args: PolicyDeny; reply: null };
   "policy.revoke": { args: PolicyRevoke; reply: null };

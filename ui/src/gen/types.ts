@@ -60,6 +60,23 @@ answers: Array<AskAnswer>, };
 export type ApprovalsList = Record<symbol, never>;
 
 /**
+ * One argument of a waiting call without its mask, because the user asked to see it.
+ */
+export type ApprovalsReveal = {
+/**
+ * The question.
+ */
+id: AskId,
+/**
+ * The hash that was shown.
+ */
+hash: CallHash,
+/**
+ * Which argument, from 0, in the order in which they were shown.
+ */
+argument: number, };
+
+/**
  * A question to a person.
  */
 export type Ask = { "ask": "call" } & CallAsk | { "ask": "client" } & ClientAsk | { "ask": "config_change" } & ConfigChangeAsk | { "ask": "elicitation" } & ElicitationAsk | { "ask": "sampling" } & SamplingAsk | { "ask": "step_up" } & StepUpAsk;
@@ -100,7 +117,7 @@ says: string | null,
 /**
  * The program that the connection was seen from, never verified.
  */
-seenFrom: string | null,
+seenFrom: SeenFrom | null,
 /**
  * Its session, for clients of the stateful revisions.
  */
@@ -213,6 +230,10 @@ rule: GrantId, } | { "audit": "auto_approve_set",
  * The server.
  */
 server: ServerId,
+/**
+ * For which client; for every client where absent.
+ */
+client: ClientId | null,
 /**
  * To what.
  */
@@ -653,9 +674,9 @@ says: string,
  */
 redirectUri: string,
 /**
- * The program that the connection was seen from.
+ * The program that the connection was seen from, never verified.
  */
-seenFrom: string | null, };
+seenFrom: SeenFrom | null, };
 
 /**
  * One AI client that was given a token.
@@ -893,6 +914,48 @@ completions: boolean,
  * `logging`
  */
 logging: boolean, };
+
+/**
+ * What would run without asking.
+ */
+export type DraftAutoApprove = {
+/**
+ * Id or name of the server; every server that there is now where absent.
+ */
+server: string | null,
+/**
+ * For this client (id or name); every client where absent.
+ */
+client: string | null,
+/**
+ * To what.
+ */
+to: AutoApprove, };
+
+/**
+ * A rule that would be added.
+ */
+export type DraftRule = {
+/**
+ * Allow or deny.
+ */
+effect: Effect,
+/**
+ * Id or name of the server; every server where absent, which only a deny may be for.
+ */
+server: string | null,
+/**
+ * Tool on the server; needed for the width `tool`.
+ */
+tool: string | null,
+/**
+ * For this client (id or name); every client where absent.
+ */
+client: string | null,
+/**
+ * How long and how wide.
+ */
+choice: GrantChoice, };
 
 /**
  * The sentence of a rule.
@@ -1500,13 +1563,18 @@ ask: Ask,
 waiting: boolean, };
 
 /**
- * Sets what runs without asking on a server, for every client.
+ * Sets what runs without asking, on one server or on every server that there is now, for every
+ * client or for one.
  */
 export type PolicyAutoApprove = {
 /**
- * Id or name of the server.
+ * Id or name of the server; every server that there is now where absent.
  */
-server: string,
+server: string | null,
+/**
+ * For this client (id or name); every client where absent.
+ */
+client: string | null,
 /**
  * To what.
  */
@@ -1538,6 +1606,23 @@ choice: GrantChoice,
 reason: string | null, };
 
 /**
+ * Other rules than those that hold: what would be taken back, set and added, in this order.
+ */
+export type PolicyDraft = {
+/**
+ * Rules that would be taken back.
+ */
+without: Array<GrantId>,
+/**
+ * What would run without asking, by server and client.
+ */
+autoApprove: Array<DraftAutoApprove>,
+/**
+ * Rules that would be added.
+ */
+rules: Array<DraftRule>, };
+
+/**
  * Allows a tool or more, without a question before it.
  */
 export type PolicyGrant = {
@@ -1557,6 +1642,20 @@ client: string | null,
  * How long and how wide.
  */
 choice: GrantChoice, };
+
+/**
+ * Judges calls that were made by the present rules and by a draft of others, and says where they
+ * differ. Nothing changes (PERM-15).
+ */
+export type PolicyRehearse = {
+/**
+ * Calls since then.
+ */
+since: Timestamp,
+/**
+ * The other rules.
+ */
+draft: PolicyDraft, };
 
 /**
  * Takes back an allow.
@@ -1632,6 +1731,19 @@ why: string | null,
 todo: string | null, };
 
 /**
+ * A program that runs.
+ */
+export type Program = {
+/**
+ * Its name, as people know it: `claude`, `node cli.js`.
+ */
+name: string,
+/**
+ * Path of its file; where an interpreter runs a script, both with a blank between.
+ */
+path: string, };
+
+/**
  * An argument of a prompt.
  */
 export type PromptArgument = {
@@ -1689,6 +1801,80 @@ secret: string | null,
  * How it proves itself at the token endpoint; found out where absent.
  */
 method: TokenMethod | null, };
+
+/**
+ * What a rehearsal found. Calls are judged as if they came now, with the tools as they are now.
+ */
+export type Rehearsal = {
+/**
+ * Calls that were judged.
+ */
+calls: number,
+/**
+ * Calls that could not be judged: their server or tool is gone.
+ */
+gone: number,
+/**
+ * Calls whose arguments are not kept whole; a rule with conditions counts for them only if it denies.
+ */
+incomplete: number,
+/**
+ * Whether there were more calls than are looked at; then these are the newest.
+ */
+cut: boolean,
+/**
+ * By the rules that hold.
+ */
+now: Tally,
+/**
+ * By the draft.
+ */
+draft: Tally,
+/**
+ * Where the two differ, most calls first.
+ */
+changes: Array<RehearsedChange>, };
+
+/**
+ * Calls of one kind that the draft decides in another way.
+ */
+export type RehearsedChange = {
+/**
+ * The client.
+ */
+client: ClientId,
+/**
+ * The server.
+ */
+server: ServerId,
+/**
+ * What was used.
+ */
+subject: Subject,
+/**
+ * By the rules that hold.
+ */
+now: Decision,
+/**
+ * By the draft.
+ */
+draft: Decision,
+/**
+ * The draft's rule for the newest of them.
+ */
+rule: Rule,
+/**
+ * How many calls.
+ */
+calls: number,
+/**
+ * The newest of them.
+ */
+last: CallId,
+/**
+ * When that was.
+ */
+at: Timestamp, };
 
 /**
  * Where a remote server is and what is sent with each request to it (SRV-11).
@@ -1760,6 +1946,15 @@ part: number | null, };
 export type Resume = Record<symbol, never>;
 
 /**
+ * One argument with nothing masked, for the eyes of whoever asked to see it.
+ */
+export type RevealedArgument = {
+/**
+ * Its JSON text with hidden characters made visible as `⟦U+202E⟧`.
+ */
+text: string, };
+
+/**
  * The rules in the order in which they are tried (PERM-6), but for one: a late ticket is looked for
  * before a changed definition. Its hash holds the definition as it is now, so it was given for just
  * that, and a grant that is suspended for the definition's sake does not take it back.
@@ -1817,7 +2012,11 @@ rule: Grant,
 /**
  * "Always allow files: write_file for Claude Code"
  */
-sentence: string, };
+sentence: string,
+/**
+ * When it last decided a call, as far as calls are kept.
+ */
+lastUsed: Timestamp | null, };
 
 /**
  * A server wants a model's answer. Without a client that can give one the user may write it.
@@ -1852,6 +2051,20 @@ export type Saved = {
  * Its path.
  */
 path: string, };
+
+/**
+ * Where a connection was seen from (PERM-9): what the operating system said of its other end when it was
+ * made. Any program of the user can stand there, so it is shown and compared and never trusted.
+ */
+export type SeenFrom = {
+/**
+ * The program.
+ */
+program: Program,
+/**
+ * The programs that started it, nearest first.
+ */
+parents: Array<Program>, };
 
 /**
  * The server that a rule is bound to; an edited or replaced server is another one (SRV-16).
@@ -2819,6 +3032,23 @@ name: string, } | { "kind": "completion",
  * The prompt's name or the resource template's URI.
  */
 reference: string, };
+
+/**
+ * How many calls come to which decision.
+ */
+export type Tally = {
+/**
+ * They would run.
+ */
+allowed: number,
+/**
+ * The user would be asked.
+ */
+asked: number,
+/**
+ * They would be refused.
+ */
+denied: number, };
 
 /**
  * A resource template (RFC 6570).
