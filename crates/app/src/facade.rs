@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use gatehouse_auth::SignIns;
 use gatehouse_gateway::ClientBook;
-use gatehouse_model::command::{Command, Request};
+use gatehouse_model::command::{Call, Command, Request};
 use gatehouse_model::record::AuditEvent;
 use gatehouse_model::{Clock, ErrorCode, Problem, Secret, ServerConfig, ServerId};
 use gatehouse_servers::{PolicyFile, ServerManager};
@@ -139,14 +139,17 @@ impl Facade {
     ) -> Result<Box<RawValue>, Problem> {
         authority::check(&command, authority)?;
         tracing::debug!(command = command.name(), ?authority, "command");
-        if matches!(command, Command::Call(_)) {
-            return Box::pin(run(&self.parts, command)).await;
-        }
         let parts = Arc::clone(&self.parts);
         match self.running.spawn(async move { run(&parts, command).await }).await {
             Ok(outcome) => outcome,
             Err(e) => Err(Problem::new(ErrorCode::Internal, "The command broke off.").why(format!("{e}."))),
         }
+    }
+
+    /// Calls a tool for whoever has the token, from a process where that is known. Unlike a command it ends
+    /// with its caller.
+    pub(crate) async fn call(&self, call: Call, process: Option<u32>) -> Result<Box<RawValue>, Problem> {
+        Box::pin(answer(&call, calls::call(&self.parts, &call, process))).await
     }
 
     /// Waits for the commands that run.
@@ -188,7 +191,7 @@ async fn run(parts: &Arc<Parts>, command: Command) -> Result<Box<RawValue>, Prob
         Command::ServersReset(c) => answer(&c, servers::reset(parts)).await,
         Command::ToolsList(c) => answer(&c, tools::list(parts, c.server.as_deref())).await,
         Command::ToolsClassify(c) => answer(&c, tools::classify(parts, &c)).await,
-        Command::Call(c) => answer(&c, calls::call(parts, &c)).await,
+        Command::Call(c) => answer(&c, calls::call(parts, &c, None)).await,
         Command::ClientsList(c) => answer(&c, clients::list(parts)).await,
         Command::ClientsAdd(c) => answer(&c, clients::add(parts, &c.name)).await,
         Command::ClientsRotate(c) => answer(&c, clients::rotate(parts, &c.client)).await,

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use gatehouse_model::ask::{AskClient, Subject};
+use gatehouse_model::ask::{AskClient, Program, SeenFrom, Subject};
 use gatehouse_model::grant::{Classified, Verdict};
 use gatehouse_model::{AskId, CallHash, Fingerprint, Generation, ServerConfig, ServerId, Timestamp};
 use gatehouse_policy::json::Json;
@@ -41,15 +41,26 @@ impl Matter {
         self.definition.as_ref().map(|definition| &definition.fingerprint)
     }
 
+    /// The program that the client was seen from.
+    pub(crate) fn program(&self) -> Option<&str> {
+        self.caller.seen_from.as_ref().map(|seen| seen.program.path.as_str())
+    }
+
     /// The client as a prompt shows it.
     pub(crate) fn asks(&self) -> AskClient {
         let caller = &self.caller;
-        let words = |text: &Option<String>| text.as_deref().map(|text| clean_text(text).into_owned());
+        let plain = |program: &Program| Program {
+            name: clean_text(&program.name).into_owned(),
+            path: clean_text(&program.path).into_owned(),
+        };
         AskClient {
             id: caller.client.id.clone(),
             name: caller.client.name.clone(),
-            says: words(&caller.says),
-            seen_from: words(&caller.seen_from),
+            says: caller.says.as_deref().map(|says| clean_text(says).into_owned()),
+            seen_from: caller.seen_from.as_ref().map(|seen| SeenFrom {
+                program: plain(&seen.program),
+                parents: seen.parents.iter().map(plain).collect(),
+            }),
             session: caller.session.clone(),
         }
     }
@@ -65,7 +76,7 @@ impl Matter {
         rights.book.decide(&CallFacts {
             client: &self.caller.client.id,
             session: self.caller.session.as_ref(),
-            program: self.caller.seen_from.as_deref(),
+            program: self.program(),
             server: self.server(),
             generation: self.generation(),
             subject: &self.subject.rule_name(),

@@ -74,7 +74,7 @@ fn other_program(matter: &Matter, rights: &RightsNow) -> Option<String> {
             Width::Everything => true,
         })
         .filter_map(|rule| rule.program.as_deref())
-        .find(|program| matter.caller.seen_from.as_deref() != Some(program))
+        .find(|program| matter.program() != Some(program))
         .map(ToOwned::to_owned)
 }
 

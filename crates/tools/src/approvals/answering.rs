@@ -239,7 +239,7 @@ impl Decision {
             hash: Some(matter.hash.clone()),
             client: Some(matter.caller.client.id.clone()),
             session: matter.caller.session.clone(),
-            program: matter.caller.seen_from.clone(),
+            program: matter.program().map(str::to_owned),
             choice: self.choice.clone(),
             reason: self.reason.clone(),
             shown: matter
