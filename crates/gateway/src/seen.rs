@@ -56,12 +56,15 @@ impl Watch {
     async fn look(&self, far: SocketAddr, near: SocketAddr) -> Option<SeenFrom> {
         let latest: Vec<u32> = self.latest.lock().iter().copied().collect();
         let pid = socket::owner(far, near, latest).await?;
+        self.remember(pid);
+        of_process(pid).await
+    }
+
+    fn remember(&self, pid: u32) {
         let mut latest = self.latest.lock();
         latest.retain(|known| *known != pid);
         latest.push_front(pid);
         latest.truncate(REMEMBERED);
-        drop(latest);
-        of_process(pid).await
     }
 }
 

@@ -129,4 +129,12 @@ SELECT server, CASE json_extract(record, '$.subject.kind')
 FROM calls
 WHERE json_extract(record, '$.verdict.decision') = 'allow' AND called IS NOT NULL;
 ",
+    "
+CREATE TABLE programs (
+    client  TEXT NOT NULL,
+    program TEXT NOT NULL,
+    at      INTEGER NOT NULL,
+    PRIMARY KEY (client, program)
+) WITHOUT ROWID;
+",
 ];

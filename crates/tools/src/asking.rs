@@ -15,7 +15,7 @@ use crate::door::{Approval, Course, Ended};
 use crate::hold::Sign;
 use crate::manager::Inner;
 use crate::matter::Matter;
-use crate::offer::{choices, warnings};
+use crate::offer::{Past, choices, warnings};
 use crate::request::Request;
 use crate::texts;
 
@@ -146,9 +146,10 @@ impl Inner {
             Rule::ChangedDefinition { grant } => self.changes_since(matter, grant).await,
             _ => Vec::new(),
         };
-        let first_use = self.is_first_use(matter).await;
+        let past =
+            Past { first_use: self.is_first_use(matter).await, programs: self.programs_of(matter).await };
         let rights = self.rights.inner.now();
-        let warnings = warnings(matter, &rights, rule, first_use);
+        let warnings = warnings(matter, &rights, rule, &past);
         let name = matter.subject.rule_name();
         let title = match &matter.definition {
             Some(definition) => {
@@ -194,6 +195,20 @@ impl Inner {
             Ok(Ok(None)) => Vec::new(),
             Ok(Err(error)) => {
                 tracing::warn!(%error, "an earlier definition cannot be read");
+                Vec::new()
+            }
+            Err(_) => Vec::new(),
+        }
+    }
+
+    /// From which programs calls of this client were let through, as far as is known.
+    async fn programs_of(&self, matter: &Matter) -> Vec<String> {
+        let (store, client) = (self.store.clone(), matter.caller.client.id.clone());
+        let known = tokio::task::spawn_blocking(move || store.activity().programs_of(&client)).await;
+        match known {
+            Ok(Ok(known)) => known,
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "it cannot be told from where a client was seen before");
                 Vec::new()
             }
             Err(_) => Vec::new(),

@@ -411,6 +411,7 @@ impl Inner {
             server_name: matter.config.name.clone(),
             subject: matter.subject.clone(),
             exposed_name: matter.exposed_name.to_string(),
+            program: matter.program().map(str::to_owned),
             verdict: course.verdict.clone(),
             outcome: ended.outcome.clone(),
             waited_ms: millis(course.waited),

@@ -16,7 +16,7 @@ const INTERPRETERS: &[&str] =
 /// A process with those that started it, Gatehouse's own programs at its near end left out. Blocks.
 pub(super) fn chain(pid: u32) -> Option<SeenFrom> {
     let ours = ours();
-    let mut system = System::new();
+    let mut system = System::new().ok()?;
     let mut found: Vec<(Program, Option<PathBuf>)> = Vec::new();
     let mut next = Some(Pid::from_u32(pid));
     while let Some(pid) = next.take()

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use gatehouse_model::{CallRecord, Clock, Timestamp};
 use rusqlite::{Connection, params};
 
-use super::{ID_SHIFT, Retention, first_id, used, words};
+use super::{ID_SHIFT, Retention, first_id, programs, used, words};
 use crate::error::StoreError;
 use crate::store::random;
 
@@ -124,6 +124,7 @@ impl Writer {
             )?;
             for record in batch {
                 used::note(&transaction, &record)?;
+                programs::note(&transaction, &record)?;
                 let text = serde_json::to_string(&record)?;
                 let id = loop {
                     self.next_low = (self.next_low + 1) & ((1 << ID_SHIFT) - 1);
