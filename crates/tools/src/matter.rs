@@ -49,7 +49,7 @@ impl Matter {
             id: caller.client.id.clone(),
             name: caller.client.name.clone(),
             says: words(&caller.says),
-            seen_from: words(&caller.seen_from),
+            seen_from: None,
             session: caller.session.clone(),
         }
     }

@@ -30,7 +30,7 @@ pub(crate) fn lines(pending: &PendingAsk, number: usize, of: usize) -> Vec<Strin
             );
             field(&mut lines, "Answer to", &plain::line(&ask.redirect_uri));
             if let Some(program) = &ask.seen_from {
-                field(&mut lines, "Seen from", &plain::line(program));
+                field(&mut lines, "Seen from", &plain::line(&program.program.path));
             }
         }
         Ask::ConfigChange(ask) => {
@@ -102,7 +102,7 @@ fn call(lines: &mut Vec<String>, ask: &CallAsk) {
 
 fn client(client: &AskClient) -> String {
     let says = client.says.as_ref().map(|says| format!("says it is {}", plain::line(says)));
-    let seen = client.seen_from.as_ref().map(|seen| format!("seen from {}", plain::line(seen)));
+    let seen = client.seen_from.as_ref().map(|seen| format!("seen from {}", plain::line(&seen.program.path)));
     let more: Vec<String> = says.into_iter().chain(seen).collect();
     let name = plain::line(&client.name);
     if more.is_empty() { name } else { format!("{name}   ({})", more.join("; ")) }
