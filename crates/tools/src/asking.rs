@@ -17,7 +17,7 @@ use crate::manager::Inner;
 use crate::matter::Matter;
 use crate::offer::{Past, choices, warnings};
 use crate::request::Request;
-use crate::texts;
+use crate::texts::{self, Words};
 
 /// What came of a call that nothing had decided.
 pub(crate) enum Asked {
@@ -52,7 +52,7 @@ impl Inner {
         // Nobody is asked about a call that could not be sent anyway.
         let status = course.resolved.handle.status();
         if matches!(status, ServerStatus::NeedsAuth { .. } | ServerStatus::NeedsClientRegistration { .. }) {
-            let text = texts::unusable(&matter.config.name, &status);
+            let text = texts::unusable(&matter.config.name, &status, request.words());
             return Asked::Ended(Ended::told(
                 &text,
                 CallOutcome::Failed { message: status.word().to_owned() },
@@ -76,7 +76,8 @@ impl Inner {
                 match queue.put(&matter, call, span) {
                     Ok(seat) => seat,
                     Err(too_many) => {
-                        return Asked::Ended(Ended::told(&texts::too_many(too_many.0), CallOutcome::Refused));
+                        let text = texts::too_many(too_many.0, request.words());
+                        return Asked::Ended(Ended::told(&text, CallOutcome::Refused));
                     }
                 }
             }
@@ -103,7 +104,7 @@ impl Inner {
             }
             Wait::Held => {
                 tracing::debug!(%ask, "a client is told to call again");
-                Asked::Ended(Ended::told(texts::still_waiting(), CallOutcome::StillWaiting))
+                Asked::Ended(Ended::told(&texts::still_waiting(request.words()), CallOutcome::StillWaiting))
             }
             Wait::Cancelled => Asked::Ended(Ended::told(
                 "The call was cancelled before the user had answered; it did not run.",
@@ -245,5 +246,5 @@ impl Inner {
 
 fn refused(course: &mut Course, rule: Rule, reason: Option<&str>) -> Ended {
     course.verdict = Verdict { decision: Decision::Deny, rule };
-    Ended::refused(&course.verdict.rule, reason)
+    Ended::refused(&course.verdict.rule, reason, Words::of(&course.resolved.matter.subject))
 }

@@ -7,7 +7,7 @@ use gatehouse_model::ask::{AskClient, Program, SeenFrom, Subject};
 use gatehouse_model::grant::{Classified, Verdict};
 use gatehouse_model::{AskId, CallHash, Fingerprint, Generation, ServerConfig, ServerId, Timestamp};
 use gatehouse_policy::json::Json;
-use gatehouse_policy::show::clean_text;
+use gatehouse_policy::show::{argument_values, clean_text, unmasked};
 use gatehouse_policy::verdict::{CallFacts, Standing};
 
 use crate::call::Caller;
@@ -25,7 +25,20 @@ pub(crate) struct Matter {
     /// The tool's definition; `None` for what is not a tool.
     pub(crate) definition: Option<Arc<Definition>>,
     pub(crate) arguments: Arc<Json>,
+    /// What is shown after the arguments.
+    pub(crate) beside: Arc<[Json]>,
     pub(crate) hash: CallHash,
+}
+
+/// What counts beside the rules when a call is judged.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Beside<'a> {
+    /// Why the computer's administrator forbids the server.
+    pub(crate) blocked_by_file: Option<&'a str>,
+    /// Everything is paused.
+    pub(crate) paused: bool,
+    /// A late approval of this very call.
+    pub(crate) ticket: Option<&'a AskId>,
 }
 
 impl Matter {
@@ -65,14 +78,15 @@ impl Matter {
         }
     }
 
+    /// One of the arguments that are shown, by its place among them, with nothing masked.
+    pub(crate) fn unmasked(&self, place: usize) -> Option<String> {
+        let beside = self.beside.iter().flat_map(argument_values);
+        argument_values(&self.arguments).into_iter().chain(beside).nth(place).map(unmasked)
+    }
+
     /// What the policy says.
-    pub(crate) fn judge(
-        &self,
-        rights: &RightsNow,
-        paused: bool,
-        ticket: Option<&AskId>,
-        now: Timestamp,
-    ) -> Verdict {
+    pub(crate) fn judge(&self, rights: &RightsNow, beside: Beside<'_>, now: Timestamp) -> Verdict {
+        let Beside { blocked_by_file, paused, ticket } = beside;
         rights.book.decide(&CallFacts {
             client: &self.caller.client.id,
             session: self.caller.session.as_ref(),
@@ -86,7 +100,7 @@ impl Matter {
             hash: &self.hash,
             now,
             resolve_path: &paths::resolve,
-            standing: Standing { blocked_by_file: None, paused, verified: rights.verified, ticket },
+            standing: Standing { blocked_by_file, paused, verified: rights.verified, ticket },
         })
     }
 }

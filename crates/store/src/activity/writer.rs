@@ -158,6 +158,7 @@ impl Writer {
             .prepare_cached("SELECT MAX(id) FROM (SELECT id FROM calls ORDER BY id DESC LIMIT -1 OFFSET ?1)")?
             .query_row([calls], |row| row.get(0))?;
         let first_kept = oldest.max(beyond.map_or(0, |id| id + 1));
+        used::forget(&self.connection, Timestamp(first_kept >> ID_SHIFT))?;
         loop {
             let transaction = self.connection.transaction()?;
             let step = "SELECT id FROM calls WHERE id < ?1 ORDER BY id LIMIT ?2";
