@@ -124,6 +124,12 @@ impl Desktop {
         command
     }
 
+    /// The name of its display.
+    #[must_use]
+    pub fn display(&self) -> &str {
+        &self.display
+    }
+
     /// The data folder of the application on this desktop.
     #[must_use]
     pub fn data_dir(&self) -> PathBuf {
