@@ -100,7 +100,7 @@ impl Pump {
     }
 
     async fn read_questions(&self) {
-        match self.host.run(&ApprovalsList {}).await {
+        match self.host.run(&ApprovalsList { known: Vec::new() }).await {
             Ok(all) => self.prompt.input(Input::All(all.into_iter().map(|pending| pending.id).collect())),
             Err(problem) => tracing::warn!(%problem, "the questions could not be read"),
         }

@@ -196,7 +196,7 @@ async fn run(parts: &Arc<Parts>, command: Command) -> Result<Box<RawValue>, Prob
         Command::ClientsAdd(c) => answer(&c, clients::add(parts, &c.name)).await,
         Command::ClientsRotate(c) => answer(&c, clients::rotate(parts, &c.client)).await,
         Command::ClientsRevoke(c) => answer(&c, clients::revoke(parts, &c.client)).await,
-        Command::ApprovalsList(c) => answer(&c, approvals::list(parts)).await,
+        Command::ApprovalsList(c) => answer(&c, approvals::list(parts, &c.known)).await,
         Command::ApprovalsReveal(c) => answer(&c, async { approvals::reveal(parts, &c) }).await,
         Command::ApprovalsAnswer(c) => answer(&c.clone(), approvals::answer(parts, c.answers)).await,
         Command::PolicyShow(c) => answer(&c, policy::show(parts)).await,

@@ -17,7 +17,7 @@ pub(crate) fn without_contents(envelope: &Envelope) -> Envelope {
 fn emptied(pending: &PendingAsk) -> PendingAsk {
     let ask = match pending.ask.clone() {
         Ask::Call(call) => Ask::Call(CallAsk {
-            arguments: Vec::new(),
+            arguments: None,
             // An answer has to repeat the hash; who may not answer has no use for it.
             hash: CallHash::new(""),
             warnings: Vec::new(),

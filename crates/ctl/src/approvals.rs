@@ -14,7 +14,7 @@ use crate::watch::question;
 pub(crate) async fn run(verb: ApprovalsVerb, session: &mut Session, output: &Output) -> Result<(), Failure> {
     match verb {
         ApprovalsVerb::List => {
-            let pending = session.run(&ApprovalsList {}).await?;
+            let pending = session.run(&ApprovalsList { known: Vec::new() }).await?;
             output.show(&pending, |pending| {
                 if pending.is_empty() {
                     return vec!["Nothing waits.".to_owned()];
@@ -27,7 +27,7 @@ pub(crate) async fn run(verb: ApprovalsVerb, session: &mut Session, output: &Out
         ApprovalsVerb::Answer { ask, answer: word, reason } => {
             let word = Word::read(&word, &reason.join(" ")).map_err(Failure::Usage)?;
             let id = AskId::new(ask);
-            let pending = session.run(&ApprovalsList {}).await?;
+            let pending = session.run(&ApprovalsList { known: Vec::new() }).await?;
             let pending = pending.iter().find(|pending| pending.id == id).ok_or_else(|| {
                 Problem::new(ErrorCode::StaleAnswer, format!("There is no question {id} that waits."))
             })?;

@@ -14,7 +14,7 @@ use gatehouse_app::control::ControlEvents;
 use gatehouse_app::events::Heard;
 use gatehouse_model::ask::Subject;
 use gatehouse_model::command::{ApprovalsAnswer, ApprovalsList};
-use gatehouse_model::{AskAnswer, Problem};
+use gatehouse_model::{AskAnswer, Event, Problem};
 use tokio::sync::mpsc;
 
 use crate::failure::Failure;
@@ -45,13 +45,21 @@ impl Desk<'_> {
     /// Waits for something that changes the questions.
     async fn next(&mut self) -> Result<Vec<Change>, Failure> {
         match self.events.next().await? {
-            Heard::Event(envelope) => Ok(self.board.hear(&envelope.event)),
+            Heard::Event(envelope) => match envelope.event {
+                // An event says that there is something to read, and does not carry it.
+                Event::ApprovalRequested { .. } | Event::ApprovalChanged { .. } => {
+                    let known = self.board.pending().iter().map(|pending| pending.id.clone()).collect();
+                    let pending = self.session.run(&ApprovalsList { known }).await?;
+                    Ok(self.board.add(pending))
+                }
+                ref other => Ok(self.board.hear(other)),
+            },
             Heard::Missed => self.read_all().await,
         }
     }
 
     async fn read_all(&mut self) -> Result<Vec<Change>, Failure> {
-        let pending = self.session.run(&ApprovalsList {}).await?;
+        let pending = self.session.run(&ApprovalsList { known: Vec::new() }).await?;
         Ok(self.board.replace(pending))
     }
 

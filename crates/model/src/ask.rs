@@ -42,8 +42,9 @@ pub struct CallAsk {
     pub exposed_name: String,
     /// Access class with its reason.
     pub class: Classified,
-    /// The whole arguments, top-level member by member, in their order.
-    pub arguments: Vec<ShownArgument>,
+    /// The whole arguments, top-level member by member, in their order. They can be large, so they are absent
+    /// in events, and for readers who said that they have them.
+    pub arguments: Option<Vec<ShownArgument>>,
     /// Hash that the answer has to repeat (PERM-7, PERM-9).
     pub hash: CallHash,
     /// What the user should know before answering.

@@ -386,7 +386,11 @@ commands! {
     } -> (), Anyone;
 
     /// The questions that wait, with the whole arguments (secrets masked).
-    "approvals.list" ApprovalsList {} -> Vec<PendingAsk>, Operator;
+    "approvals.list" ApprovalsList {
+        /// Questions whose arguments the reader has already; they are left out.
+        #[serde(default)]
+        known: Vec<AskId>,
+    } -> Vec<PendingAsk>, Operator;
     /// One argument of a waiting call without its mask, because the user asked to see it.
     "approvals.reveal" ApprovalsReveal {
         /// The question.

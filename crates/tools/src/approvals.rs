@@ -139,7 +139,19 @@ impl ApprovalQueue {
     /// The questions that wait, oldest first.
     #[must_use]
     pub fn pending(&self) -> Vec<PendingAsk> {
-        self.inner.desk.lock().pending()
+        self.pending_beside(&[])
+    }
+
+    /// The questions that wait, oldest first, those that are known without their arguments.
+    #[must_use]
+    pub fn pending_beside(&self, known: &[AskId]) -> Vec<PendingAsk> {
+        self.inner.desk.lock().pending(known)
+    }
+
+    /// How many questions wait.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.inner.desk.lock().len()
     }
 
     /// One argument of a question about a call, with nothing masked: `place` counts the arguments as they
@@ -270,7 +282,7 @@ impl Queue {
         }
         let seat =
             Seat { queue: self.clone(), ask: question.id.clone(), no, matter: matter.clone(), settled };
-        let pending = question.pending();
+        let pending = question.announced();
         drop(desk);
         self.wake.notify_one();
         self.events.emit(Event::ApprovalChanged { pending });
@@ -294,6 +306,7 @@ impl Queue {
         }
         let now = self.rights.time();
         call.client_waits_until = Some(now.plus(span.left()));
+        let arguments = call.arguments.take();
         let (to, settled) = oneshot::channel();
         let no = desk.next();
         let question = Question {
@@ -302,6 +315,7 @@ impl Queue {
             expires_at: now.plus(self.patience.ask_deadline),
             deadline: Instant::now() + self.patience.ask_deadline,
             ask: Ask::Call(call),
+            arguments,
             about: About::Call {
                 matter: matter.clone(),
                 waiters: vec![Waiter { no, to, since: span.since }],
@@ -310,7 +324,7 @@ impl Queue {
         };
         let seat =
             Seat { queue: self.clone(), ask: question.id.clone(), no, matter: matter.clone(), settled };
-        let pending = question.pending();
+        let pending = question.announced();
         desk.insert(question);
         drop(desk);
         self.wake.notify_one();
@@ -333,11 +347,12 @@ impl Queue {
             expires_at: now.plus(self.patience.ask_deadline),
             deadline: Instant::now() + self.patience.ask_deadline,
             ask,
+            arguments: None,
             about: About::Plain(Some(to)),
             answering: false,
         };
         let seat = PlainSeat { queue: self.clone(), ask: question.id.clone() };
-        let pending = question.pending();
+        let pending = question.announced();
         desk.insert(question);
         drop(desk);
         self.wake.notify_one();
@@ -361,7 +376,7 @@ impl Queue {
         if let Ask::Call(call) = &mut question.ask {
             call.client_waits_until = None;
         }
-        let pending = question.pending();
+        let pending = question.announced();
         drop(desk);
         self.wake.notify_one();
         self.events.emit(Event::ApprovalChanged { pending });

@@ -171,7 +171,7 @@ impl Inner {
             title,
             exposed_name: matter.exposed_name.to_string(),
             class: matter.class.clone(),
-            arguments: request.shown(),
+            arguments: Some(request.shown()),
             hash: matter.hash.clone(),
             choices: choices(matter, &rights, &warnings),
             warnings,

@@ -2,7 +2,7 @@
 #![allow(clippy::let_underscore_must_use, reason = "the toolkit's macro for async commands writes one")]
 
 use gatehouse_model::command::{ApprovalsAnswer, ApprovalsList, Command};
-use gatehouse_model::{AskAnswer, Problem};
+use gatehouse_model::{AskAnswer, AskId, Problem};
 use tauri::ipc::{Channel, Response};
 use tauri::{AppHandle, State, WebviewWindow};
 
@@ -16,14 +16,15 @@ use crate::prompt::policy::Input;
 use crate::prompt::window::PROMPT;
 use crate::prompt::{Prompt, Signal};
 
-/// The questions that wait.
+/// The questions that wait; arguments that the page has are left out.
 #[tauri::command]
 pub(crate) async fn prompt_pending(
     window: WebviewWindow,
     host: State<'_, Host>,
+    known: Vec<AskId>,
 ) -> Result<Response, Problem> {
     only(&window, PROMPT)?;
-    host.execute(Command::ApprovalsList(ApprovalsList {})).await.map(raw)
+    host.execute(Command::ApprovalsList(ApprovalsList { known })).await.map(raw)
 }
 
 /// Answers questions that were shown together, unless the window has only just come up.

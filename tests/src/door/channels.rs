@@ -53,7 +53,10 @@ async fn signal(door: &Door, heard: Heard) -> Option<Value> {
         Event::ApprovalRequested { .. } => {
             let slot = door.core.read().await;
             let core = slot.core().ok()?;
-            let waiting = core.run(&ApprovalsList {}, gatehouse_app::Authority::Operator).await.ok()?;
+            let waiting = core
+                .run(&ApprovalsList { known: Vec::new() }, gatehouse_app::Authority::Operator)
+                .await
+                .ok()?;
             Some(if waiting.len() == 1 { json!("shown") } else { json!("changed") })
         }
         Event::ApprovalChanged { .. } | Event::ApprovalResolved { .. } | Event::ApprovalExpired { .. } => {

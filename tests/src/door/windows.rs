@@ -10,7 +10,7 @@ use gatehouse_app::Authority;
 use gatehouse_model::command::{ApprovalsAnswer, ApprovalsList, Command};
 use gatehouse_model::{ErrorCode, Problem};
 use serde_json::value::{RawValue, to_raw_value};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::Door;
 
@@ -41,7 +41,7 @@ async fn reply(door: &Door, command: &str, args: Value) -> Result<Box<RawValue>,
             }
             core(door, &name, &args["args"]).await
         }
-        "prompt_pending" => core(door, name_of::<ApprovalsList>(), &json!({})).await,
+        "prompt_pending" => core(door, name_of::<ApprovalsList>(), &args).await,
         "prompt_answer" => core(door, name_of::<ApprovalsAnswer>(), &args).await,
         "preferences" | "prompt_preferences" => raw(&*door.preferences.lock().await),
         "set_preferences" => {

@@ -57,7 +57,11 @@ answers: Array<AskAnswer>, };
 /**
  * The questions that wait, with the whole arguments (secrets masked).
  */
-export type ApprovalsList = Record<symbol, never>;
+export type ApprovalsList = {
+/**
+ * Questions whose arguments the reader has already; they are left out.
+ */
+known: Array<AskId>, };
 
 /**
  * One argument of a waiting call without its mask, because the user asked to see it.
@@ -427,9 +431,10 @@ exposedName: string,
  */
 class: Classified,
 /**
- * The whole arguments, top-level member by member, in their order.
+ * The whole arguments, top-level member by member, in their order. They can be large, so they are absent
+ * in events, and for readers who said that they have them.
  */
-arguments: Array<ShownArgument>,
+arguments: Array<ShownArgument> | null,
 /**
  * Hash that the answer has to repeat (PERM-7, PERM-9).
  */
@@ -557,6 +562,10 @@ subject: Subject,
  * Name that the client used.
  */
 exposedName: string,
+/**
+ * The program that the client was seen from; absent where it is not known.
+ */
+program: string | null,
 /**
  * What decided.
  */

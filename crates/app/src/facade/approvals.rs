@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use gatehouse_model::ask::RevealedArgument;
 use gatehouse_model::command::ApprovalsReveal;
-use gatehouse_model::{AskAnswer, PendingAsk, Problem};
+use gatehouse_model::{AskAnswer, AskId, PendingAsk, Problem};
 use gatehouse_store::Owner;
 
 use super::Parts;
 
-pub(super) async fn list(parts: &Arc<Parts>) -> Result<Vec<PendingAsk>, Problem> {
-    Ok(parts.tools.approvals().pending())
+pub(super) async fn list(parts: &Arc<Parts>, known: &[AskId]) -> Result<Vec<PendingAsk>, Problem> {
+    Ok(parts.tools.approvals().pending_beside(known))
 }
 
 /// Shows what is masked, to the one who asks. The reply is the only place that it goes to.

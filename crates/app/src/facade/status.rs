@@ -47,7 +47,7 @@ pub(super) async fn report(parts: &Arc<Parts>) -> Result<StatusReport, Problem> 
         servers: count(servers.len()),
         tools: count(parts.tools.catalogue().tools().len()),
         clients: count(parts.clients.list().len()),
-        waiting: count(parts.tools.approvals().pending().len()),
+        waiting: count(parts.tools.approvals().waiting()),
         last_event: parts.bus.last(),
         problems,
     })

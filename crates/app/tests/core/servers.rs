@@ -246,7 +246,10 @@ async fn a_secret_reaches_the_field_that_it_was_given_for_and_no_file() {
 }
 
 async fn question(core: &Core) -> PendingAsk {
-    until(core, "a question", async || run(core, ApprovalsList {}).await.unwrap().into_iter().next()).await
+    until(core, "a question", async || {
+        run(core, ApprovalsList { known: Vec::new() }).await.unwrap().into_iter().next()
+    })
+    .await
 }
 
 async fn answer(core: &Core, pending: &PendingAsk, answer: Answer) {
@@ -289,7 +292,7 @@ async fn a_hand_edit_takes_effect_when_it_is_confirmed() {
     core.shutdown().await;
     let core = home.start().await;
     until_state(&core, "Clock", "connected").await;
-    assert!(run(&core, ApprovalsList {}).await.unwrap().is_empty());
+    assert!(run(&core, ApprovalsList { known: Vec::new() }).await.unwrap().is_empty());
     core.shutdown().await;
 }
 
@@ -307,7 +310,7 @@ async fn a_hand_edit_that_is_refused_changes_nothing_until_the_file_changes_agai
     })
     .await;
     until(&core, "no question", async || {
-        run(&core, ApprovalsList {}).await.unwrap().is_empty().then_some(())
+        run(&core, ApprovalsList { known: Vec::new() }).await.unwrap().is_empty().then_some(())
     })
     .await;
     assert!(server(&core, "evil").await.is_none());
@@ -335,7 +338,7 @@ async fn a_hand_edit_that_is_taken_back_withdraws_its_question() {
     assert!(server(&core, "Time").await.is_some());
     std::fs::write(home.servers_file(), before).unwrap();
     until(&core, "no question", async || {
-        run(&core, ApprovalsList {}).await.unwrap().is_empty().then_some(())
+        run(&core, ApprovalsList { known: Vec::new() }).await.unwrap().is_empty().then_some(())
     })
     .await;
     assert!(server(&core, "Time").await.is_some());

@@ -96,7 +96,7 @@ async fn a_call_that_waits_for_an_answer_ends_with_the_switch() {
     let call = Call { token, tool: "add_note".into(), arguments: r#"{"text":"x"}"#.into() };
     let switching = async {
         until(&core, "a question", async || {
-            let pending = run(&core, ApprovalsList {}).await.unwrap();
+            let pending = run(&core, ApprovalsList { known: Vec::new() }).await.unwrap();
             (!pending.is_empty()).then_some(())
         })
         .await;
@@ -105,7 +105,7 @@ async fn a_call_that_waits_for_an_answer_ends_with_the_switch() {
     let (reply, ()) = tokio::join!(run(&core, call), switching);
     let reply = reply.unwrap();
     assert!(reply.is_tool_error && reply.body.contains("MCP is switched off"), "{reply:?}");
-    assert!(run(&core, ApprovalsList {}).await.unwrap().is_empty());
+    assert!(run(&core, ApprovalsList { known: Vec::new() }).await.unwrap().is_empty());
     core.shutdown().await;
 }
 

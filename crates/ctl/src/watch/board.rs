@@ -43,12 +43,9 @@ impl Board {
         self.pending.iter().find(|pending| pending.id == *id)
     }
 
-    /// Takes an event in.
+    /// Takes the end of a question in.
     pub(super) fn hear(&mut self, event: &Event) -> Vec<Change> {
         match event {
-            Event::ApprovalRequested { pending } | Event::ApprovalChanged { pending } => {
-                self.put(pending.clone())
-            }
             Event::ApprovalResolved { ask, allowed } => {
                 self.drop_one(ask, How::Answered { allowed: *allowed })
             }
@@ -66,15 +63,24 @@ impl Board {
             .filter(|id| !all.iter().any(|new| new.id == *id))
             .collect();
         let mut changes: Vec<Change> = gone.iter().flat_map(|id| self.drop_one(id, How::Over)).collect();
-        changes.extend(all.into_iter().flat_map(|pending| self.put(pending)));
+        changes.extend(self.add(all));
         changes
     }
 
-    fn put(&mut self, pending: PendingAsk) -> Vec<Change> {
+    /// Takes questions in; how others ended is told by events.
+    pub(super) fn add(&mut self, all: Vec<PendingAsk>) -> Vec<Change> {
+        all.into_iter().flat_map(|pending| self.put(pending)).collect()
+    }
+
+    fn put(&mut self, mut pending: PendingAsk) -> Vec<Change> {
         let Some(old) = self.pending.iter_mut().find(|old| old.id == pending.id) else {
             self.pending.push(pending.clone());
             return vec![Change::Asked(Box::new(pending))];
         };
+        // Arguments that were known are not sent again.
+        if let (Ask::Call(new), Ask::Call(old)) = (&mut pending.ask, &mut old.ask) {
+            new.arguments = new.arguments.take().or_else(|| old.arguments.take());
+        }
         let before = std::mem::replace(old, pending.clone());
         if hash(&before) != hash(&pending) {
             return vec![Change::Asked(Box::new(pending))];

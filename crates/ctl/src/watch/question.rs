@@ -90,12 +90,13 @@ fn call(lines: &mut Vec<String>, ask: &CallAsk) {
         field(lines, "Warning", &warned(warning));
     }
     changes(lines, &ask.changes);
-    if ask.arguments.is_empty() {
+    let arguments = ask.arguments.as_deref().unwrap_or_default();
+    if arguments.is_empty() {
         field(lines, "Arguments", "none");
     } else {
         lines.push("Arguments".to_owned());
     }
-    for argument in &ask.arguments {
+    for argument in arguments {
         let masked = if argument.masked { "   (secrets masked)" } else { "" };
         let text = plain::lines(&argument.text).replace('\n', "\n      ");
         lines.push(format!("    {} = {text}{masked}", plain::line(&argument.name)));

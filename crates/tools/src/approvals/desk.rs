@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use gatehouse_model::ask::ShownArgument;
 use gatehouse_model::{Answer, Ask, AskId, CallHash, ClientId, PendingAsk, Timestamp};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -16,7 +17,10 @@ pub(super) struct Question {
     pub(super) asked_at: Timestamp,
     pub(super) expires_at: Timestamp,
     pub(super) deadline: Instant,
+    /// Without the arguments.
     pub(super) ask: Ask,
+    /// The arguments of a call.
+    pub(super) arguments: Option<Vec<ShownArgument>>,
     pub(super) about: About,
     /// An answer is being written down; until that is done the question neither ends nor takes
     /// another answer.
@@ -55,7 +59,17 @@ pub(super) enum Word {
 }
 
 impl Question {
-    pub(super) fn pending(&self) -> PendingAsk {
+    /// The question with everything that is in it.
+    pub(super) fn whole(&self) -> PendingAsk {
+        let mut pending = self.announced();
+        if let Ask::Call(call) = &mut pending.ask {
+            call.arguments.clone_from(&self.arguments);
+        }
+        pending
+    }
+
+    /// The question without its arguments, which can be large.
+    pub(super) fn announced(&self) -> PendingAsk {
         PendingAsk {
             id: self.id.clone(),
             asked_at: self.asked_at,
@@ -123,8 +137,11 @@ impl Desk {
         self.questions.get_mut(self.hashes.get(hash)?)
     }
 
-    pub(super) fn pending(&self) -> Vec<PendingAsk> {
-        self.questions.values().map(Question::pending).collect()
+    pub(super) fn pending(&self, known: &[AskId]) -> Vec<PendingAsk> {
+        let each = |question: &Question| {
+            if known.contains(&question.id) { question.announced() } else { question.whole() }
+        };
+        self.questions.values().map(each).collect()
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Question> {

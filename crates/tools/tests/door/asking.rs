@@ -15,8 +15,8 @@ async fn nothing_runs_unasked_and_an_approval_is_for_one_call() {
     let about = about(&question);
     assert_eq!((about.client.name.as_str(), about.server.name.as_str()), ("Claude", "notes"));
     assert_eq!((about.title.as_str(), about.exposed_name.as_str()), ("Add a note", "add_note"));
-    assert_eq!(about.arguments.len(), 1);
-    assert_eq!(about.arguments[0].name, "text");
+    assert_eq!(about.arguments.as_deref().unwrap().len(), 1);
+    assert_eq!(about.arguments.as_deref().unwrap()[0].name, "text");
     assert!(question.waiting);
     assert!(about.warnings.contains(&Warning::FirstUse));
     house.allow(&question).await;
@@ -212,7 +212,7 @@ async fn secrets_are_masked_and_hidden_characters_forbid_lasting_grants() {
     let call = house.begin("add_note", "{\"text\":\"a\u{202E}b\",\"password\":\"hunter2hunter2\"}");
     let question = house.question().await;
     let about = about(&question);
-    let shown: Vec<&str> = about.arguments.iter().map(|argument| argument.text.as_str()).collect();
+    let shown: Vec<&str> = about.arguments.iter().flatten().map(|argument| argument.text.as_str()).collect();
     assert!(shown[0].contains("U+202E"), "{shown:?}");
     assert!(!shown[1].contains("hunter2"), "{shown:?}");
     assert!(about.choices.iter().all(|choice| choice.lifetime != ChoiceLifetime::Always));
