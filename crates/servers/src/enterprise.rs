@@ -54,8 +54,8 @@ impl Stamp {
     }
 
     /// Whether any further change would give another stamp.
-    fn is_settled(&self) -> bool {
-        let settled = |at: SystemTime| at.elapsed().is_ok_and(|since| since > SETTLED);
+    fn is_settled(&self, now: SystemTime) -> bool {
+        let settled = |at| now.duration_since(at).is_ok_and(|since| since > SETTLED);
         #[cfg(unix)]
         let node = {
             let (seconds, nanos) = (u64::try_from(self.node.2), u32::try_from(self.node.3));
@@ -127,6 +127,10 @@ impl PolicyFile {
     /// not the one that was read last.
     #[must_use]
     pub fn forbids(&self, config: &ServerConfig) -> Option<String> {
+        self.forbids_at(config, SystemTime::now())
+    }
+
+    fn forbids_at(&self, config: &ServerConfig, now: SystemTime) -> Option<String> {
         let stamp = match std::fs::metadata(&self.path) {
             Ok(file) => Stamp::of(&file),
             Err(error) if error.kind() == ErrorKind::NotFound => return None,
@@ -149,7 +153,7 @@ impl PolicyFile {
             Err(error) => return Some(self.unreadable(&error.to_string())),
         };
         let forbidden = policy.servers.forbids(config);
-        *read = stamp.filter(Stamp::is_settled).map(|stamp| Read { stamp, policy });
+        *read = stamp.filter(|stamp| stamp.is_settled(now)).map(|stamp| Read { stamp, policy });
         forbidden
     }
 
@@ -235,6 +239,38 @@ mod tests {
         assert!(file.forbids(&stdio("uvx mcp-server-git --unsafe")).is_some(), "deny is stronger");
         assert!(file.forbids(&remote).is_some());
         assert_eq!(file.forbids(&time), None);
+    }
+
+    #[test]
+    fn a_file_is_read_once_and_again_when_it_changed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("policy.json");
+        let file = PolicyFile::at(path.clone());
+        let git = stdio("uvx git");
+        let later = || SystemTime::now() + 2 * SETTLED;
+        let is_kept = || file.read.lock().is_some();
+        let deny = |name: &str| format!(r#"{{"servers":{{"deny":[{{"name":"{name}"}}]}}}}"#);
+
+        std::fs::write(&path, deny("git")).unwrap();
+        assert!(file.forbids(&git).is_some());
+        assert!(!is_kept(), "it may change once more without its metadata showing it");
+        assert!(file.forbids_at(&git, later()).is_some() && is_kept());
+        assert!(file.clone().forbids(&git).is_some(), "what was kept counts");
+
+        // As long as before, and as old as before.
+        let modified = path.metadata().unwrap().modified().unwrap();
+        let beside = folder.path().join("new.json");
+        std::fs::write(&beside, deny("hub")).unwrap();
+        std::fs::File::options().write(true).open(&beside).unwrap().set_modified(modified).unwrap();
+        std::fs::rename(&beside, &path).unwrap();
+        assert_eq!(file.forbids_at(&git, later()), None);
+        assert!(is_kept());
+        std::fs::write(&path, "{").unwrap();
+        assert!(file.forbids_at(&git, later()).unwrap().contains("cannot be read"));
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(file.forbids_at(&git, later()), None);
+        std::fs::create_dir(&path).unwrap();
+        assert!(file.forbids_at(&git, later()).is_some(), "a folder is no file that says nothing");
     }
 
     #[test]

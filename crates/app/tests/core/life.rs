@@ -47,7 +47,9 @@ async fn a_restart_with_a_vault_keeps_servers_clients_and_grants() {
     add(&core, draft("Second notes", Builtin::Notes)).await.unwrap();
     until_state(&core, "Notes", "connected").await;
     let minted = run(&core, ClientsAdd { name: "Claude".into() }).await.unwrap();
-    run(&core, PolicyAutoApprove { server: "Notes".into(), to: AutoApprove::All }).await.unwrap();
+    run(&core, PolicyAutoApprove { server: Some("Notes".into()), client: None, to: AutoApprove::All })
+        .await
+        .unwrap();
     let before = servers(&core).await;
     core.shutdown().await;
 
@@ -78,7 +80,9 @@ async fn what_memory_kept_is_gone_with_it() {
     let core = home.start().await;
     until_state(&core, "Notes", "connected").await;
     run(&core, ClientsAdd { name: "Claude".into() }).await.unwrap();
-    run(&core, PolicyAutoApprove { server: "Notes".into(), to: AutoApprove::All }).await.unwrap();
+    run(&core, PolicyAutoApprove { server: Some("Notes".into()), client: None, to: AutoApprove::All })
+        .await
+        .unwrap();
     core.shutdown().await;
     let core = Core::start(CoreOptions { secrets: memory(), ..home.options() }).await.unwrap();
     assert!(run(&core, PolicyShow {}).await.unwrap().rules.is_empty());
@@ -97,7 +101,9 @@ async fn without_the_key_of_its_seal_nothing_that_was_allowed_counts() {
     let core = start().await;
     until_state(&core, "Notes", "connected").await;
     run(&core, ClientsAdd { name: "Claude".into() }).await.unwrap();
-    run(&core, PolicyAutoApprove { server: "Notes".into(), to: AutoApprove::All }).await.unwrap();
+    run(&core, PolicyAutoApprove { server: Some("Notes".into()), client: None, to: AutoApprove::All })
+        .await
+        .unwrap();
     core.shutdown().await;
     for entry in std::fs::read_dir(home.data_dir()).unwrap().flatten() {
         if entry.file_name().to_string_lossy().contains("vault") {
@@ -163,7 +169,9 @@ async fn a_pause_is_refused_work_until_it_is_resumed() {
     let core = home.start().await;
     until_state(&core, "Notes", "connected").await;
     let minted = run(&core, ClientsAdd { name: "Claude".into() }).await.unwrap();
-    run(&core, PolicyAutoApprove { server: "Notes".into(), to: AutoApprove::All }).await.unwrap();
+    run(&core, PolicyAutoApprove { server: Some("Notes".into()), client: None, to: AutoApprove::All })
+        .await
+        .unwrap();
     let call = async || {
         run(
             &core,

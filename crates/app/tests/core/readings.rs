@@ -121,7 +121,9 @@ async fn each_rule_of_a_server_is_shown_with_its_sentence_and_taken_back_by_itse
             conditions: Vec::new(),
         },
     };
-    run(&core, PolicyAutoApprove { server: "Notes".into(), to: AutoApprove::Reads }).await.unwrap();
+    run(&core, PolicyAutoApprove { server: Some("Notes".into()), client: None, to: AutoApprove::Reads })
+        .await
+        .unwrap();
     run(&core, grant("Notes", Some("add_note"), ChoiceWidth::Tool, None)).await.unwrap();
     run(&core, grant("Notes", None, ChoiceWidth::Server, Some(client.id.to_string()))).await.unwrap();
     run(&core, grant("Time", Some("current_time"), ChoiceWidth::Tool, None)).await.unwrap();
@@ -143,10 +145,14 @@ async fn each_rule_of_a_server_is_shown_with_its_sentence_and_taken_back_by_itse
 
     run(&core, PolicyRevoke { rule: one.clone() }).await.unwrap();
     assert_eq!(chips().await.keys().collect::<Vec<_>>(), [tool, reads]);
-    run(&core, PolicyAutoApprove { server: "Notes".into(), to: AutoApprove::All }).await.unwrap();
+    run(&core, PolicyAutoApprove { server: Some("Notes".into()), client: None, to: AutoApprove::All })
+        .await
+        .unwrap();
     let wide = "Always allow Notes: everything for every client";
     assert_eq!(chips().await.keys().collect::<Vec<_>>(), [tool, wide]);
-    run(&core, PolicyAutoApprove { server: "Notes".into(), to: AutoApprove::Ask }).await.unwrap();
+    run(&core, PolicyAutoApprove { server: Some("Notes".into()), client: None, to: AutoApprove::Ask })
+        .await
+        .unwrap();
     assert_eq!(chips().await.keys().collect::<Vec<_>>(), [tool]);
     run(&core, PolicyRevoke { rule: all[tool].clone() }).await.unwrap();
     assert!(server(&core, "Notes").await.unwrap().auto_approve.is_empty());
@@ -160,7 +166,9 @@ async fn whoever_hears_that_a_call_ended_finds_it_in_the_list() {
     let home = Home::new();
     let core = home.start().await;
     until_state(&core, "Notes", "connected").await;
-    run(&core, PolicyAutoApprove { server: "Notes".into(), to: AutoApprove::All }).await.unwrap();
+    run(&core, PolicyAutoApprove { server: Some("Notes".into()), client: None, to: AutoApprove::All })
+        .await
+        .unwrap();
     let minted = run(&core, ClientsAdd { name: "Claude".into() }).await.unwrap();
     for words in [3, 10_000] {
         let mut events = core.events();

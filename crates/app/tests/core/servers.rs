@@ -75,7 +75,9 @@ async fn only_an_edit_of_what_it_is_makes_another_generation() {
     let files = |at: usize| Builtin::Files { folder: folders[at].path().display().to_string() };
     let before = add(&core, draft("Folder", files(0))).await.unwrap();
     until_state(&core, "Folder", "connected").await;
-    run(&core, PolicyAutoApprove { server: "Folder".into(), to: AutoApprove::All }).await.unwrap();
+    run(&core, PolicyAutoApprove { server: Some("Folder".into()), client: None, to: AutoApprove::All })
+        .await
+        .unwrap();
     assert!(!server(&core, "Folder").await.unwrap().auto_approve.is_empty());
 
     let mut renamed = draft_of(&before);
@@ -108,7 +110,9 @@ async fn a_copy_has_an_id_of_its_own_and_no_rights() {
     let home = Home::new();
     let core = home.start().await;
     let original = until_state(&core, "Notes", "connected").await;
-    run(&core, PolicyAutoApprove { server: "Notes".into(), to: AutoApprove::All }).await.unwrap();
+    run(&core, PolicyAutoApprove { server: Some("Notes".into()), client: None, to: AutoApprove::All })
+        .await
+        .unwrap();
     let copy =
         run(&core, ServersDuplicate { server: "Notes".into(), name: "Notes too".into() }).await.unwrap();
     assert_ne!(copy.config.id, original.config.id);
@@ -125,7 +129,9 @@ async fn what_is_removed_takes_its_rights_with_it() {
     let home = Home::new();
     let core = home.start().await;
     until_state(&core, "Notes", "connected").await;
-    run(&core, PolicyAutoApprove { server: "Notes".into(), to: AutoApprove::All }).await.unwrap();
+    run(&core, PolicyAutoApprove { server: Some("Notes".into()), client: None, to: AutoApprove::All })
+        .await
+        .unwrap();
     run(&core, ServersTrustLabels { server: "Notes".into(), trusted: true }).await.unwrap();
     run(&core, ServersRemove { server: "Notes".into() }).await.unwrap();
     assert!(server(&core, "Notes").await.is_none());

@@ -26,7 +26,9 @@ impl Clock for SetClock {
 async fn caller(core: &Core) -> Call {
     until_state(core, "Notes", "connected").await;
     let token = run(core, ClientsAdd { name: "Claude".into() }).await.unwrap().token;
-    run(core, PolicyAutoApprove { server: "Notes".into(), to: AutoApprove::All }).await.unwrap();
+    run(core, PolicyAutoApprove { server: Some("Notes".into()), client: None, to: AutoApprove::All })
+        .await
+        .unwrap();
     Call { token, tool: "add_note".into(), arguments: r#"{"text":"x"}"#.into() }
 }
 
@@ -252,7 +254,9 @@ async fn a_reset_goes_back_to_the_first_servers() {
     let mine = run(&core, ServersAdd { draft: secret, trust_labels: false, secrets }).await.unwrap();
     let key = gatehouse_store::SecretKey::bound(&mine.config.id, mine.config.generation, "env/KEY");
     assert!(home.secrets.get(&key).unwrap().is_some());
-    run(&core, PolicyAutoApprove { server: "Time".into(), to: AutoApprove::All }).await.unwrap();
+    run(&core, PolicyAutoApprove { server: Some("Time".into()), client: None, to: AutoApprove::All })
+        .await
+        .unwrap();
     run(&core, ServersStop { server: "Notes".into(), disable: true }).await.unwrap();
     let file = std::fs::read_to_string(home.servers_file()).unwrap();
 

@@ -232,3 +232,52 @@ fn definitions_are_kept_once() {
     assert_eq!(store.definitions().get(&two).unwrap().as_deref(), Some("b"));
     assert_eq!(store.definitions().get(&"f-3".into()).unwrap(), None);
 }
+
+fn decided(index: i64, rule: Rule) -> CallRecord {
+    CallRecord { verdict: Verdict { decision: Decision::Allow, rule }, ..record(index) }
+}
+
+fn always(grant: &str) -> Rule {
+    Rule::AlwaysGrant { grant: grant.into() }
+}
+
+fn rules_used(store: &Store) -> Vec<(String, i64)> {
+    let used = store.activity().rules_used().unwrap();
+    let mut used: Vec<_> = used.into_iter().map(|(rule, at)| (rule.to_string(), at.0 - NOW)).collect();
+    used.sort();
+    used
+}
+
+#[test]
+fn it_is_known_when_a_rule_last_decided_as_far_as_calls_are_kept() {
+    let place = Place::new();
+    let store = place.open();
+    let deny = Rule::ExplicitDeny { grant: "d".into(), reason: None };
+    for call in [
+        decided(5, always("a")),
+        decided(3, always("a")),
+        decided(1, Rule::TimedGrant { grant: "t".into() }),
+        decided(2, deny),
+        decided(4, Rule::ConditionedGrant { grant: "c".into() }),
+        decided(6, Rule::ChangedDefinition { grant: "suspended".into() }),
+        decided(7, Rule::Answered { ask: "ask-1".into() }),
+    ] {
+        store.activity().record(call);
+    }
+    store.activity().flush();
+    let all = [("a".to_owned(), 5), ("c".to_owned(), 4), ("d".to_owned(), 2), ("t".to_owned(), 1)];
+    assert_eq!(rules_used(&store), all);
+    drop(store);
+
+    // A folder of before gets to know it from its records.
+    let database = rusqlite::Connection::open(place.path("activity.db")).unwrap();
+    database.execute_batch("DROP TABLE rule_used; PRAGMA user_version = 2").unwrap();
+    drop(database);
+    let store = place.open();
+    assert_eq!(rules_used(&store), all);
+
+    store.activity().keep(Retention { age: Duration::MAX, calls: 3 });
+    store.activity().record(decided(8, always("a")));
+    store.activity().flush();
+    assert_eq!(rules_used(&store), [("a".to_owned(), 8)]);
+}

@@ -94,7 +94,7 @@ impl House {
             events: events.clone(),
             clock: clock.clone(),
             data_dir: dir.path().to_owned(),
-            policy: gatehouse_servers::PolicyFile::at("/nonexistent/policy.json".into()),
+            policy: gatehouse_servers::PolicyFile::at(dir.path().join("policy.json")),
             guard_program: None,
         });
         let tools = ToolManager::start(ToolDeps {

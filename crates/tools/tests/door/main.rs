@@ -12,6 +12,8 @@
 mod asking;
 mod house;
 mod patience;
+mod presets;
+mod rehearsal;
 mod rights;
 mod stop;
 mod upstream;

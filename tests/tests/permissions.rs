@@ -1,0 +1,167 @@
+//! What may run, from the user's side: a draft of rules is rehearsed over the calls of a real client, a
+//! preset is set for one client on every server, and a resource that is refused is called a resource.
+#![allow(missing_docs, reason = "a test binary has no public items")]
+
+use anyhow::{Context, Result, ensure};
+use gatehouse_tests::client::{Answer, Client, Sdk};
+use gatehouse_tests::gatehouse::{Gatehouse, Person};
+use gatehouse_tests::server::{Over, add};
+use serde_json::{Value, json};
+
+const REVISION: &str = "2025-11-25";
+
+fn said(gatehouse: &Gatehouse, words: &[&str]) -> Result<String> {
+    let output = gatehouse.operator(words)?;
+    ensure!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+fn answered(
+    client: &mut Client,
+    person: &mut Person,
+    (tool, arguments): (&str, Value),
+    answer: &str,
+) -> Result<Answer> {
+    let call = client.begin(tool, &arguments)?;
+    let question = person.question()?;
+    ensure!(question["ask"]["exposedName"] == tool, "{question:#}");
+    person.answer(&question, answer)?;
+    client.finish(&call)
+}
+
+#[test]
+fn a_draft_is_rehearsed_and_a_preset_is_for_one_client() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    for server in ["Notes", "Time"] {
+        gatehouse.await_status(server, "connected")?;
+    }
+    let token = gatehouse.add_client("Claude")?;
+    let other = gatehouse.add_client("Cursor")?;
+    let mut client = Client::connect(Sdk::TypeScript, REVISION, &gatehouse.endpoint, Some(&token))?;
+    let mut person = gatehouse.person()?;
+    let add_note = || ("add_note", json!({ "text": "milk" }));
+    let time = || ("current_time", json!({ "timezone": "UTC" }));
+    ensure!(answered(&mut client, &mut person, add_note(), "allow")?.is_ok());
+    ensure!(answered(&mut client, &mut person, ("list_notes", json!({})), "deny")?.is_tool_error());
+    ensure!(answered(&mut client, &mut person, time(), "deny")?.is_tool_error());
+
+    // How many would be allowed, asked about, denied, and which change.
+    let draft = ["--auto-approve", "Notes=all", "--deny", "Notes:list_notes", "--for", "Claude"];
+    let words = [&["policy", "rehearse", "--since", "1h"][..], &draft].concat();
+    let found = gatehouse.ask(&words)?;
+    ensure!(found["calls"] == 3 && found["gone"] == 0 && found["incomplete"] == 0, "{found:#}");
+    ensure!(found["now"] == json!({ "allowed": 0, "asked": 3, "denied": 0 }), "{found:#}");
+    ensure!(found["draft"] == json!({ "allowed": 1, "asked": 1, "denied": 1 }), "{found:#}");
+    let changes = found["changes"].as_array().context("changes")?;
+    let change = |tool: &str| changes.iter().find(|change| change["subject"]["name"] == tool);
+    ensure!(changes.len() == 2, "{found:#}");
+    ensure!(change("add_note").is_some_and(|change| change["draft"] == "allow"), "{found:#}");
+    ensure!(
+        change("list_notes").is_some_and(|change| change["rule"]["rule"] == "explicit_deny"),
+        "{found:#}"
+    );
+    let report = said(&gatehouse, &words)?;
+    for part in ["add_note", "draft-1", "Of 3 calls since", "1 would be allowed (now 0)", "2 are decided"] {
+        ensure!(report.contains(part), "{part} is missing in {report}");
+    }
+    // The same as a file, and by any program: nothing comes of it.
+    let file = gatehouse.folder("drafts")?.join("draft.json");
+    let everything = json!({ "autoApprove": [{ "to": "all" }] });
+    std::fs::write(&file, everything.to_string())?;
+    let output =
+        gatehouse.anyone(&["--json", "policy", "rehearse", "--draft", file.to_str().context("path")?])?;
+    let found: Value = serde_json::from_slice(&output.stdout)?;
+    ensure!(found["draft"]["allowed"] == 3, "{found:#}");
+    ensure!(gatehouse.ask(&["policy", "show"])?["rules"] == json!([]), "a rehearsal left a rule");
+    for wrong in [
+        &["--allow", "*"][..],
+        &["--allow", "Notes:none"],
+        &["--auto-approve", "none=all"],
+        &["--without", "x"],
+    ] {
+        let words = [&["policy", "rehearse"][..], wrong].concat();
+        ensure!(!gatehouse.operator(&words)?.status.success(), "{wrong:?} was taken");
+    }
+
+    // A preset for one client, on both servers at once, and by the operator alone.
+    let preset = ["policy", "auto-approve", "all", "--every-server", "--client", "Claude"];
+    ensure!(gatehouse.anyone(&preset)?.status.code() == Some(4), "anybody may allow everything");
+    gatehouse.ask(&preset)?;
+    for (tool, arguments) in [add_note(), time()] {
+        ensure!(client.call(tool, &arguments)?.is_ok(), "{tool} was not allowed");
+    }
+    let mut second = Client::connect(Sdk::TypeScript, REVISION, &gatehouse.endpoint, Some(&other))?;
+    for wish in [add_note(), time()] {
+        ensure!(answered(&mut second, &mut person, wish, "deny")?.is_tool_error());
+    }
+    let rules = gatehouse.ask(&["policy", "show"])?;
+    let rules = rules["rules"].as_array().context("rules")?;
+    let servers = gatehouse.ask(&["servers", "list"])?;
+    let servers = servers.as_array().context("servers")?;
+    ensure!(rules.len() == servers.len(), "{rules:#?}");
+    for server in servers {
+        let id = &server["config"]["id"];
+        let rule = rules.iter().find(|rule| rule["rule"]["server"]["server"] == *id).context("no rule")?;
+        let used = ["Notes", "Time"].iter().any(|name| server["config"]["name"] == *name);
+        ensure!(rule["lastUsed"].is_number() == used, "{rule:#}");
+    }
+    ensure!(said(&gatehouse, &["policy", "show"])?.contains("LAST USED"));
+    let audit = said(&gatehouse, &["audit"])?;
+    ensure!(audit.contains("runs without asking on Notes for Claude: everything"), "{audit}");
+    gatehouse.ask(&["policy", "auto-approve", "Notes", "ask", "--client", "Claude"])?;
+    ensure!(answered(&mut client, &mut person, add_note(), "deny")?.is_tool_error());
+    ensure!(client.call("current_time", &json!({}))?.is_ok());
+    gatehouse.ask(&["clients", "revoke", "Claude"])?;
+    ensure!(gatehouse.ask(&["policy", "show"])?["rules"] == json!([]), "the client's rules outlived it");
+    Ok(())
+}
+
+/// What is masked is shown to the operator who asks for it, and to nobody else.
+#[test]
+fn an_argument_is_revealed_to_the_operator() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    let _upstream = add(&gatehouse, "raw", Over::Stdio, &[])?;
+    let token = gatehouse.add_client("Claude")?;
+    let mut client = Client::connect(Sdk::TypeScript, REVISION, &gatehouse.endpoint, Some(&token))?;
+    let mut person = gatehouse.person()?;
+    let call = client.begin("echo", &json!({ "text": "hello", "password": "hunter2hunter2" }))?;
+    let question = person.question()?;
+    ensure!(!question.to_string().contains("hunter2"), "{question:#}");
+    let arguments = question["ask"]["arguments"].as_array().context("arguments")?;
+    let place =
+        arguments.iter().position(|argument| argument["masked"] == true).context("nothing is masked")?;
+    let wanted = json!({ "id": question["id"], "hash": question["ask"]["hash"], "argument": place });
+    let shown = gatehouse.command("approvals.reveal", &wanted)?;
+    ensure!(shown["text"] == r#""hunter2hunter2""#, "{shown}");
+    let stale = json!({ "id": question["id"], "hash": "other", "argument": place });
+    ensure!(gatehouse.command("approvals.reveal", &stale).is_err(), "a hash that was not shown counted");
+    person.answer(&question, "deny")?;
+    client.finish(&call)?;
+    for words in [&["calls"][..], &["audit", "list"]] {
+        ensure!(!gatehouse.ask(words)?.to_string().contains("hunter2"), "{words:?}");
+    }
+    let events = gatehouse.command("events.list", &json!({}))?;
+    ensure!(!events.to_string().contains("hunter2") && !gatehouse.stderr().contains("hunter2"));
+    Ok(())
+}
+
+/// Whoever asked for a resource does not read of a tool (PERM-12).
+#[test]
+fn a_refused_resource_is_called_one() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    let _upstream = add(&gatehouse, "raw", Over::Stdio, &[])?;
+    let token = gatehouse.add_client("Claude")?;
+    let mut client = Client::connect(Sdk::TypeScript, REVISION, &gatehouse.endpoint, Some(&token))?;
+    let mut person = gatehouse.person()?;
+    let refused = std::thread::scope(|scope| {
+        let read = scope.spawn(|| client.ask("read", "fixture://note"));
+        let question = person.question()?;
+        person.answer(&question, "deny not that one")?;
+        read.join().expect("no panic")
+    })?;
+    let words = refused.text();
+    ensure!(matches!(refused, Answer::Error(_)), "{refused:?}");
+    ensure!(words.contains("no fault of the resource") && words.contains("not that one"), "{words}");
+    ensure!(!words.contains("tool"), "{words}");
+    Ok(())
+}
