@@ -9,8 +9,8 @@ use axum::response::{IntoResponse, Response};
 use gatehouse_app::Authority;
 use gatehouse_model::command::{ApprovalsAnswer, ApprovalsList, Command};
 use gatehouse_model::{ErrorCode, Problem};
-use serde_json::value::{RawValue, to_raw_value};
 use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
 
 use super::Door;
 

@@ -127,13 +127,9 @@ mod tests {
     #[test]
     fn each_question_is_shown_once_and_leaves_once() {
         let mut board = Board::default();
-        let asked = Event::ApprovalRequested { pending: ask("ask-1", true) };
-        assert!(matches!(board.hear(&asked)[..], [Change::Asked(_)]));
-        assert!(board.hear(&asked).is_empty());
-        assert_eq!(
-            board.hear(&Event::ApprovalChanged { pending: ask("ask-1", false) }),
-            [Change::Waits("ask-1".into(), false)]
-        );
+        assert!(matches!(board.add(vec![ask("ask-1", true)])[..], [Change::Asked(_)]));
+        assert!(board.add(vec![ask("ask-1", true)]).is_empty());
+        assert_eq!(board.add(vec![ask("ask-1", false)]), [Change::Waits("ask-1".into(), false)]);
         let gone = Event::ApprovalResolved { ask: "ask-1".into(), allowed: true };
         assert_eq!(board.hear(&gone), [Change::Gone("ask-1".into(), How::Answered { allowed: true })]);
         assert!(board.hear(&gone).is_empty());
@@ -142,7 +138,7 @@ mod tests {
     #[test]
     fn a_snapshot_brings_what_was_missed() {
         let mut board = Board::default();
-        board.hear(&Event::ApprovalRequested { pending: ask("ask-1", true) });
+        board.add(vec![ask("ask-1", true)]);
         let changes = board.replace(vec![ask("ask-2", true)]);
         assert!(
             matches!(&changes[..], [Change::Gone(gone, How::Over), Change::Asked(_)] if gone.as_str() == "ask-1")

@@ -21,7 +21,6 @@ pub(crate) fn record(index: i64) -> CallRecord {
         server_name: "files".to_owned(),
         subject: Subject::Tool { name: "read_file".to_owned() },
         program: Some("/usr/bin/agent".to_owned()),
-        program: Some("/usr/bin/agent".to_owned()),
         exposed_name: "files__read_file".to_owned(),
         verdict: Verdict { decision: Decision::Ask, rule: Rule::DefaultAsk },
         outcome: CallOutcome::Ok,
@@ -271,7 +270,7 @@ fn it_is_known_when_a_rule_last_decided_as_far_as_calls_are_kept() {
 
     // A folder of before gets to know it from its records.
     let database = rusqlite::Connection::open(place.path("activity.db")).unwrap();
-    database.execute_batch("DROP TABLE rule_used; PRAGMA user_version = 2").unwrap();
+    database.execute_batch("DROP TABLE rule_used; DROP TABLE programs; PRAGMA user_version = 2").unwrap();
     drop(database);
     let store = place.open();
     assert_eq!(rules_used(&store), all);
@@ -280,4 +279,30 @@ fn it_is_known_when_a_rule_last_decided_as_far_as_calls_are_kept() {
     store.activity().record(decided(8, always("a")));
     store.activity().flush();
     assert_eq!(rules_used(&store), [("a".to_owned(), 8)]);
+}
+
+#[test]
+fn the_programs_of_a_client_are_those_whose_calls_were_let_through() {
+    let place = Place::new();
+    let store = place.open();
+    let allow = Verdict { decision: Decision::Allow, rule: Rule::ByUser };
+    let from = |index: i64, program: Option<&str>, verdict: &Verdict| CallRecord {
+        client: "cli".into(),
+        program: program.map(str::to_owned),
+        verdict: verdict.clone(),
+        ..record(index)
+    };
+    let refused = Verdict { decision: Decision::Deny, rule: Rule::Paused };
+    for record in [
+        from(1, Some("/bin/a"), &allow),
+        from(2, Some("/bin/b"), &allow),
+        from(3, Some("/bin/a"), &allow),
+        from(4, Some("/bin/evil"), &refused),
+        from(5, None, &allow),
+    ] {
+        store.activity().record(record);
+    }
+    store.activity().flush();
+    assert_eq!(store.activity().programs_of(&"cli".into()).unwrap(), ["/bin/a", "/bin/b"]);
+    assert!(store.activity().programs_of(&"other".into()).unwrap().is_empty());
 }

@@ -57,6 +57,7 @@ fn record(index: i64, client: &str, tool: (&str, &str), arguments: Option<&str>)
         server: server.into(),
         server_name: server.to_owned(),
         subject: Subject::Tool { name: name.to_owned() },
+        program: None,
         exposed_name: name.to_owned(),
         verdict: Verdict { decision: Decision::Ask, rule: Rule::DefaultAsk },
         outcome: CallOutcome::Ok,
@@ -323,8 +324,8 @@ async fn one_argument_is_revealed_and_goes_nowhere_else() {
     let running = house.begin_as(caller("Claude"), with_more);
     let question = house.question().await;
     let about = about(&question);
-    assert!(about.arguments.iter().all(|argument| !argument.text.contains(SECRET)));
-    let masked: Vec<bool> = about.arguments.iter().map(|argument| argument.masked).collect();
+    assert!(about.arguments.iter().flatten().all(|argument| !argument.text.contains(SECRET)));
+    let masked: Vec<bool> = about.arguments.iter().flatten().map(|argument| argument.masked).collect();
     assert_eq!(masked, [false, true, true]);
     let queue = house.tools.approvals();
     let reveal = |place| queue.reveal(&question.id, &about.hash, place).map(|argument| argument.text);
