@@ -28,7 +28,7 @@ export function Freedom({ view: { config, trustedLabels } }: { view: ServerView 
           label: t(`servers.free.${value}`),
         }))}
         value={free}
-        onChange={(to) => void set.run({ server: config.id, to })}
+        onChange={(to) => void set.run({ server: config.id, client: null, to })}
       />
       <Switch
         size="sm"
@@ -41,7 +41,7 @@ export function Freedom({ view: { config, trustedLabels } }: { view: ServerView 
         server={config.id}
         free={free}
         trusted={trustedLabels}
-        onRenew={() => void set.run({ server: config.id, to: free })}
+        onRenew={() => void set.run({ server: config.id, client: null, to: free })}
       />
       <Chips server={config.id} />
     </div>
