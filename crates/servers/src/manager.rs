@@ -182,7 +182,11 @@ impl ServerManager {
     /// Asks the user's login shell for its environment now, so that no server waits for it later.
     pub fn look_around(&self) {
         if let Some(connections) = self.inner.connections.clone() {
-            self.inner.tracker.spawn(async move { drop(connections.environment.get().await) });
+            let closing = self.inner.closing.clone();
+            self.inner.tracker.spawn(async move {
+                // A slow shell does not hold up the end.
+                closing.run_until_cancelled(connections.environment.get()).await.is_some()
+            });
         }
     }
 
