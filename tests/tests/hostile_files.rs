@@ -240,7 +240,7 @@ fn it_tampers_with_the_audit() -> Result<()> {
         tamper(&db).with_context(|| what.to_owned())?;
         drop(db);
         gatehouse.launch()?;
-        // What is written after it mends nothing: a head that is not ours is followed by a gap.
+        // The start itself is written, and mends nothing: after a head that is not ours it leaves a gap.
         for turn in 0..2 {
             let output = gatehouse.operator(&["--json", "audit", "verify"])?;
             let verdict: Value = serde_json::from_slice(&output.stdout)?;

@@ -105,8 +105,16 @@ mod tests {
             ("@/in/down/x", "a link that stays inside", Held::Yes),
             ("@/in/caf\u{e9}/x", "letters of one form", Held::Yes),
             ("@/in/up/x", "a link out", Held::No),
-            ("@/in/up/../x", "up behind a link out: elsewhere by the disk, inside by the text", Held::Unknown),
-            ("@/way-in/../x", "up behind a link in: inside by the disk, elsewhere by the text", Held::Unknown),
+            (
+                "@/in/up/../x",
+                "up behind a link out: elsewhere by the disk, inside by the text",
+                Held::Unknown,
+            ),
+            (
+                "@/way-in/../x",
+                "up behind a link in: inside by the disk, elsewhere by the text",
+                Held::Unknown,
+            ),
             ("@/way-in/x", "a link in", Held::Yes),
             ("@/in/nowhere", "a link to nothing", Held::Unknown),
             ("@/in/nowhere/x", "behind a link to nothing", Held::Unknown),
