@@ -85,4 +85,34 @@ mod tests {
             assert_eq!(steering([OsString::from(name)].into_iter()).len() == 1, expected, "{name}");
         }
     }
+
+    /// Somebody starts it as a driver does. In its second life nothing of that is left.
+    #[cfg(unix)]
+    #[test]
+    fn a_steered_start_becomes_one_that_nobody_steers() {
+        const CHILD: &str = "GATEHOUSE_STEERED_CHILD";
+        const FREE: &str = "nobody steers this";
+        if std::env::var_os(CHILD).is_some() {
+            let found = steering(std::env::vars_os().map(|(name, _)| name));
+            if found.is_empty() {
+                println!("{FREE}");
+                return;
+            }
+            restart_without(&found);
+            panic!("it came back");
+        }
+        let this = "environment::tests::a_steered_start_becomes_one_that_nobody_steers";
+        let child = std::process::Command::new(std::env::current_exe().unwrap())
+            .args([this, "--exact", "--nocapture"])
+            .env(CHILD, "1")
+            .envs([
+                ("TAURI_AUTOMATION", "true"),
+                ("TAURI_WEBVIEW_AUTOMATION", "true"),
+                ("WEBKIT_INSPECTOR_SERVER", "127.0.0.1:9"),
+            ])
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&child.stdout);
+        assert!(child.status.success() && said.contains(FREE), "{child:?}");
+    }
 }

@@ -43,7 +43,7 @@
 //! | `ask_undeclared` | asks in the mode `carrier-pigeon` |
 //! | `ask_model` | asks the client's model to say hello |
 //! | `ask_roots` | asks for the client's roots |
-//! | `mutate` | only with `changes-tools`: from then on [`CHANGED_TOOL`] is defined otherwise |
+//! | `mutate` | with `changes-tools`: from then on [`CHANGED_TOOL`] is defined otherwise; with `adds-tool`: from then on there is [`LATE_TOOL`] |
 //!
 //! The tools that ask answer `{"answer":…}` with what the client said, as it said it, or `{"error":…}`. On
 //! older revisions they send a request of their own with an id like `"srv-1"`, over HTTP on the stream of the
@@ -77,6 +77,8 @@
 //! | `ignores-sigterm` | neither SIGTERM nor the end of standard input ends the process |
 //! | `grandchild-holds-stdout` | a child of its own keeps standard output open for 10 minutes |
 //! | `changes-tools` | there is a tool `mutate` |
+//! | `adds-tool` | there is a tool `mutate` |
+//! | `deceives` | there are the tools of [`DECEIVERS`] |
 //! | `pages` | the tool list comes in pages of 2 |
 //! | `half-open` | after the first whole tool list everything is read and nothing answered; connections stay open |
 //! | `status-after=N:NNN` | after N POSTs each is answered with this status (HTTP, SSE) |
@@ -119,7 +121,7 @@ use std::time::Duration;
 use engine::Server;
 use options::{Fault, Options, Transport};
 
-pub use tools::{CHANGED_DESCRIPTION, CHANGED_TOOL, ODD_RESULT_MEMBERS};
+pub use tools::{CHANGED_DESCRIPTION, CHANGED_TOOL, DECEIVERS, LATE_TOOL, ODD_RESULT_MEMBERS};
 
 /// The revision that has no sessions.
 pub const MODERN: &str = "2026-07-28";

@@ -63,26 +63,78 @@ pub fn send(method: &str, endpoint: &str, headers: &[(&str, &str)], body: &[u8])
 /// # Errors
 /// When the connection fails.
 pub fn modern(endpoint: &str, token: &str, method: &str, params: &str) -> Result<Answer> {
-    let name = params
-        .split_once(r#""name":""#)
-        .and_then(|(_, rest)| rest.split_once('"'))
-        .map_or_else(String::new, |(name, _)| name.to_owned());
-    let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"bytes","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}"#;
-    let params = match params {
-        "" => format!("{{{meta}}}"),
-        members => format!("{{{members},{meta}}}"),
-    };
-    let body = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"{method}","params":{params}}}"#);
-    let authorization = format!("Bearer {token}");
-    let mut headers = vec![
-        ("Authorization", authorization.as_str()),
-        ("Content-Type", "application/json"),
-        ("Accept", "application/json, text/event-stream"),
-        ("MCP-Protocol-Version", "2026-07-28"),
-        ("Mcp-Method", method),
-    ];
-    if !name.is_empty() {
-        headers.push(("Mcp-Name", name.as_str()));
+    Modern { name: "bytes", can: "{}" }.send(endpoint, token, method, params)
+}
+
+/// What such a client says of itself, as JSON text.
+#[derive(Clone, Copy, Debug)]
+pub struct Modern<'a> {
+    /// Its name, as it stands between the quotes.
+    pub name: &'a str,
+    /// Its capabilities.
+    pub can: &'a str,
+}
+
+impl Modern<'_> {
+    /// Sends one request.
+    ///
+    /// # Errors
+    /// When the connection fails.
+    pub fn send(self, endpoint: &str, token: &str, method: &str, params: &str) -> Result<Answer> {
+        let Self { name: says, can } = self;
+        let name = params
+            .split_once(r#""name":""#)
+            .and_then(|(_, rest)| rest.split_once('"'))
+            .map_or_else(String::new, |(name, _)| name.to_owned());
+        let meta = format!(
+            r#""_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{{"name":"{says}","version":"1"}},"io.modelcontextprotocol/clientCapabilities":{can}}}"#
+        );
+        let params = match params {
+            "" => format!("{{{meta}}}"),
+            members => format!("{{{members},{meta}}}"),
+        };
+        let body = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"{method}","params":{params}}}"#);
+        let authorization = format!("Bearer {token}");
+        let mut headers = vec![
+            ("Authorization", authorization.as_str()),
+            ("Content-Type", "application/json"),
+            ("Accept", "application/json, text/event-stream"),
+            ("MCP-Protocol-Version", "2026-07-28"),
+            ("Mcp-Method", method),
+        ];
+        if !name.is_empty() {
+            headers.push(("Mcp-Name", name.as_str()));
+        }
+        post(endpoint, &headers, body.as_bytes())
     }
-    post(endpoint, &headers, body.as_bytes())
+}
+
+/// A request that waits in a thread of its own for what becomes of it.
+#[derive(Debug)]
+pub struct Waiting(std::thread::JoinHandle<Result<Answer>>);
+
+impl Waiting {
+    /// Calls a tool; the arguments are sent to the byte.
+    #[must_use]
+    pub fn call(endpoint: &str, token: &str, tool: &str, arguments: &str) -> Self {
+        let params = format!(r#""name":"{tool}","arguments":{arguments}"#);
+        Modern { name: "bytes", can: "{}" }.begin(endpoint, token, &params)
+    }
+
+    /// What became of it.
+    ///
+    /// # Errors
+    /// When the connection failed.
+    pub fn end(self) -> Result<Answer> {
+        self.0.join().map_err(|_| anyhow::anyhow!("the call broke off"))?
+    }
+}
+
+impl Modern<'static> {
+    /// Calls a tool with these params, in a thread.
+    #[must_use]
+    pub fn begin(self, endpoint: &str, token: &str, params: &str) -> Waiting {
+        let (endpoint, token, params) = (endpoint.to_owned(), token.to_owned(), params.to_owned());
+        Waiting(std::thread::spawn(move || self.send(&endpoint, &token, "tools/call", &params)))
+    }
 }

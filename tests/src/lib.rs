@@ -1,5 +1,6 @@
 //! What the integration tests share: a real Gatehouse, real clients, a person, raw bytes.
 
+pub mod asks;
 pub mod client;
 pub mod conformance;
 pub mod door;

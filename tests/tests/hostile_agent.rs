@@ -1,20 +1,21 @@
-//! An agent that runs as the same user tries to help itself. Each test says what it tried and what
-//! stopped it.
+//! An agent that runs as the same user tries to help itself: it runs what a person runs, speaks to what
+//! listens, and uses what it once had. Each test says what it tried and what stopped it.
 #![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
-use std::time::Instant;
+use std::process::Command;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use gatehouse_tests::client::{Client, Sdk};
 use gatehouse_tests::gatehouse::Gatehouse;
 use gatehouse_tests::lines::PATIENCE;
-use gatehouse_tests::{http, places};
+use gatehouse_tests::{asks, http, places};
 use serde_json::{Value, json};
 
+/// Tried: every command that widens what it may do. Stopped by: the operator key, which it has not.
 #[test]
 fn it_runs_gatehousectl_without_the_key() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -38,6 +39,41 @@ fn it_runs_gatehousectl_without_the_key() -> Result<()> {
     Ok(())
 }
 
+/// Tried: to answer the question about its own call, as a command and on the socket, with the id that it
+/// found out. Stopped by: the operator key.
+#[test]
+fn it_answers_its_own_question() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    gatehouse.await_status("Notes", "connected")?;
+    let token = gatehouse.add_client("agent")?;
+    let call = http::Waiting::call(&gatehouse.endpoint, &token, "add_note", r#"{"text":"mine"}"#);
+    let question = asks::waiting(&gatehouse, 1)?.remove(0);
+    let id = question["id"].as_str().unwrap_or_default();
+    for word in ["allow", "always-tool", "always-server"] {
+        let output = gatehouse.anyone(&["approvals", "answer", id, word])?;
+        ensure!(output.status.code() == Some(4), "{word} ended with {output:?}");
+    }
+    let answer = json!({ "answer": "allow", "choice": asks::once() });
+    let args = json!({ "answers": [{ "id": id, "hash": question["ask"]["hash"], "answer": answer }] });
+    let stream = UnixStream::connect(gatehouse.data_dir().join("control.sock"))?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    for key in [Value::Null, json!(""), json!(token)] {
+        let line = json!({ "id": 1, "command": "approvals.answer", "args": args, "operatorKey": key });
+        (&stream).write_all(format!("{line}\n").as_bytes())?;
+        let mut answer = String::new();
+        BufReader::new(stream.try_clone()?).read_line(&mut answer)?;
+        let answer: Value = serde_json::from_str(&answer)?;
+        ensure!(answer["problem"]["code"] == "not_permitted", "{key}: {answer}");
+    }
+    ensure!(asks::waiting(&gatehouse, 1)?[0]["id"] == id, "the question is gone");
+    gatehouse.ask(&["approvals", "answer", id, "deny"])?;
+    let end = call.end()?;
+    ensure!(end.body.contains("user refused") || end.body.contains("isError"), "{end:?}");
+    Ok(())
+}
+
+/// Tried: the local socket, with no key, an empty one, a guess. Stopped by: its mode, which keeps others
+/// out, and the operator key.
 #[test]
 fn it_speaks_to_the_socket_itself() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -64,174 +100,63 @@ fn it_speaks_to_the_socket_itself() -> Result<()> {
     Ok(())
 }
 
+/// Tried: a token that was rotated, one that was revoked, and both after a restart. Stopped by: the list of
+/// clients, which knows the present token alone.
 #[test]
-fn it_edits_the_servers_file() -> Result<()> {
+fn it_replays_old_tokens() -> Result<()> {
     let mut gatehouse = Gatehouse::start()?;
-    let file = gatehouse.data_dir().join("servers.json");
-    let ran = gatehouse.folder("log")?.join("ran");
-    let mut servers: Value = serde_json::from_str(&fs::read_to_string(&file)?)?;
-    servers["mcpServers"]["evil"] =
-        json!({ "command": "sh", "args": ["-c", format!("touch {}", ran.display())] });
-    fs::write(&file, servers.to_string())?;
-    let mut person = gatehouse.person()?;
-    let question = person.question()?;
-    ensure!(question["ask"]["ask"] == "config_change" && question["ask"]["server"] == "evil", "{question:#}");
-    ensure!(!ran.exists(), "it ran before anybody confirmed it");
-    person.answer(&question, "deny")?;
-    let deadline = Instant::now() + PATIENCE;
-    while !gatehouse.ask(&["audit", "list"])?.to_string().contains("hand_edit") {
-        ensure!(Instant::now() < deadline, "the refusal is not in the audit");
-    }
-    gatehouse.stop()?;
-    gatehouse.launch()?;
-    let listed = gatehouse.ask(&["servers", "list"])?.to_string();
-    ensure!(!listed.contains("evil") && !ran.exists(), "it came in by a restart: {listed}");
-    Ok(())
-}
-
-/// Copies the databases of a data folder away, or back.
-fn copy_databases(from: &std::path::Path, to: &std::path::Path) -> Result<()> {
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let name = entry.file_name();
-        if name.to_string_lossy().contains(".db") {
-            fs::copy(entry.path(), to.join(name))?;
-        }
-    }
-    Ok(())
-}
-
-#[test]
-fn it_restores_an_old_database_to_revive_a_revoked_grant() -> Result<()> {
-    let mut gatehouse = Gatehouse::start()?;
-    let token = gatehouse.add_client("agent")?;
     gatehouse.await_status("Notes", "connected")?;
     gatehouse.ask(&["policy", "auto-approve", "Notes", "all"])?;
-    gatehouse.stop()?;
-    let old = gatehouse.folder("old")?;
-    copy_databases(&gatehouse.data_dir(), &old)?;
-    gatehouse.launch()?;
-    gatehouse.ask(&["policy", "auto-approve", "Notes", "ask"])?;
-    gatehouse.stop()?;
-    for entry in fs::read_dir(gatehouse.data_dir())?.flatten() {
-        if entry.file_name().to_string_lossy().contains(".db") {
-            fs::remove_file(entry.path())?;
+    let first = gatehouse.add_client("agent")?;
+    let gone = gatehouse.add_client("gone")?;
+    let status = |gatehouse: &Gatehouse, token: &str| -> Result<u16> {
+        let params = r#""name":"add_note","arguments":{"text":"replayed"}"#;
+        Ok(http::modern(&gatehouse.endpoint, token, "tools/call", params)?.status)
+    };
+    ensure!(status(&gatehouse, &first)? == 200 && status(&gatehouse, &gone)? == 200, "no use at first");
+    let second = gatehouse.ask(&["clients", "rotate", "agent"])?["token"].as_str().unwrap_or("").to_owned();
+    gatehouse.ask(&["clients", "revoke", "gone"])?;
+    for _ in 0..2 {
+        ensure!(status(&gatehouse, &second)? == 200, "the present token is refused");
+        for old in [&first, &gone] {
+            ensure!(status(&gatehouse, old)? == 401, "an old token is taken");
         }
+        gatehouse.stop()?;
+        gatehouse.launch()?;
+        gatehouse.await_status("Notes", "connected")?;
     }
-    copy_databases(&old, &gatehouse.data_dir())?;
-    gatehouse.launch()?;
-    let shown = gatehouse.ask(&["policy", "show"])?;
-    ensure!(shown["verified"] == false, "an old copy passes for the present one: {shown:#}");
-    ensure!(gatehouse.ask(&["status"])?["problems"].to_string().contains("rights"), "nobody is told");
-    let mut client = Client::connect(Sdk::TypeScript, "2026-07-28", &gatehouse.endpoint, Some(&token))?;
-    let call = client.begin("add_note", &json!({ "text": "revived" }))?;
-    let mut person = gatehouse.person()?;
-    let question = person.question()?;
-    person.answer(&question, "deny")?;
-    ensure!(client.finish(&call)?.is_tool_error(), "the revoked grant lives");
     Ok(())
 }
 
+/// Tried: a `serve` of its own on the folder that is in use, to get a key that counts. Stopped by: the lock
+/// of the folder, which one process has. What it was told is no key of the one that runs, and that goes on.
 #[test]
-fn it_forges_a_grant_and_tampers_with_the_audit() -> Result<()> {
-    let mut gatehouse = Gatehouse::start()?;
-    gatehouse.await_status("Notes", "connected")?;
-    gatehouse.ask(&["policy", "auto-approve", "Notes", "reads"])?;
-    gatehouse.stop()?;
-    let mut changed = 0;
-    for entry in fs::read_dir(gatehouse.data_dir())?.flatten() {
-        if !entry.file_name().to_string_lossy().contains(".db") {
-            continue;
-        }
-        let bytes = fs::read(entry.path())?;
-        // The same length, so that the database itself stays readable.
-        let forged = replace(&bytes, br#"{"width":"reads"}"#, br#"{"width":"reado"}"#);
-        if forged != bytes {
-            fs::write(entry.path(), forged)?;
-            changed += 1;
-        }
-    }
-    ensure!(changed > 0, "there was nothing to forge");
-    gatehouse.launch()?;
-    let shown = gatehouse.ask(&["policy", "show"])?;
-    // A broken chain is told by the exit code too, for scripts.
-    let output = gatehouse.operator(&["--json", "audit", "verify"])?;
-    let audit: Value = serde_json::from_slice(&output.stdout)?;
-    ensure!(output.status.success() == (audit["result"] == "whole"), "{output:?}");
-    ensure!(shown["verified"] == false || audit["result"] == "broken", "nobody noticed: {shown:#} {audit}");
-    Ok(())
-}
-
-fn replace(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut rest = bytes;
-    while let Some(at) = rest.windows(from.len()).position(|window| window == from) {
-        out.extend_from_slice(&rest[..at]);
-        out.extend_from_slice(to);
-        rest = &rest[at + from.len()..];
-    }
-    out.extend_from_slice(rest);
-    out
-}
-
-#[test]
-fn it_changes_the_tool_after_it_was_allowed() -> Result<()> {
+fn it_serves_on_the_folder_in_use() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
-    let server = places::program("fixture-server")?;
-    let words = ["servers", "add", "raw", "--", server.to_str().context("path")?, "--fault", "changes-tools"];
-    gatehouse.ask(&words)?;
-    gatehouse.await_status("raw", "connected")?;
-    gatehouse.ask(&["policy", "auto-approve", "raw", "all"])?;
-    let token = gatehouse.add_client("agent")?;
-    let fine = http::modern(&gatehouse.endpoint, &token, "tools/call", r#""name":"echo","arguments":{}"#)?;
-    ensure!(fine.status == 200, "{fine:?}");
-    http::modern(&gatehouse.endpoint, &token, "tools/call", r#""name":"mutate","arguments":{}"#)?;
-    let changed = gatehouse_tests::fixture::CHANGED_TOOL;
-    let deadline = Instant::now() + PATIENCE;
-    let mut client = Client::connect(Sdk::TypeScript, "2025-11-25", &gatehouse.endpoint, Some(&token))?;
-    loop {
-        let tools = gatehouse.ask(&["tools", "list"])?.to_string();
-        if tools.contains(gatehouse_tests::fixture::CHANGED_DESCRIPTION) {
-            break;
-        }
-        ensure!(Instant::now() < deadline, "the changed definition was never noticed");
-    }
-    let call = client.begin(changed, &json!({}))?;
-    let mut person = gatehouse.person()?;
-    let question = person.question()?;
-    let changes = question["ask"]["changes"].to_string();
-    ensure!(changes.contains("/description"), "it does not say what changed: {question:#}");
-    ensure!(!question["ask"]["choices"].to_string().contains("always"), "always is on offer: {question:#}");
-    person.answer(&question, "deny")?;
-    ensure!(client.finish(&call)?.is_tool_error(), "the changed tool ran");
+    let key = gatehouse.folder("own")?.join("key");
+    let output = Command::new("/bin/sh")
+        .arg("-c")
+        .arg(r#"exec 3>"$OWN"; exec "$0" serve --data-dir "$DATA" --secrets memory --operator-key-fd 3"#)
+        .arg(places::program("gatehousectl")?)
+        .env("OWN", &key)
+        .env("DATA", gatehouse.data_dir())
+        .output()?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(!output.status.success() && said.contains("in use"), "{output:?}");
+    ensure!(output.stdout.is_empty(), "{output:?}");
+    let output = Command::new("/bin/sh")
+        .arg("-c")
+        .arg(r#"exec 3<"$OWN"; exec "$0" --data-dir "$DATA" --operator-key-fd 3 clients add twin"#)
+        .arg(places::program("gatehousectl")?)
+        .env("OWN", &key)
+        .env("DATA", gatehouse.data_dir())
+        .output()?;
+    ensure!(output.status.code() == Some(4), "the key of a start that was refused is good: {output:?}");
+    gatehouse.add_client("later")?;
     Ok(())
 }
 
-#[test]
-fn it_floods_the_person_with_questions() -> Result<()> {
-    let gatehouse = Gatehouse::start()?;
-    gatehouse.await_status("Notes", "connected")?;
-    let token = gatehouse.add_client("flood")?;
-    let mut client = Client::connect(Sdk::TypeScript, "2026-07-28", &gatehouse.endpoint, Some(&token))?;
-    let calls: Vec<String> = (0..70)
-        .map(|n| client.begin("add_note", &json!({ "text": format!("note {n}") })))
-        .collect::<Result<_>>()?;
-    // Six of them end at once; which ones is up to the order of arrival.
-    let mut refused = 0;
-    let deadline = Instant::now() + PATIENCE;
-    while gatehouse.ask(&["approvals", "list"])?.as_array().is_none_or(|asks| asks.len() < 64) {
-        ensure!(Instant::now() < deadline, "never 64 questions");
-    }
-    gatehouse.ask(&["pause"])?;
-    for call in &calls {
-        let answer = client.finish(call)?;
-        ensure!(!answer.is_ok(), "a note was added: {answer:?}");
-        refused += usize::from(answer.text().contains("64"));
-    }
-    ensure!(refused == 6, "{refused} were refused for being too many");
-    Ok(())
-}
-
+/// Tried: to go on after a pause, and to end it. Stopped by: the pause, which only the operator ends.
 #[test]
 fn a_pause_stops_everything_and_only_the_operator_ends_it() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -249,6 +174,8 @@ fn a_pause_stops_everything_and_only_the_operator_ends_it() -> Result<()> {
     Ok(())
 }
 
+/// Tried: to find a token, the key or a secret argument in the files. Stopped by: they are not written, and
+/// every file is for its owner alone.
 #[test]
 fn nothing_secret_is_written_anywhere() -> Result<()> {
     let mut gatehouse = Gatehouse::start()?;

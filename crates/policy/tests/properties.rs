@@ -76,6 +76,14 @@ fn any_case() -> impl Strategy<Value = (Vec<String>, String)> {
     })
 }
 
+/// The same with a deny that is about the call, but for a word or two, and a place for it.
+fn any_case_with_a_deny() -> impl Strategy<Value = (Vec<String>, String, String, usize)> {
+    any_case().prop_flat_map(|(rules, call)| {
+        let deny = prop_oneof![2 => near(&call, "deny"), 1 => Just("deny everything anywhere".to_owned())];
+        (Just(rules), Just(call), deny, 0usize..9)
+    })
+}
+
 /// One allow that is about a call, but for a word or two.
 fn allow_for_a_call() -> impl Strategy<Value = (String, String)> {
     any_call().prop_flat_map(|call| (near(&call, "allow"), Just(call)))
@@ -189,12 +197,18 @@ fn enough_of_the_cases_are_allowed() {
     assert!(allowed > 400, "{allowed} of 2000");
 }
 
+// What Gatehouse exists for.
 proptest! {
+    #![proptest_config(ProptestConfig { cases: 100_000, max_global_rejects: 1_000_000, ..ProptestConfig::default() })]
+
     #[test]
-    fn deny_always_beats_allow((rules, call) in any_case()) {
+    fn deny_always_beats_allow((rules, call, deny, at) in any_case_with_a_deny()) {
         let call = Call::parse(&call);
-        let rules = [rules, vec!["deny everything anywhere".to_owned()]].concat();
-        prop_assert_eq!(decision(&rules, &call), Decision::Deny);
+        let denies = decision(std::slice::from_ref(&deny), &call) == Decision::Deny;
+        prop_assume!(denies);
+        let mut all = rules;
+        all.insert(at.min(all.len()), deny);
+        prop_assert_eq!(decision(&all, &call), Decision::Deny);
     }
 
     #[test]
@@ -221,59 +235,60 @@ proptest! {
     }
 
     #[test]
+    fn an_allow_never_leaks((allow, call) in allow_for_a_call()) {
+        let call = Call::parse(&call);
+        let grant = rule(&allow, 1, &call);
+        prop_assume!(call.decide(&RuleBook::new(vec![grant.clone()])).decision == Decision::Allow);
+        let bound = grant.server.as_ref().unwrap();
+        prop_assert_eq!(&bound.server, &call.server);
+        prop_assert_eq!(bound.generation, call.generation);
+        prop_assert!(call.verified);
+        prop_assert_eq!(grant.effect, Effect::Allow);
+        match &grant.width {
+            Width::Tool { tool } => prop_assert_eq!(tool, &call.subject),
+            Width::Call { hash } => prop_assert_eq!(hash, &call.hash()),
+            Width::Reads => prop_assert!(!call.class.reaches_outside),
+            Width::Writes | Width::Everything => {}
+        }
+        let this_call = matches!(grant.width, Width::Call { .. });
+        prop_assert!(this_call || grant.pins.get(&call.subject) == call.fingerprint.as_ref());
+        // Another client, server, generation or definition: no more.
+        let other = |change: fn(&mut Call)| {
+            let mut other = Call::parse("read_file");
+            other.subject.clone_from(&call.subject);
+            other.client = call.client.clone();
+            other.session.clone_from(&call.session);
+            other.program.clone_from(&call.program);
+            other.server = call.server.clone();
+            other.generation = call.generation;
+            other.class = call.class.clone();
+            other.fingerprint.clone_from(&call.fingerprint);
+            other.arguments = call.arguments.clone();
+            other.text.clone_from(&call.text);
+            other.now = call.now;
+            change(&mut other);
+            other.decide(&RuleBook::new(vec![grant.clone()])).decision
+        };
+        prop_assert_eq!(other(|_| {}), Decision::Allow);
+        prop_assert_eq!(other(|call| call.server = "s9".into()), Decision::Ask);
+        prop_assert_eq!(other(|call| call.generation = call.generation.next()), Decision::Ask);
+        prop_assert_eq!(other(|call| call.verified = false), Decision::Ask);
+        if call.fingerprint.is_some() {
+            prop_assert_eq!(other(|call| call.fingerprint = Some("9".into())), Decision::Ask);
+            prop_assert_eq!(other(|call| call.subject = "read_new".to_owned()), Decision::Ask);
+        }
+        if allow.contains(" for ") {
+            prop_assert_eq!(other(|call| call.client = "c9".into()), Decision::Ask);
+        }
+    }
+}
+
+proptest! {
+    #[test]
     fn the_order_of_the_rules_changes_no_decision((rules, call) in any_case()) {
         let call = Call::parse(&call);
         let backwards: Vec<String> = rules.iter().rev().cloned().collect();
         prop_assert_eq!(decision(&rules, &call), decision(&backwards, &call));
-    }
-
-    #[test]
-    fn an_allow_never_leaks((allow, call) in allow_for_a_call()) {
-        let call = Call::parse(&call);
-        let grant = rule(&allow, 1, &call);
-        if call.decide(&RuleBook::new(vec![grant.clone()])).decision == Decision::Allow {
-            let bound = grant.server.as_ref().unwrap();
-            prop_assert_eq!(&bound.server, &call.server);
-            prop_assert_eq!(bound.generation, call.generation);
-            prop_assert!(call.verified);
-            prop_assert_eq!(grant.effect, Effect::Allow);
-            match &grant.width {
-                Width::Tool { tool } => prop_assert_eq!(tool, &call.subject),
-                Width::Call { hash } => prop_assert_eq!(hash, &call.hash()),
-                Width::Reads => prop_assert!(!call.class.reaches_outside),
-                Width::Writes | Width::Everything => {}
-            }
-            let this_call = matches!(grant.width, Width::Call { .. });
-            prop_assert!(this_call || grant.pins.get(&call.subject) == call.fingerprint.as_ref());
-            // Another client, server, generation or definition: no more.
-            let other = |change: fn(&mut Call)| {
-                let mut other = Call::parse("read_file");
-                other.subject.clone_from(&call.subject);
-                other.client = call.client.clone();
-                other.session.clone_from(&call.session);
-                other.program.clone_from(&call.program);
-                other.server = call.server.clone();
-                other.generation = call.generation;
-                other.class = call.class.clone();
-                other.fingerprint.clone_from(&call.fingerprint);
-                other.arguments = call.arguments.clone();
-                other.text.clone_from(&call.text);
-                other.now = call.now;
-                change(&mut other);
-                other.decide(&RuleBook::new(vec![grant.clone()])).decision
-            };
-            prop_assert_eq!(other(|_| {}), Decision::Allow);
-            prop_assert_eq!(other(|call| call.server = "s9".into()), Decision::Ask);
-            prop_assert_eq!(other(|call| call.generation = call.generation.next()), Decision::Ask);
-            prop_assert_eq!(other(|call| call.verified = false), Decision::Ask);
-            if call.fingerprint.is_some() {
-                prop_assert_eq!(other(|call| call.fingerprint = Some("9".into())), Decision::Ask);
-                prop_assert_eq!(other(|call| call.subject = "read_new".to_owned()), Decision::Ask);
-            }
-            if allow.contains(" for ") {
-                prop_assert_eq!(other(|call| call.client = "c9".into()), Decision::Ask);
-            }
-        }
     }
 
     #[test]

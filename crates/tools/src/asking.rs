@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use gatehouse_model::ask::AskServer;
+use gatehouse_model::ask::{AskServer, Warning};
 use gatehouse_model::grant::FieldChange;
 use gatehouse_model::record::CallOutcome;
 use gatehouse_model::{CallAsk, Decision, GrantId, Rule, ServerStatus, Verdict};
-use gatehouse_policy::definition::diff;
+use gatehouse_policy::definition::{diff, fingerprint};
 use gatehouse_policy::show::reveal;
 use tokio::time::{Instant, interval_at, sleep_until};
 
@@ -72,7 +72,7 @@ impl Inner {
         let seat = match queue.attach(&matter, span) {
             Some(seat) => seat,
             None => {
-                let call = self.question(request, &matter, &course.verdict.rule).await;
+                let call = self.question(request, course, &matter).await;
                 match queue.put(&matter, call, span) {
                     Ok(seat) => seat,
                     Err(too_many) => {
@@ -82,6 +82,7 @@ impl Inner {
                 }
             }
         };
+        course.shown.clone_from(&matter.definition);
         let began = Instant::now();
         let ask = seat.ask().clone();
         let came = self.wait(seat, request, span).await;
@@ -142,15 +143,21 @@ impl Inner {
     }
 
     /// The question as the prompt shows it.
-    async fn question(&self, request: &Request, matter: &Matter, rule: &Rule) -> CallAsk {
-        let changes = match rule {
-            Rule::ChangedDefinition { grant } => self.changes_since(matter, grant).await,
+    async fn question(&self, request: &Request, course: &Course, matter: &Matter) -> CallAsk {
+        let rule = &course.verdict.rule;
+        let changes = match (rule, &course.shown, &matter.definition) {
+            (Rule::ChangedDefinition { grant }, ..) => self.changes_since(matter, grant).await,
+            // It changed while a person looked at it.
+            (_, Some(shown), Some(now)) => diff(shown.raw.get(), now.raw.get()),
             _ => Vec::new(),
         };
         let past =
             Past { first_use: self.is_first_use(matter).await, programs: self.programs_of(matter).await };
         let rights = self.rights.inner.now();
-        let warnings = warnings(matter, &rights, rule, &past);
+        let mut warnings = warnings(matter, &rights, rule, &past);
+        if !changes.is_empty() && !warnings.contains(&Warning::DefinitionChanged) {
+            warnings.insert(0, Warning::DefinitionChanged);
+        }
         let name = matter.subject.rule_name();
         let title = match &matter.definition {
             Some(definition) => {
@@ -189,17 +196,18 @@ impl Inner {
             rule.and_then(|rule| rule.pins.get(&*definition.name).cloned())
         };
         let Some(pinned) = pinned else { return Vec::new() };
-        let store = self.store.clone();
-        let before = tokio::task::spawn_blocking(move || store.definitions().get(&pinned)).await;
-        match before {
-            Ok(Ok(Some(before))) => diff(&before, definition.raw.get()),
-            Ok(Ok(None)) => Vec::new(),
+        let (store, key) = (self.store.clone(), pinned.clone());
+        let before = match tokio::task::spawn_blocking(move || store.definitions().get(&key)).await {
+            Ok(Ok(before)) => before,
             Ok(Err(error)) => {
                 tracing::warn!(%error, "an earlier definition cannot be read");
-                Vec::new()
+                None
             }
-            Err(_) => Vec::new(),
-        }
+            Err(_) => None,
+        };
+        // What was kept carries no seal. Where it is not what was allowed, all of the present one is new.
+        let before = before.filter(|before| fingerprint(before).is_ok_and(|found| found == pinned));
+        diff(before.as_deref().unwrap_or("{}"), definition.raw.get())
     }
 
     /// From which programs calls of this client were let through, as far as is known.

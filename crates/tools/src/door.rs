@@ -14,6 +14,7 @@ use tokio::time::Instant;
 
 use crate::asking::Asked;
 use crate::call::CallEnd;
+use crate::definition::Definition;
 use crate::manager::Inner;
 use crate::matter::{Beside, Matter};
 use crate::raw::Members;
@@ -40,6 +41,8 @@ pub(crate) struct Course {
     pub(crate) resolved: Resolved,
     pub(crate) verdict: Verdict,
     pub(crate) waited: Duration,
+    /// The tool's definition as a person was shown it last.
+    pub(crate) shown: Option<Arc<Definition>>,
     /// When the call came in; its client counts from then.
     pub(crate) started: Instant,
     sent: bool,
@@ -141,8 +144,15 @@ impl Inner {
             input: one_line(&matter.arguments),
         });
         let verdict = Verdict { decision: Decision::Deny, rule: Rule::DefaultAsk };
-        let mut course =
-            Course { resolved, verdict, waited: Duration::ZERO, started, sent: false, sent_again: false };
+        let mut course = Course {
+            resolved,
+            verdict,
+            waited: Duration::ZERO,
+            shown: None,
+            started,
+            sent: false,
+            sent_again: false,
+        };
         let ended = tokio::select! {
             biased;
             () = halt.cancelled() => self.halted(&mut course),

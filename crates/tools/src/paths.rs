@@ -61,4 +61,93 @@ mod tests {
         assert_eq!(resolve(""), None);
         assert_eq!(resolve("/a\0b"), None);
     }
+
+    /// A grant "only in this folder" on a real disk: each path, what it is, and whether it is let in.
+    #[test]
+    fn only_in_this_folder() {
+        use gatehouse_model::grant::{Condition, ConditionTest};
+        use gatehouse_policy::conditions::{Conditions, Held};
+        use gatehouse_policy::json::read;
+        use std::os::unix::fs::symlink;
+
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap().to_str().unwrap().to_owned();
+        for folder in ["in/deep/er", "in/late", "in/caf\u{e9}", "out/deep", "inside", "IN"] {
+            std::fs::create_dir_all(format!("{root}/{folder}")).unwrap();
+        }
+        std::fs::write(format!("{root}/in/file"), "x").unwrap();
+        for (link, to) in [
+            ("in/down", "in/deep/er"),
+            ("in/up", "out/deep"),
+            ("in/nowhere", "none"),
+            ("in/round", "in/round"),
+            ("in/na\u{ef}ve", "out"),
+            ("way-in", "in/deep"),
+        ] {
+            symlink(format!("{root}/{to}"), format!("{root}/{link}")).unwrap();
+        }
+        let inside = |folder: &str| {
+            let test = ConditionTest::Inside { folder: format!("{root}/{folder}") };
+            Conditions::new(&[Condition { pointer: "/p".to_owned(), test }])
+        };
+        let held = |conditions: &Conditions, path: &str| {
+            let path = path.replace('@', &root).replace('\\', "\\\\").replace('\0', "\\u0000");
+            conditions.hold(&read(&format!(r#"{{"p":"{path}"}}"#)).unwrap(), &resolve)
+        };
+        let only = inside("in");
+        for (path, what, expected) in [
+            ("@/in/file", "a file", Held::Yes),
+            ("@/in", "the folder", Held::Yes),
+            ("@/in/new", "a new file", Held::Yes),
+            ("@/in/new/er/file", "new folders", Held::Yes),
+            ("@/in/deep/../new", "up and down", Held::Yes),
+            ("@//in/./deep//file", "idle steps", Held::Yes),
+            ("@/in/down/x", "a link that stays inside", Held::Yes),
+            ("@/in/caf\u{e9}/x", "letters of one form", Held::Yes),
+            ("@/in/up/x", "a link out", Held::No),
+            (
+                "@/in/up/../x",
+                "up behind a link out: elsewhere by the disk, inside by the text",
+                Held::Unknown,
+            ),
+            (
+                "@/way-in/../x",
+                "up behind a link in: inside by the disk, elsewhere by the text",
+                Held::Unknown,
+            ),
+            ("@/way-in/x", "a link in", Held::Yes),
+            ("@/in/nowhere", "a link to nothing", Held::Unknown),
+            ("@/in/nowhere/x", "behind a link to nothing", Held::Unknown),
+            ("@/in/round/x", "a link to itself", Held::Unknown),
+            ("@/in/file/x", "behind a file", Held::Unknown),
+            ("@/in/none/../../out", "up behind what is not there", Held::Unknown),
+            ("@/in/nai\u{308}ve/x", "the other form of the letters of a link out", Held::Unknown),
+            ("@/inside/x", "a folder whose name begins alike", Held::No),
+            ("@/IN/x", "another case, which some disks fold", Held::Unknown),
+            ("@/out/x", "elsewhere", Held::No),
+            ("in/file", "relative", Held::Unknown),
+            ("~/in/file", "from home", Held::Unknown),
+            ("file://@/in/file", "an address", Held::Unknown),
+            ("@/in/a\0b", "a zero byte", Held::Unknown),
+            ("@/in/file ", "a blank at the end", Held::Unknown),
+            ("@/in/.. /out", "a blank behind dots", Held::Unknown),
+            ("@/in/file.", "a dot at the end", Held::Unknown),
+            ("@/in/..\\out", "a backslash", Held::Unknown),
+            ("@/in/%2e%2e/out", "escapes", Held::Unknown),
+        ] {
+            assert_eq!(held(&only, path), expected, "{path}: {what}");
+        }
+
+        // A link that is put in after the grant, in the place of a folder, and of the folder itself.
+        assert_eq!(held(&only, "@/in/late/x"), Held::Yes);
+        std::fs::remove_dir(format!("{root}/in/late")).unwrap();
+        symlink(format!("{root}/out"), format!("{root}/in/late")).unwrap();
+        assert_eq!(held(&only, "@/in/late/x"), Held::No);
+        let whole = inside("inside");
+        assert_eq!(held(&whole, "@/inside/x"), Held::Yes);
+        std::fs::remove_dir(format!("{root}/inside")).unwrap();
+        symlink(format!("{root}/out"), format!("{root}/inside")).unwrap();
+        assert_eq!(held(&whole, "@/inside/x"), Held::Unknown);
+        assert_eq!(held(&whole, "@/out/x"), Held::Unknown);
+    }
 }

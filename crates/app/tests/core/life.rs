@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
 use crate::common::{Home, add, draft, run, server, servers, until_state};
-use gatehouse_app::{Core, CoreOptions, memory, open_vault};
+use gatehouse_app::{Core, CoreOptions, Owner, memory, open_vault};
 use gatehouse_model::ask::AutoApprove;
 use gatehouse_model::command::*;
 use gatehouse_model::record::AuditVerdict;
@@ -120,14 +120,19 @@ async fn without_the_key_of_its_seal_nothing_that_was_allowed_counts() {
 }
 
 #[tokio::test]
-async fn one_folder_has_one_core() {
+async fn one_folder_has_one_core_whoever_answers_it() {
     let home = Home::new();
-    let core = home.start().await;
-    let second = Core::start(home.options()).await.err().unwrap();
-    assert_eq!(second.code, ErrorCode::DataFolderInUse);
-    run(&core, Status {}).await.unwrap();
-    core.shutdown().await;
-    home.start().await.shutdown().await;
+    let as_owner = |owner| CoreOptions { owner, ..home.options() };
+    for first in [Owner::Window, Owner::Serve] {
+        let core = Core::start(as_owner(first)).await.unwrap();
+        for second in [Owner::Window, Owner::Serve] {
+            let refused = Core::start(as_owner(second)).await.err().unwrap();
+            assert_eq!(refused.code, ErrorCode::DataFolderInUse, "{first:?} {second:?}");
+            assert!(refused.to_string().contains(first.word()), "it does not say who has it: {refused}");
+        }
+        run(&core, Status {}).await.unwrap();
+        core.shutdown().await;
+    }
 }
 
 #[tokio::test]

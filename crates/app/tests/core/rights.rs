@@ -1,12 +1,13 @@
 //! Who may do what: every command that widens rights is refused without the operator's authority,
 //! in the process and over the control socket.
 
-use crate::common::{Home, KEY};
-use gatehouse_app::Authority;
+use crate::common::{Home, KEY, run, until, until_state};
 use gatehouse_app::control::ControlClient;
 use gatehouse_app::events::Heard;
-use gatehouse_model::command::{ClientsAdd, Command, Pause, Resume, Right, Status};
-use gatehouse_model::{ErrorCode, Event, Secret};
+use gatehouse_app::{Authority, Core, CoreOptions, Owner, open_vault};
+use gatehouse_model::ask::{Answer, AutoApprove};
+use gatehouse_model::command::*;
+use gatehouse_model::{Ask, AskAnswer, ErrorCode, Event, GrantChoice, Secret};
 use serde_json::value::RawValue;
 
 /// One command of each kind, by name and arguments.
@@ -178,4 +179,84 @@ async fn events_come_over_the_socket_until_the_core_is_gone() {
     assert_eq!(end.code, ErrorCode::NotRunning);
     let gone = ControlClient::connect(&home.data_dir()).await.err().unwrap();
     assert_eq!(gone.code, ErrorCode::NotRunning);
+}
+
+/// Whether a call runs although whatever is asked is denied.
+async fn runs_unasked(core: &Core, token: &str) -> bool {
+    // To each owner the server is one of its own, with a name of its own for the tool.
+    let tools = run(core, ToolsList { server: Some("Notes".into()) }).await.unwrap();
+    let tool = tools.into_iter().find(|tool| tool.exposed_name.ends_with("add_note")).unwrap().exposed_name;
+    let token = RequestSecret::new(&Secret::new(token));
+    let call = Call { token, tool, arguments: r#"{"text":"a note"}"#.into() };
+    let asked = until(core, "a question", async || {
+        let first = run(core, ApprovalsList {}).await.unwrap().into_iter().next()?;
+        let Ask::Call(ask) = &first.ask else { return None };
+        let answer = Answer::Deny { choice: GrantChoice::once(), reason: None };
+        let answers = vec![AskAnswer { id: first.id.clone(), hash: Some(ask.hash.clone()), answer }];
+        run(core, ApprovalsAnswer { answers }).await.unwrap();
+        Some(())
+    });
+    let called = run(core, call);
+    tokio::pin!(called);
+    let reply = tokio::select! {
+        reply = &mut called => reply,
+        () = asked => called.await,
+    };
+    let reply = reply.unwrap();
+    assert!(!reply.is_rpc_error, "{reply:?}");
+    !reply.is_tool_error
+}
+
+#[tokio::test]
+async fn what_one_owner_was_allowed_does_not_count_under_the_other() {
+    let home = Home::new();
+    std::fs::create_dir_all(home.data_dir()).unwrap();
+    let vault = open_vault(&home.data_dir(), &Secret::new("correct horse")).unwrap();
+    let start = async |owner| {
+        let secrets = std::sync::Arc::clone(&vault);
+        Core::start(CoreOptions { owner, secrets, ..home.options() }).await.unwrap()
+    };
+    let mut tokens = Vec::new();
+    // Whoever comes first, and then the other, which has nothing of it.
+    for owner in [Owner::Serve, Owner::Window] {
+        let core = start(owner).await;
+        if !tokens.is_empty() {
+            // Not even the servers: to this owner the file is a hand edit that nobody has confirmed.
+            for name in ["Time", "Notes"] {
+                let edit = until(&core, "the question about a server", async || {
+                    let mut pending = run(&core, ApprovalsList {}).await.unwrap();
+                    pending.retain(|one| matches!(&one.ask, Ask::ConfigChange(ask) if ask.server == name));
+                    pending.pop()
+                })
+                .await;
+                let answer = Answer::Accept { content: None };
+                let answers = vec![AskAnswer { id: edit.id, hash: None, answer }];
+                run(&core, ApprovalsAnswer { answers }).await.unwrap();
+            }
+        }
+        until_state(&core, "Notes", "connected").await;
+        let shown = run(&core, PolicyShow {}).await.unwrap();
+        assert!(shown.verified && shown.rules.is_empty(), "{owner:?}: {shown:?}");
+        assert!(run(&core, ClientsList {}).await.unwrap().is_empty(), "{owner:?}");
+        for other in &tokens {
+            let call =
+                Call { token: RequestSecret::clone(other), tool: "add_note".into(), arguments: "{}".into() };
+            assert!(run(&core, call).await.is_err(), "the token of the other was taken under {owner:?}");
+        }
+        let minted = run(&core, ClientsAdd { name: "Agent".into() }).await.unwrap();
+        assert!(!runs_unasked(&core, minted.token.reveal()).await, "{owner:?}");
+        run(&core, PolicyAutoApprove { server: "Notes".into(), to: AutoApprove::All }).await.unwrap();
+        assert!(runs_unasked(&core, minted.token.reveal()).await, "{owner:?}");
+        tokens.push(minted.token);
+        core.shutdown().await;
+    }
+    // A revocation under the one leaves the other as it was.
+    let core = start(Owner::Window).await;
+    until_state(&core, "Notes", "connected").await;
+    run(&core, PolicyAutoApprove { server: "Notes".into(), to: AutoApprove::Ask }).await.unwrap();
+    core.shutdown().await;
+    let core = start(Owner::Serve).await;
+    until_state(&core, "Notes", "connected").await;
+    assert!(runs_unasked(&core, tokens[0].reveal()).await);
+    core.shutdown().await;
 }

@@ -36,7 +36,7 @@ impl Call {
     /// `outside read write paused unverified ticket blocked`.
     pub fn parse(text: &str) -> Self {
         let mut words = text.split_whitespace();
-        let subject = words.next().unwrap().to_owned();
+        let subject = plain(words.next().unwrap());
         let is_tool = !["resource:", "prompt:", "completion:"].iter().any(|kind| subject.starts_with(kind));
         let reads = !is_tool || subject.starts_with("read_");
         let class = if reads { AccessClass::Read } else { AccessClass::Write };
@@ -129,7 +129,7 @@ impl Call {
 }
 
 /// `allow tool read_file` and what is to be otherwise than: server s1 in generation 1, every client,
-/// always, no conditions, pinned to definition 1 of `read_file` and `write_file`.
+/// always, no conditions, pinned to definition 1 of `read_file`, `read_more` and `write_file`.
 pub fn rule(text: &str, number: usize, call: &Call) -> Grant {
     let mut words = text.split_whitespace();
     let effect = match words.next().unwrap() {
@@ -138,7 +138,7 @@ pub fn rule(text: &str, number: usize, call: &Call) -> Grant {
         other => panic!("no such effect: {other}"),
     };
     let width = match words.next().unwrap() {
-        "tool" => Width::Tool { tool: words.next().unwrap().to_owned() },
+        "tool" => Width::Tool { tool: plain(words.next().unwrap()) },
         "reads" => Width::Reads,
         "writes" => Width::Writes,
         "everything" => Width::Everything,
@@ -154,7 +154,7 @@ pub fn rule(text: &str, number: usize, call: &Call) -> Grant {
         clients: ClientScope::Every,
         lifetime: Lifetime::Always,
         conditions: Vec::new(),
-        pins: pins("read_file=1,write_file=1"),
+        pins: pins("read_file=1,read_more=1,write_file=1"),
         program: None,
         created: Timestamp(0),
         reason: None,
@@ -181,24 +181,32 @@ pub fn rule(text: &str, number: usize, call: &Call) -> Grant {
 
 fn pins(text: &str) -> BTreeMap<String, Fingerprint> {
     let pairs = text.split(',').filter_map(|pair| pair.split_once('='));
-    pairs.map(|(tool, definition)| (tool.to_owned(), definition.into())).collect()
+    pairs.map(|(tool, definition)| (plain(tool), definition.into())).collect()
 }
 
 fn condition(pointer: &str, test: &str, value: &str) -> Condition {
-    let value = value.to_owned();
+    let json = || value.to_owned();
     let test = match test {
-        "equals" => ConditionTest::Equals { value },
-        "one-of" => ConditionTest::OneOf { values: value.split('|').map(str::to_owned).collect() },
-        "starts" => ConditionTest::StartsWith { text: value },
-        "inside" => ConditionTest::Inside { folder: value },
-        "host" => ConditionTest::HostIs { host: value },
-        "glob" => ConditionTest::Glob { pattern: value },
+        "equals" => ConditionTest::Equals { value: json() },
+        "one-of" => ConditionTest::OneOf { values: json().split('|').map(str::to_owned).collect() },
+        "starts" => ConditionTest::StartsWith { text: plain(value) },
+        "inside" => ConditionTest::Inside { folder: plain(value) },
+        "host" => ConditionTest::HostIs { host: plain(value) },
+        "glob" => ConditionTest::Glob { pattern: plain(value) },
         other => panic!("no such test: {other}"),
     };
     Condition { pointer: pointer.to_owned(), test }
 }
 
-/// A file system in which `/home/me/link` leads to `/etc`, and `/tmp` to `/private/tmp`.
+/// A word with its escapes undone: `caf\u00e9`.
+fn plain(word: &str) -> String {
+    if !word.contains("\\u") {
+        return word.to_owned();
+    }
+    json::read(&format!("\"{word}\"")).unwrap().as_str().unwrap().to_owned()
+}
+
+/// A file system with links: see `policy_table/conditions.md`.
 pub fn resolve(path: &str) -> Option<String> {
     if !path.starts_with('/') || path.contains("/unreadable") {
         return None;
@@ -211,7 +219,9 @@ pub fn resolve(path: &str) -> Option<String> {
             step => steps.push(step),
         }
         match steps.as_slice() {
-            ["home", "me", "link"] => steps = vec!["etc"],
+            ["home", "me", "link"] | ["home", "me", "work", "\u{e9}"] => steps = vec!["etc"],
+            ["home", "me", "work", "out"] => steps = vec!["home", "me"],
+            ["home", "you", "short"] => steps = vec!["home", "me", "work", "sub"],
             ["tmp"] => steps = vec!["private", "tmp"],
             _ => {}
         }

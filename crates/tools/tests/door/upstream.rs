@@ -84,6 +84,11 @@ async fn a_definition_that_changes_while_a_person_decides_asks_again() {
     house.allow(&question).await;
     let again = house.question().await;
     assert_ne!(about(&again).hash, about(&question).hash);
+    let told = about(&again);
+    assert_eq!(told.warnings[0], Warning::DefinitionChanged, "{:?}", told.warnings);
+    assert_eq!(told.changes.len(), 1, "{:?}", told.changes);
+    assert_eq!(told.changes[0].before.as_deref(), Some("\"Acts kindly.\""));
+    assert!(told.choices.iter().all(|choice| choice.lifetime != ChoiceLifetime::Always));
     assert!(calls(folder.path()).is_empty(), "nothing was sent");
     house.allow(&again).await;
     assert!(!is_error(&running.ended().await));

@@ -1,0 +1,81 @@
+//! Whether an address goes to a host (PERM-5).
+//!
+//! Parsers disagree about addresses, so a yes needs one that is written plainly: nothing before an `@`,
+//! no backslash, no blanks, and the host to the letter as it stands in the condition. A no needs that
+//! no reading of the host is the one of the condition.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use url::{Host, Url};
+
+use super::Held;
+
+/// The host of a condition; `None` where the text is none.
+pub(super) fn read(text: &str) -> Option<Host<String>> {
+    Host::parse(text.trim_end_matches('.')).ok()
+}
+
+pub(super) fn host_is(text: &str, wanted: &Host<String>) -> Held {
+    let odd = |c: char| c == '\\' || c.is_whitespace() || c.is_control();
+    let Ok(url) = Url::parse(text) else { return Held::Unknown };
+    if text.contains(odd) || !url.username().is_empty() || url.password().is_some() {
+        return Held::Unknown;
+    }
+    let Some((scheme, rest)) = text.split_once("://") else { return Held::Unknown };
+    let Some(host) = url.host_str().map(str::to_ascii_lowercase) else {
+        return if scheme.eq_ignore_ascii_case("file") { Held::No } else { Held::Unknown };
+    };
+    let (authority, after) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    // Some old readers look for the `@` beyond the end of the authority.
+    if authority.contains(['@', '%']) || (!after.starts_with('/') && after.contains('@')) {
+        return Held::Unknown;
+    }
+    let written = without_port(authority, &url);
+    if is_exactly(&host, wanted) {
+        return if written.eq_ignore_ascii_case(&host) { Held::Yes } else { Held::Unknown };
+    }
+    if may_be(&host, written, wanted) { Held::Unknown } else { Held::No }
+}
+
+fn is_exactly(host: &str, wanted: &Host<String>) -> bool {
+    host.strip_suffix('.').unwrap_or(host) == wanted.to_string()
+}
+
+/// The host of an authority without its port, be it the usual one or not.
+fn without_port<'a>(authority: &'a str, url: &Url) -> &'a str {
+    let port = url.port().map_or_else(String::new, |port| format!(":{port}"));
+    let written = authority.strip_suffix(port.as_str()).unwrap_or(authority);
+    let usual = [":80", ":443", ":21"].iter().find_map(|port| written.strip_suffix(port));
+    usual.unwrap_or(written).trim_end_matches(':')
+}
+
+/// Whether another reader could come to the host of the condition.
+fn may_be(host: &str, written: &str, wanted: &Host<String>) -> bool {
+    let again = [
+        read(host),
+        read(written),
+        // An older rule for names writes some letters in two, and leaves out joiners.
+        read(&written.replace('ß', "ss").replace('ς', "σ").replace(['\u{200c}', '\u{200d}'], "")),
+    ];
+    again.iter().flatten().any(|host| host == wanted || is_the_same_address(host, wanted))
+}
+
+/// An IPv4 address within an IPv6 one is the same place.
+fn is_the_same_address(a: &Host<String>, b: &Host<String>) -> bool {
+    match (a, b) {
+        (Host::Ipv6(six), Host::Ipv4(four)) | (Host::Ipv4(four), Host::Ipv6(six)) => {
+            within(*six) == Some(*four)
+        }
+        _ => false,
+    }
+}
+
+fn within(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    let [.., a, b, c, d] = address.octets();
+    match address.segments() {
+        [0, 0, 0, 0, 0, 0 | 0xffff, ..] | [0, 0, 0, 0, 0xffff, 0, ..] | [0x64, 0xff9b, 0, 0, 0, 0, ..] => {
+            Some(Ipv4Addr::new(a, b, c, d))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,147 @@
+//! The policy, case by case. What stands in the tables beside this file is what Gatehouse promises; the
+//! language of the tables is described in `../words/table.rs`.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    missing_docs,
+    unreachable_pub,
+    reason = "tests"
+)]
+
+#[path = "../words/table.rs"]
+mod table;
+
+use gatehouse_model::grant::{Decision, Rule, Verdict};
+use gatehouse_policy::verdict::RuleBook;
+use table::{Call, rule};
+
+const ORDER: &str = include_str!("order.md");
+const REACH: &str = include_str!("reach.md");
+const CONDITIONS: &str = include_str!("conditions.md");
+const GRID: &str = include_str!("grid.md");
+
+/// One row of a table.
+struct Case<'a> {
+    name: &'a str,
+    rules: &'a str,
+    call: &'a str,
+    verdict: &'a str,
+}
+
+/// The rows of all tables of a text. Where a row has no rules of its own, those above its table count.
+fn cases(text: &str) -> Vec<Case<'_>> {
+    let mut above = "-";
+    let mut cases = Vec::new();
+    for line in text.lines() {
+        if let Some(rules) = line.strip_prefix("rules: ") {
+            above = rules;
+        }
+        let cells: Vec<&str> = line.split(" | ").map(|cell| cell.trim_start_matches('|').trim()).collect();
+        match *cells.as_slice() {
+            ["case", ..] => {}
+            [name, rules, call, verdict] => cases.push(Case { name, rules, call, verdict }),
+            [name, call, verdict] => cases.push(Case { name, rules: above, call, verdict }),
+            _ => assert!(!line.starts_with("| "), "no row: {line}"),
+        }
+    }
+    cases
+}
+
+/// The rules, separated by `;` and numbered from 1, applied to a call.
+fn outcome(rules: &str, call: &str) -> String {
+    let call = Call::parse(call);
+    let rules = rules.split(';').map(str::trim).filter(|rule| !matches!(*rule, "" | "-"));
+    let book = RuleBook::new(rules.enumerate().map(|(at, text)| rule(text, at + 1, &call)).collect());
+    in_words(&call.decide(&book))
+}
+
+fn in_words(verdict: &Verdict) -> String {
+    let decision = match verdict.decision {
+        Decision::Allow => "allow",
+        Decision::Ask => "ask",
+        Decision::Deny => "deny",
+    };
+    let rule = match &verdict.rule {
+        Rule::PolicyFile { .. } => "file".to_owned(),
+        Rule::Paused => "paused".to_owned(),
+        Rule::SwitchedOff => "switched off".to_owned(),
+        Rule::ExplicitDeny { grant, .. } => format!("rule {grant}"),
+        Rule::RightsUnverified => "unverified".to_owned(),
+        Rule::ChangedDefinition { grant } => format!("changed since {grant}"),
+        Rule::LateTicket { .. } => "ticket".to_owned(),
+        Rule::ConditionedGrant { grant } => format!("conditioned {grant}"),
+        Rule::TimedGrant { grant } => format!("timed {grant}"),
+        Rule::AlwaysGrant { grant } => format!("always {grant}"),
+        Rule::Answered { .. } | Rule::Unanswered { .. } | Rule::ByUser => "not a rule of the book".to_owned(),
+        Rule::DefaultAsk => "default".to_owned(),
+    };
+    format!("{decision}: {rule}")
+}
+
+fn check(text: &str, at_least: usize) {
+    let cases = cases(text);
+    assert!(cases.len() >= at_least, "only {} cases", cases.len());
+    let mut wrong = Vec::new();
+    for Case { name, rules, call, verdict } in cases {
+        let found = outcome(rules, call);
+        if found != verdict {
+            wrong.push(format!(
+                "{name}\n    rules    {rules}\n    call     {call}\n    expected {verdict}\n    found    {found}"
+            ));
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn which_rule_decides() {
+    check(ORDER, 70);
+}
+
+#[test]
+fn whom_and_what_a_rule_is_for() {
+    check(REACH, 120);
+}
+
+#[test]
+fn conditions_on_arguments() {
+    check(CONDITIONS, 230);
+}
+
+/// Each column of the grid is a call; the first of them is the one that a rule `this-call` was made of.
+fn columns() -> Vec<(&'static str, &'static str)> {
+    GRID.lines().filter_map(|line| line.strip_prefix("- ")?.split_once(": ")).collect()
+}
+
+#[test]
+fn every_width_with_every_lifetime_and_scope() {
+    let columns = columns();
+    let (_, first) = columns[0];
+    let first = Call::parse(first);
+    let mut rows = 0;
+    let mut wrong = Vec::new();
+    for line in GRID.lines().filter(|line| line.starts_with("| allow") || line.starts_with("| deny")) {
+        let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+        let rule = rule(cells[0], 1, &first);
+        let found: Vec<&str> = columns
+            .iter()
+            .map(|(_, call)| {
+                let verdict = Call::parse(call).decide(&RuleBook::new(vec![rule.clone()]));
+                match (verdict.decision, verdict.rule) {
+                    (Decision::Allow, _) => "yes",
+                    (Decision::Deny, _) => "no",
+                    (Decision::Ask, Rule::ChangedDefinition { .. }) => "new",
+                    (Decision::Ask, _) => "",
+                }
+            })
+            .collect();
+        if cells[1..] != found {
+            wrong.push(format!("{line}\n    found {found:?}"));
+        }
+        rows += 1;
+    }
+    // Two effects, five widths, five lifetimes, two scopes.
+    assert_eq!((rows, columns.len()), (100, 16));
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}

@@ -1,0 +1,78 @@
+//! Questions as the core tells them: what they offer, and answers by id and hash as the windows give them.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+
+use crate::gatehouse::Gatehouse;
+use crate::lines::PATIENCE;
+
+/// The questions that wait, once there are so many.
+///
+/// # Errors
+/// When there are not in time.
+pub fn waiting(gatehouse: &Gatehouse, count: usize) -> Result<Vec<Value>> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let pending = gatehouse.ask(&["approvals", "list"])?;
+        let pending = pending.as_array().cloned().unwrap_or_default();
+        if pending.len() == count {
+            return Ok(pending);
+        }
+        ensure!(Instant::now() < deadline, "{} questions wait, not {count}: {pending:#?}", pending.len());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// The choices that a question offers.
+///
+/// # Errors
+/// When it has none.
+pub fn choices(question: &Value) -> Result<&Vec<Value>> {
+    question["ask"]["choices"].as_array().with_context(|| format!("no choices in {question:#}"))
+}
+
+/// Whether a question offers anything for good.
+///
+/// # Errors
+/// When it has no choices.
+pub fn offers_always(question: &Value) -> Result<bool> {
+    Ok(choices(question)?.iter().any(|choice| choice["lifetime"] == "always"))
+}
+
+/// The choice “only in this folder”, for as long as this.
+///
+/// # Errors
+/// When it is not offered.
+pub fn only_in_this_folder(question: &Value, lifetime: &str) -> Result<Value> {
+    let fits = |choice: &&Value| {
+        choice["lifetime"] == lifetime && choice["conditions"][0]["test"]["test"] == "inside"
+    };
+    choices(question)?.iter().find(fits).cloned().with_context(|| format!("not offered: {question:#}"))
+}
+
+/// This once.
+#[must_use]
+pub fn once() -> Value {
+    json!({ "lifetime": "once", "width": "call", "everyClient": false, "conditions": [] })
+}
+
+/// Allows, by the id of one question and the hash of another, which may be the same.
+///
+/// # Errors
+/// What the core says.
+pub fn allow(gatehouse: &Gatehouse, id: &Value, hash: &Value, choice: &Value) -> Result<Value> {
+    let answer = json!({ "answer": "allow", "choice": choice });
+    gatehouse
+        .command("approvals.answer", &json!({ "answers": [{ "id": id, "hash": hash, "answer": answer }] }))
+}
+
+/// The first character of a text that moves a cursor, turns a text round or cannot be seen.
+#[must_use]
+pub fn trick(text: &str) -> Option<char> {
+    text.chars().find(|c| {
+        (c.is_control() && !matches!(c, '\n'))
+            || matches!(u32::from(*c), 0x00AD | 0x061C | 0x200B..=0x200F | 0x2028..=0x202E | 0x2060..=0x206F | 0xFEFF)
+    })
+}

@@ -1,0 +1,325 @@
+//! An agent that may edit the files of the same user tries to help itself with them: settings, databases,
+//! what was learned, the audit. Each test says what it tried and what stopped it.
+#![allow(missing_docs, reason = "a test binary has no public items")]
+
+use std::fs;
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
+use gatehouse_tests::client::{Client, Sdk};
+use gatehouse_tests::gatehouse::Gatehouse;
+use gatehouse_tests::lines::PATIENCE;
+use gatehouse_tests::server::{Over, add};
+use gatehouse_tests::{asks, fixture, http};
+use rusqlite::Connection;
+use serde_json::{Value, json};
+
+/// Tried: a server of its own in `servers.json`. Stopped by: the question about the edit; what runs is the last
+/// confirmed copy.
+#[test]
+fn it_edits_the_servers_file() -> Result<()> {
+    let mut gatehouse = Gatehouse::start()?;
+    let file = gatehouse.data_dir().join("servers.json");
+    let ran = gatehouse.folder("log")?.join("ran");
+    let mut servers: Value = serde_json::from_str(&fs::read_to_string(&file)?)?;
+    servers["mcpServers"]["evil"] =
+        json!({ "command": "sh", "args": ["-c", format!("touch {}", ran.display())] });
+    fs::write(&file, servers.to_string())?;
+    let mut person = gatehouse.person()?;
+    let question = person.question()?;
+    ensure!(question["ask"]["ask"] == "config_change" && question["ask"]["server"] == "evil", "{question:#}");
+    ensure!(!ran.exists(), "it ran before anybody confirmed it");
+    person.answer(&question, "deny")?;
+    let deadline = Instant::now() + PATIENCE;
+    while !gatehouse.ask(&["audit", "list"])?.to_string().contains("hand_edit") {
+        ensure!(Instant::now() < deadline, "the refusal is not in the audit");
+    }
+    gatehouse.stop()?;
+    gatehouse.launch()?;
+    let listed = gatehouse.ask(&["servers", "list"])?.to_string();
+    ensure!(!listed.contains("evil") && !ran.exists(), "it came in by a restart: {listed}");
+    Ok(())
+}
+
+/// Copies the databases of a data folder away, or back.
+fn copy_databases(from: &Path, to: &Path) -> Result<()> {
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if name.to_string_lossy().contains(".db") {
+            fs::copy(entry.path(), to.join(name))?;
+        }
+    }
+    Ok(())
+}
+
+/// Tried: databases from before a grant was revoked. Stopped by: the counter of the seal, which is in the store
+/// for secrets and has gone on.
+#[test]
+fn it_restores_an_old_database_to_revive_a_revoked_grant() -> Result<()> {
+    let mut gatehouse = Gatehouse::start()?;
+    let token = gatehouse.add_client("agent")?;
+    gatehouse.await_status("Notes", "connected")?;
+    gatehouse.ask(&["policy", "auto-approve", "Notes", "all"])?;
+    gatehouse.stop()?;
+    let old = gatehouse.folder("old")?;
+    copy_databases(&gatehouse.data_dir(), &old)?;
+    gatehouse.launch()?;
+    gatehouse.ask(&["policy", "auto-approve", "Notes", "ask"])?;
+    gatehouse.stop()?;
+    for entry in fs::read_dir(gatehouse.data_dir())?.flatten() {
+        if entry.file_name().to_string_lossy().contains(".db") {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    copy_databases(&old, &gatehouse.data_dir())?;
+    gatehouse.launch()?;
+    let shown = gatehouse.ask(&["policy", "show"])?;
+    ensure!(shown["verified"] == false, "an old copy passes for the present one: {shown:#}");
+    ensure!(gatehouse.ask(&["status"])?["problems"].to_string().contains("rights"), "nobody is told");
+    let mut client = Client::connect(Sdk::TypeScript, "2026-07-28", &gatehouse.endpoint, Some(&token))?;
+    let call = client.begin("add_note", &json!({ "text": "revived" }))?;
+    let mut person = gatehouse.person()?;
+    let question = person.question()?;
+    person.answer(&question, "deny")?;
+    ensure!(client.finish(&call)?.is_tool_error(), "the revoked grant lives");
+    Ok(())
+}
+
+/// A tool that is allowed by a grant, and the client that uses it; Gatehouse is stopped.
+fn with_a_grant() -> Result<(Gatehouse, String)> {
+    let mut gatehouse = Gatehouse::start()?;
+    gatehouse.await_status("Notes", "connected")?;
+    let token = gatehouse.add_client("agent")?;
+    gatehouse.ask(&["policy", "grant", "Notes", "--tool", "list_notes"])?;
+    gatehouse.stop()?;
+    Ok((gatehouse, token))
+}
+
+fn ledger(gatehouse: &Gatehouse) -> Result<Connection> {
+    Ok(Connection::open(gatehouse.data_dir().join("ledger.db"))?)
+}
+
+/// Tried: a grant of its own, written into the database in every way there is: in the text of the rights, as
+/// a record of another number, with the seal of another record, and no record at all. Stopped by: the seal
+/// over text and number. Nothing is allowed any more, also not what was, and the status says so.
+#[test]
+fn it_forges_a_grant_in_the_database() -> Result<()> {
+    let forgeries: [(&str, &str); 5] = [
+        (
+            "a tool for another",
+            "UPDATE sealed SET body = CAST(replace(CAST(body AS TEXT), 'list_notes', 'add_note') AS BLOB) WHERE name LIKE 'rights/%'",
+        ),
+        ("another number", "UPDATE sealed SET counter = counter + 1 WHERE name LIKE 'rights/%'"),
+        (
+            "the seal of another record",
+            "UPDATE sealed SET mac = (SELECT mac FROM sealed WHERE name NOT LIKE 'rights/%') WHERE name LIKE 'rights/%'",
+        ),
+        ("a seal of zeros", "UPDATE sealed SET mac = zeroblob(32) WHERE name LIKE 'rights/%'"),
+        ("no record", "DELETE FROM sealed WHERE name LIKE 'rights/%'"),
+    ];
+    for (what, sql) in forgeries {
+        let (mut gatehouse, token) = with_a_grant()?;
+        let changed = ledger(&gatehouse)?.execute(sql, [])?;
+        ensure!(changed > 0, "{what}: there was nothing to forge");
+        gatehouse.launch()?;
+        gatehouse.await_status("Notes", "connected")?;
+        let shown = gatehouse.ask(&["policy", "show"])?;
+        ensure!(shown["verified"] == false, "{what}: it is believed: {shown:#}");
+        ensure!(
+            gatehouse.ask(&["status"])?["problems"].to_string().contains("rights"),
+            "{what}: nobody is told"
+        );
+        for tool in ["add_note", "list_notes"] {
+            let call = http::Waiting::call(&gatehouse.endpoint, &token, tool, r#"{"text":"x"}"#);
+            let question = asks::waiting(&gatehouse, 1)?.remove(0);
+            ensure!(!asks::offers_always(&question)?, "{what}: something lasting is on offer");
+            gatehouse.ask(&["approvals", "answer", question["id"].as_str().context("id")?, "deny"])?;
+            ensure!(call.end()?.body.contains("isError"), "{what}: {tool} ran");
+        }
+    }
+    Ok(())
+}
+
+/// Tried: entries of the audit changed, removed, added, and the head put back to an earlier one. Stopped by:
+/// the chain, the seal of each entry and the seal of the head; `verify` names the first entry that is broken.
+#[test]
+fn it_tampers_with_the_audit() -> Result<()> {
+    let mut gatehouse = Gatehouse::start()?;
+    for number in 0..6 {
+        gatehouse.add_client(&format!("client {number}"))?;
+    }
+    gatehouse.stop()?;
+    let home = gatehouse.data_dir().join("ledger.db");
+    // The folder as it was some entries ago, to put an old head back from.
+    let old_head = |db: &Connection| -> Result<(i64, Vec<u8>, Vec<u8>)> {
+        Ok(db.query_row("SELECT seq, hash, mac FROM audit_head", [], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+        })?)
+    };
+    let (earlier, earlier_hash, earlier_mac) = old_head(&Connection::open(&home)?)?;
+    gatehouse.launch()?;
+    gatehouse.add_client("one more")?;
+    gatehouse.ask(&["pause"])?;
+    gatehouse.stop()?;
+    let last: i64 = Connection::open(&home)?.query_row("SELECT MAX(seq) FROM audit", [], |row| row.get(0))?;
+    ensure!(last > earlier, "nothing was written");
+    let whole = gatehouse.folder("whole")?;
+    copy_databases(&gatehouse.data_dir(), &whole)?;
+
+    type Tamper<'a> = (&'a str, Box<dyn Fn(&Connection) -> rusqlite::Result<()> + 'a>, i64);
+    let run = |sql: &'static str| -> Box<dyn Fn(&Connection) -> rusqlite::Result<()>> {
+        Box::new(move |db| db.execute_batch(sql))
+    };
+    let attempts: Vec<Tamper<'_>> = vec![
+        (
+            "an event changed",
+            run("UPDATE audit SET event = (SELECT event FROM audit WHERE seq = 7) WHERE seq = 3"),
+            3,
+        ),
+        ("a time changed", run("UPDATE audit SET at = at - 1 WHERE seq = 4"), 4),
+        ("a seal taken off", run("UPDATE audit SET mac = NULL WHERE seq = 5"), 5),
+        ("the first one removed", run("DELETE FROM audit WHERE seq = 1"), 1),
+        ("one in the middle removed", run("DELETE FROM audit WHERE seq = 4"), 4),
+        (
+            "two exchanged",
+            run(
+                "UPDATE audit SET seq = -3 WHERE seq = 3; UPDATE audit SET seq = 3 WHERE seq = 4; UPDATE audit SET seq = 4 WHERE seq = -3",
+            ),
+            3,
+        ),
+        ("all of them removed", run("DELETE FROM audit"), 1),
+        (
+            "one added at the end",
+            Box::new(|db| {
+                db.execute(
+                    "INSERT INTO audit (seq, at, event, hash, mac) SELECT seq + 1, at, event, hash, mac FROM audit ORDER BY seq DESC LIMIT 1",
+                    [],
+                )?;
+                Ok(())
+            }),
+            last + 1,
+        ),
+        ("the last one removed", run("DELETE FROM audit WHERE seq = (SELECT MAX(seq) FROM audit)"), last),
+        (
+            "the end removed and the head put where it ends now",
+            run(
+                "DELETE FROM audit WHERE seq = (SELECT MAX(seq) FROM audit); UPDATE audit_head SET seq = (SELECT MAX(seq) FROM audit), hash = (SELECT hash FROM audit ORDER BY seq DESC LIMIT 1)",
+            ),
+            last,
+        ),
+        (
+            "an old head put back over all entries",
+            Box::new(|db| {
+                db.execute(
+                    "UPDATE audit_head SET seq = ?1, hash = ?2, mac = ?3",
+                    (earlier, &earlier_hash, &earlier_mac),
+                )?;
+                Ok(())
+            }),
+            last + 1,
+        ),
+        ("the head emptied", run("UPDATE audit_head SET seq = 0, hash = zeroblob(32), mac = NULL"), last + 1),
+    ];
+    for (what, tamper, first) in attempts {
+        for entry in fs::read_dir(gatehouse.data_dir())?.flatten() {
+            if entry.file_name().to_string_lossy().contains(".db") {
+                fs::remove_file(entry.path())?;
+            }
+        }
+        copy_databases(&whole, &gatehouse.data_dir())?;
+        let db = Connection::open(&home)?;
+        let triggers = db
+            .prepare("SELECT name FROM sqlite_master WHERE type = 'trigger'")?
+            .query_map([], |row| row.get(0))?
+            .collect::<rusqlite::Result<Vec<String>>>()?;
+        for trigger in triggers {
+            db.execute_batch(&format!("DROP TRIGGER {trigger}"))?;
+        }
+        tamper(&db).with_context(|| what.to_owned())?;
+        drop(db);
+        gatehouse.launch()?;
+        // The start itself is written, and mends nothing: after a head that is not ours it leaves a gap.
+        for turn in 0..2 {
+            let output = gatehouse.operator(&["--json", "audit", "verify"])?;
+            let verdict: Value = serde_json::from_slice(&output.stdout)?;
+            ensure!(!output.status.success() && verdict["result"] == "broken", "{what}: {verdict}");
+            ensure!(
+                verdict["seq"] == first,
+                "{what}, turn {turn}: {verdict}, not {first}; {:#}",
+                gatehouse.ask(&["audit", "list"])?
+            );
+            gatehouse.add_client(&format!("turn {turn}"))?;
+        }
+        gatehouse.stop()?;
+    }
+    Ok(())
+}
+
+/// Tried: the definition that was allowed, rewritten in the database so that the question about a changed tool
+/// says that hardly anything changed. Stopped by: the fingerprint in the sealed rights; a text that does not
+/// have it is shown to nobody, and all of the tool is shown as new.
+#[test]
+fn it_rewrites_the_definition_that_was_allowed() -> Result<()> {
+    let mut gatehouse = Gatehouse::start()?;
+    let _upstream = add(&gatehouse, "raw", Over::Stdio, &["--fault", "changes-tools"])?;
+    gatehouse.ask(&["policy", "auto-approve", "raw", "all"])?;
+    let token = gatehouse.add_client("agent")?;
+    gatehouse.stop()?;
+    let changed = ledger(&gatehouse)?.execute(
+        "UPDATE definitions SET definition = replace(definition, 'Gives its arguments back.', ?1) WHERE definition LIKE '%Gives its arguments back.%'",
+        [fixture::CHANGED_DESCRIPTION],
+    )?;
+    ensure!(changed > 0, "no definition was kept");
+    gatehouse.launch()?;
+    gatehouse.await_status("raw", "connected")?;
+    http::modern(&gatehouse.endpoint, &token, "tools/call", r#""name":"mutate","arguments":{}"#)?;
+    let deadline = Instant::now() + PATIENCE;
+    while !gatehouse.ask(&["tools", "list"])?.to_string().contains(fixture::CHANGED_DESCRIPTION) {
+        ensure!(Instant::now() < deadline, "the change was never noticed");
+    }
+    let call = http::Waiting::call(&gatehouse.endpoint, &token, fixture::CHANGED_TOOL, "{}");
+    let question = asks::waiting(&gatehouse, 1)?.remove(0);
+    let changes = question["ask"]["changes"].as_array().context("no changes")?;
+    let whole = changes.iter().any(|change| {
+        change["pointer"] == "/description"
+            && change["before"].is_null()
+            && change["after"].to_string().contains(fixture::CHANGED_DESCRIPTION)
+    });
+    ensure!(whole, "the forged text is believed: {question:#}");
+    gatehouse.ask(&["approvals", "answer", question["id"].as_str().context("id")?, "deny"])?;
+    ensure!(call.end()?.body.contains("isError"), "the changed tool ran");
+    Ok(())
+}
+
+/// Tried: the files without a seal: how long clients wait, and how tools are called, so that the name of a tool
+/// that is allowed leads to one that is not. Stopped by: neither confers anything; the grant is for the tool's
+/// own name, so the other asks, and is shown as what it is.
+#[test]
+fn it_edits_what_was_learned_and_how_tools_are_called() -> Result<()> {
+    let (mut gatehouse, token) = with_a_grant()?;
+    let names = gatehouse.data_dir().join("tool-names.json");
+    let kept = fs::read_to_string(&names)?;
+    let exposed = |name: &str| format!(r#""exposed":"{name}""#);
+    let packed = serde_json::from_str::<Value>(&kept)?.to_string();
+    let swapped = packed
+        .replace(&exposed("list_notes"), &exposed("swap"))
+        .replace(&exposed("add_note"), &exposed("list_notes"))
+        .replace(&exposed("swap"), &exposed("add_note"));
+    ensure!(swapped != packed, "the names are not there: {kept}");
+    let waits = gatehouse.data_dir().join("client-waits.json");
+    for forged in [r#"{"version":1,"clients":{}}"#, "{", r#"{"version":99}"#, "\u{0}"] {
+        fs::write(&names, &swapped)?;
+        fs::write(&waits, forged)?;
+        gatehouse.launch()?;
+        gatehouse.await_status("Notes", "connected")?;
+        let call = http::Waiting::call(&gatehouse.endpoint, &token, "list_notes", r#"{"text":"swapped"}"#);
+        let question = asks::waiting(&gatehouse, 1)?.remove(0);
+        ensure!(question["ask"]["subject"]["name"] == "add_note", "it is shown as another: {question:#}");
+        gatehouse.ask(&["approvals", "answer", question["id"].as_str().context("id")?, "deny"])?;
+        ensure!(call.end()?.body.contains("isError"), "{forged}: it ran");
+        gatehouse.stop()?;
+    }
+    Ok(())
+}

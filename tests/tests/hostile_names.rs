@@ -1,0 +1,183 @@
+//! An agent and its servers try to pass for something else: look-alike names, characters that cannot be seen
+//! or turn a text round, escapes that a terminal obeys. Each test says what it tried and what stopped it.
+#![allow(missing_docs, reason = "a test binary has no public items")]
+
+use std::fs;
+
+use anyhow::{Context, Result, ensure};
+use gatehouse_tests::gatehouse::Gatehouse;
+use gatehouse_tests::http::{Modern, Waiting};
+use gatehouse_tests::server::{Over, Upstream, add};
+use gatehouse_tests::{asks, fixture};
+use serde_json::{Value, json};
+
+/// So many of the fixture's deceivers look alike and hide nothing.
+const LOOK_ALIKES: usize = 2;
+
+fn deceived() -> Result<(Gatehouse, Upstream, String)> {
+    let gatehouse = Gatehouse::start()?;
+    let upstream = add(&gatehouse, "raw", Over::Stdio, &["--fault", "deceives"])?;
+    gatehouse.ask(&["policy", "grant", "raw", "--tool", "echo"])?;
+    let token = gatehouse.add_client("agent")?;
+    Ok((gatehouse, upstream, token))
+}
+
+/// The names of the deceivers: their own, and those that clients call them by.
+fn names(gatehouse: &Gatehouse) -> Result<Vec<(String, String)>> {
+    let tools = gatehouse.ask(&["tools", "list", "--server", "raw"])?;
+    let tools = tools.as_array().context("no list")?;
+    fixture::DECEIVERS
+        .iter()
+        .map(|definition| {
+            let definition: Value = serde_json::from_str(definition)?;
+            let name = definition["name"].as_str().context("no name")?;
+            let view = tools.iter().find(|view| view["tool"] == name || view["name"] == name);
+            let view = view.with_context(|| format!("{name:?} is not in {tools:#?}"))?;
+            Ok((name.to_owned(), view["exposedName"].as_str().context("no name")?.to_owned()))
+        })
+        .collect()
+}
+
+/// Everything that the command line prints for people.
+fn printed(gatehouse: &Gatehouse, server: &str) -> Result<String> {
+    let mut all = gatehouse.stderr();
+    for words in [
+        &["approvals", "list"][..],
+        &["calls"],
+        &["audit", "list"],
+        &["tools", "list"],
+        &["servers", "list"],
+        &["servers", "log", server],
+        &["clients", "list"],
+        &["policy", "show"],
+        &["status"],
+    ] {
+        let output = gatehouse.operator(words)?;
+        ensure!(output.status.success(), "{words:?}: {output:?}");
+        all.push_str(&String::from_utf8(output.stdout)?);
+        all.push_str(&String::from_utf8(output.stderr)?);
+    }
+    Ok(all)
+}
+
+/// What is said of the one question that waits, which is then denied: as JSON, and as the terminal shows it.
+fn one_question(gatehouse: &Gatehouse, server: &str, call: Waiting) -> Result<(Value, String)> {
+    let question = asks::waiting(gatehouse, 1)?.remove(0);
+    let (id, lines) = gatehouse.terminal()?.question()?;
+    let shown = format!("{}\n{}", lines.join("\n"), printed(gatehouse, server)?);
+    ensure!(asks::trick(&shown).is_none(), "{:?} is printed: {shown}", asks::trick(&shown));
+    gatehouse.ask(&["approvals", "answer", &id, "deny"])?;
+    ensure!(call.end()?.body.contains("isError"), "it ran: {question:#}");
+    let after = printed(gatehouse, server)?;
+    ensure!(asks::trick(&after).is_none(), "{:?} is printed: {after}", asks::trick(&after));
+    Ok((question, lines.join("\n")))
+}
+
+/// Tried: tools that look like the one that is allowed, with a Cyrillic letter, wide letters, letters that
+/// cannot be seen, text turned round; titles and texts that clear a terminal and write something else.
+/// Stopped by: the grant is for the tool's own name to the letter, so each of them asks; clients get names of
+/// plain letters, each its own; what is hidden is named in the question, which offers nothing for good; and
+/// nothing that is printed has a character that a terminal obeys.
+#[test]
+fn a_server_has_tools_that_look_like_the_allowed_one() -> Result<()> {
+    let (gatehouse, _upstream, token) = deceived()?;
+    let allowed = Waiting::call(&gatehouse.endpoint, &token, "echo", r#"{"allowed":true}"#).end()?;
+    ensure!(allowed.body.contains("allowed"), "{allowed:?}");
+    let names = names(&gatehouse)?;
+    for (at, (name, exposed)) in names.iter().enumerate() {
+        ensure!(exposed.is_ascii() && exposed != "echo", "{name:?} is called {exposed:?}");
+        ensure!(names.iter().filter(|(_, other)| other == exposed).count() == 1, "{exposed} is given twice");
+        let call = Waiting::call(&gatehouse.endpoint, &token, exposed, "{}");
+        let (question, lines) = one_question(&gatehouse, "raw", call)?;
+        ensure!(question["ask"]["subject"]["name"] == name.as_str(), "{question:#}");
+        ensure!(question["ask"]["exposedName"] == exposed.as_str(), "{question:#}");
+        let hides = question["ask"]["warnings"].to_string().contains("hidden_characters");
+        ensure!(hides == (at >= LOOK_ALIKES), "{name:?}: {question:#}");
+        ensure!(lines.contains("hidden characters in") == hides, "the terminal does not say so: {lines}");
+        ensure!(asks::offers_always(&question)? != hides, "{name:?}: {question:#}");
+    }
+    Ok(())
+}
+
+/// Tried: arguments that show another path than they are, that cannot be seen, and that clear the terminal.
+/// Stopped by: hidden characters are shown by their numbers, the warning names the argument, nothing is on
+/// offer for good.
+#[test]
+fn it_hides_what_its_arguments_are() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    gatehouse.await_status("Notes", "connected")?;
+    let token = gatehouse.add_client("agent")?;
+    for (arguments, shown, place) in [
+        (r#"{"text":"/tmp/\u202etxt.exe"}"#, "⟦U+202E⟧txt.exe", "argument text"),
+        ("{\"text\":\"/tmp/\u{202e}txt.exe\"}", "⟦U+202E⟧txt.exe", "argument text"),
+        (r#"{"text":"a","te\u200bxt":"b"}"#, "te⟦U+200B⟧xt", "argument te"),
+        (r#"{"text":"\u001b[2J\u001b[Hall is well"}"#, "\\u001b[2J", "argument text"),
+        (r#"{"text":"x\u0007\u009b31m"}"#, "⟦U+009B⟧31m", "argument text"),
+        (r#"{"text":"a","more":{"deep":["\u2066b\u2069"]}}"#, "⟦U+2066⟧b⟦U+2069⟧", "argument more"),
+        (r#"{"text":"tag\udb40\udc68\udb40\udc69"}"#, "⟦U+E0068⟧⟦U+E0069⟧", "argument text"),
+    ] {
+        let call = Waiting::call(&gatehouse.endpoint, &token, "add_note", arguments);
+        let (question, lines) = one_question(&gatehouse, "Notes", call)?;
+        ensure!(lines.contains(shown), "{arguments}: {shown} is not in {lines}");
+        ensure!(lines.contains(&format!("hidden characters in {place}")), "{arguments}: {lines}");
+        ensure!(!asks::offers_always(&question)?, "{arguments}: {question:#}");
+    }
+    Ok(())
+}
+
+/// Tried: a name that the client gives itself, to look like another client or to clear the terminal. Stopped
+/// by: the prompt shows the name that the user gave it; what it says of itself stands beside it, cleaned.
+#[test]
+fn it_calls_itself_by_another_name() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    gatehouse.await_status("Notes", "connected")?;
+    let token = gatehouse.add_client("agent")?;
+    for says in [r"\u001b[2J\u001b[HClaude Code", r"\u202eedoC edualC", "Claude Code", r"Cl\u200baude"] {
+        let says: &'static str = says;
+        let client = Modern { name: says, can: "{}" };
+        let call = client.begin(&gatehouse.endpoint, &token, r#""name":"add_note","arguments":{"text":"x"}"#);
+        let (question, _) = one_question(&gatehouse, "Notes", call)?;
+        ensure!(question["ask"]["client"]["name"] == "agent", "{question:#}");
+        let told = question["ask"]["client"]["says"].as_str().context("it says nothing")?;
+        ensure!(asks::trick(told).is_none(), "{told:?}");
+    }
+    Ok(())
+}
+
+/// Tried: names for servers and clients that hide something or look like others, as a command and as a hand
+/// edit. Stopped by: such names are refused; in a hand edit they are an entry with a fault, and what is
+/// printed of it shows what is hidden.
+#[test]
+fn it_names_a_server_like_a_trusted_one() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    gatehouse.await_status("Notes", "connected")?;
+    for name in ["No\u{200b}tes", "\u{202e}setoN", "Notes\u{7}", "notes", " Notes ", "Notes\n"] {
+        let output = gatehouse.operator(&["servers", "add", name, "--", "true"])?;
+        ensure!(!output.status.success(), "a server may be called {name:?}");
+        let said = String::from_utf8(output.stderr)?;
+        ensure!(asks::trick(&said).is_none(), "{name:?} is printed as it is: {said}");
+    }
+    for name in ["a\u{200b}b", "\u{202e}ba"] {
+        ensure!(!gatehouse.operator(&["clients", "add", name])?.status.success(), "a client may be {name:?}");
+    }
+    let file = gatehouse.data_dir().join("servers.json");
+    let mut servers: Value = serde_json::from_str(&fs::read_to_string(&file)?)?;
+    servers["mcpServers"]["No\u{202e}tes"] = json!({ "command": "sh", "args": ["-c", "\u{1b}[2J"] });
+    servers["mcpServers"]["well"] = json!({ "command": "sh", "args": ["-c", "\u{1b}[2J\u{202e}"] });
+    fs::write(&file, servers.to_string())?;
+    let question = asks::waiting(&gatehouse, 1)?.remove(0);
+    ensure!(question["ask"]["ask"] == "config_change", "{question:#}");
+    let (_, lines) = gatehouse.terminal()?.question()?;
+    let shown = format!("{}\n{}", lines.join("\n"), printed_of_edit(&gatehouse)?);
+    ensure!(asks::trick(&shown).is_none(), "{:?} is printed: {shown}", asks::trick(&shown));
+    ensure!(shown.contains("U+202E"), "what is hidden is not shown: {shown}");
+    Ok(())
+}
+
+fn printed_of_edit(gatehouse: &Gatehouse) -> Result<String> {
+    let mut all = gatehouse.stderr();
+    for words in [&["approvals", "list"][..], &["servers", "list"], &["status"]] {
+        all.push_str(&String::from_utf8(gatehouse.operator(words)?.stdout)?);
+    }
+    Ok(all)
+}

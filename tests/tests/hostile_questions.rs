@@ -1,0 +1,347 @@
+//! An agent tries to turn a person's answer into something else: it floods, changes what it asked for,
+//! changes the tool, lets one question slide into the place of another, and goes on where it was let in once.
+//! Each test says what it tried and what stopped it.
+#![allow(missing_docs, reason = "a test binary has no public items")]
+
+use std::fs;
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
+use gatehouse_tests::client::{Answer, Client, Sdk};
+use gatehouse_tests::gatehouse::Gatehouse;
+use gatehouse_tests::http::{Modern, Waiting};
+use gatehouse_tests::lines::PATIENCE;
+use gatehouse_tests::server::{Over, Upstream, add};
+use gatehouse_tests::{asks, fixture, http};
+use serde_json::{Value, json};
+
+/// A fixture that notes what reaches it, and the file that it does so in.
+fn noted(gatehouse: &Gatehouse, over: Over, more: &[&str]) -> Result<(Upstream, std::path::PathBuf)> {
+    let log = gatehouse.folder("log")?.join("messages");
+    let mut words = vec!["--log", log.to_str().context("path")?];
+    words.extend_from_slice(more);
+    Ok((add(gatehouse, "raw", over, &words)?, log))
+}
+
+/// The calls that reached the server.
+fn calls(log: &Path) -> Vec<String> {
+    let text = fs::read_to_string(log).unwrap_or_default();
+    text.lines().filter(|line| line.contains(r#""tools/call""#)).map(str::to_owned).collect()
+}
+
+fn deny(gatehouse: &Gatehouse, question: &Value) -> Result<()> {
+    gatehouse.ask(&["approvals", "answer", question["id"].as_str().context("id")?, "deny"])?;
+    Ok(())
+}
+
+fn is_stale(answer: Result<Value>) -> bool {
+    answer.is_err_and(|problem| problem.to_string().contains("another call"))
+}
+
+/// Tried: 70 questions, so that nobody sees what another client asks. Stopped by: the limit of 64 for each
+/// client; what is more is refused at once. The other's questions stand where they came, and are answered.
+#[test]
+fn it_floods_the_person_with_questions() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    gatehouse.await_status("Notes", "connected")?;
+    let token = gatehouse.add_client("flood")?;
+    let quiet = gatehouse.add_client("quiet")?;
+    let before = Waiting::call(&gatehouse.endpoint, &quiet, "add_note", r#"{"text":"before"}"#);
+    asks::waiting(&gatehouse, 1)?;
+    let mut client = Client::connect(Sdk::TypeScript, "2026-07-28", &gatehouse.endpoint, Some(&token))?;
+    let calls: Vec<String> = (0..70)
+        .map(|n| client.begin("add_note", &json!({ "text": format!("note {n}") })))
+        .collect::<Result<_>>()?;
+    asks::waiting(&gatehouse, 65)?;
+    let after = Waiting::call(&gatehouse.endpoint, &quiet, "add_note", r#"{"text":"after"}"#);
+    let all = asks::waiting(&gatehouse, 66)?;
+    for (at, call) in [(0, before), (65, after)] {
+        let question = &all[at];
+        ensure!(question["ask"]["client"]["name"] == "quiet", "{at}: {question:#}");
+        asks::allow(&gatehouse, &question["id"], &question["ask"]["hash"], &asks::once())?;
+        let end = call.end()?;
+        ensure!(!end.body.contains("isError\":true"), "the quiet one was refused: {end:?}");
+    }
+    asks::waiting(&gatehouse, 64)?;
+    // Six of the flood end at once; which ones is up to the order of arrival.
+    let mut refused = 0;
+    gatehouse.ask(&["pause"])?;
+    for call in &calls {
+        let answer = client.finish(call)?;
+        ensure!(!answer.is_ok(), "a note was added: {answer:?}");
+        refused += usize::from(answer.text().contains("64"));
+    }
+    ensure!(refused == 6, "{refused} were refused for being too many");
+    Ok(())
+}
+
+/// Tried: a call that differs from the one that is shown by one blank, by how a number is written, by the
+/// order of the keys, by an escape, by a member beside the arguments; and an answer with the hash of another
+/// call. Stopped by: the hash over the bytes; each is a question of its own, and only the one that was
+/// answered is sent, as it was shown.
+#[test]
+fn it_changes_the_arguments_between_question_and_answer() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    let (_upstream, log) = noted(&gatehouse, Over::Stdio, &[])?;
+    let token = gatehouse.add_client("agent")?;
+    const SHOWN: &str = r#"{"n":1,"m":"x"}"#;
+    let shown = Waiting::call(&gatehouse.endpoint, &token, "echo", SHOWN);
+    let first = asks::waiting(&gatehouse, 1)?.remove(0);
+    let others = [
+        r#"{"n": 1,"m":"x"}"#,
+        r#"{"n":1.0,"m":"x"}"#,
+        r#"{"n":1e0,"m":"x"}"#,
+        r#"{"n":"1","m":"x"}"#,
+        r#"{"m":"x","n":1}"#,
+        r#"{"n":1,"m":"\u0078"}"#,
+        r#"{"n":1,"m":"x "}"#,
+        r#"{"n":1,"m":"x","o":null}"#,
+        r#"{"n":1,"m":"x"},"task":{"ttl":1}"#,
+    ];
+    let waiting: Vec<Waiting> =
+        others.iter().map(|other| Waiting::call(&gatehouse.endpoint, &token, "echo", other)).collect();
+    let all = asks::waiting(&gatehouse, others.len() + 1)?;
+    let mut hashes: Vec<&str> = all.iter().filter_map(|one| one["ask"]["hash"].as_str()).collect();
+    hashes.sort_unstable();
+    hashes.dedup();
+    ensure!(hashes.len() == all.len(), "two calls have one hash: {hashes:?}");
+    for other in all.iter().filter(|other| other["id"] != first["id"]) {
+        for (id, hash) in [(&first, other), (other, &first)] {
+            let answer = asks::allow(&gatehouse, &id["id"], &hash["ask"]["hash"], &asks::once());
+            ensure!(is_stale(answer), "an answer with the hash of another call was taken");
+        }
+    }
+    asks::waiting(&gatehouse, all.len())?;
+    asks::allow(&gatehouse, &first["id"], &first["ask"]["hash"], &asks::once())?;
+    ensure!(shown.end()?.body.contains(SHOWN), "what was shown did not run");
+    for other in all.iter().filter(|other| other["id"] != first["id"]) {
+        deny(&gatehouse, other)?;
+    }
+    for call in waiting {
+        ensure!(call.end()?.body.contains("isError"), "another call ran");
+    }
+    let sent = calls(&log);
+    ensure!(sent.len() == 1 && sent[0].contains(&format!(r#""arguments":{SHOWN}"#)), "{sent:#?}");
+    Ok(())
+}
+
+/// Tried: another definition of the tool while the question about it is up. Stopped by: the check before
+/// dispatch; the yes sends nothing, and the question comes again and says what changed.
+#[test]
+fn it_changes_the_tool_while_the_question_is_up() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    let (_upstream, log) = noted(&gatehouse, Over::Stdio, &["--fault", "changes-tools"])?;
+    let token = gatehouse.add_client("agent")?;
+    gatehouse.ask(&["policy", "grant", "raw", "--tool", "mutate"])?;
+    let call = Waiting::call(&gatehouse.endpoint, &token, fixture::CHANGED_TOOL, r#"{"a":1}"#);
+    let question = asks::waiting(&gatehouse, 1)?.remove(0);
+    changed(&gatehouse, &token)?;
+    asks::allow(&gatehouse, &question["id"], &question["ask"]["hash"], &asks::once())?;
+    let deadline = Instant::now() + PATIENCE;
+    let again = loop {
+        let again = asks::waiting(&gatehouse, 1)?.remove(0);
+        if again["id"] != question["id"] {
+            break again;
+        }
+        ensure!(Instant::now() < deadline, "it was not asked again");
+    };
+    let ask = &again["ask"];
+    ensure!(ask["hash"] != question["ask"]["hash"], "another definition, the same hash");
+    ensure!(ask["changes"][0]["pointer"] == "/description", "it does not say what changed: {again:#}");
+    ensure!(ask["changes"][0]["after"].to_string().contains(fixture::CHANGED_DESCRIPTION), "{again:#}");
+    ensure!(ask["warnings"].to_string().contains("definition_changed"), "{again:#}");
+    ensure!(!asks::offers_always(&again)?, "always is on offer: {again:#}");
+    let sent = calls(&log);
+    ensure!(sent.len() == 1 && sent[0].contains("mutate"), "the changed tool was sent to: {sent:#?}");
+    deny(&gatehouse, &again)?;
+    ensure!(call.end()?.body.contains("isError"), "the changed tool ran");
+    ensure!(calls(&log).len() == 1, "the changed tool ran");
+    Ok(())
+}
+
+/// Has the fixture change, and waits until that is known.
+fn changed(gatehouse: &Gatehouse, token: &str) -> Result<()> {
+    http::modern(&gatehouse.endpoint, token, "tools/call", r#""name":"mutate","arguments":{}"#)?;
+    let deadline = Instant::now() + PATIENCE;
+    while !gatehouse.ask(&["tools", "list"])?.to_string().contains(fixture::CHANGED_DESCRIPTION) {
+        ensure!(Instant::now() < deadline, "the changed definition was never noticed");
+    }
+    Ok(())
+}
+
+/// Tried: a tool that changes after it was allowed for good. Stopped by: the pinned definition; the grant is
+/// suspended, the question says what changed, and offers nothing for good.
+#[test]
+fn it_changes_the_tool_after_it_was_allowed() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    let (_upstream, log) = noted(&gatehouse, Over::Stdio, &["--fault", "changes-tools"])?;
+    gatehouse.ask(&["policy", "auto-approve", "raw", "all"])?;
+    let token = gatehouse.add_client("agent")?;
+    let fine = http::modern(&gatehouse.endpoint, &token, "tools/call", r#""name":"echo","arguments":{}"#)?;
+    ensure!(fine.status == 200, "{fine:?}");
+    changed(&gatehouse, &token)?;
+    let before = calls(&log).len();
+    let call = Waiting::call(&gatehouse.endpoint, &token, fixture::CHANGED_TOOL, "{}");
+    let question = asks::waiting(&gatehouse, 1)?.remove(0);
+    ensure!(question["ask"]["changes"].to_string().contains("/description"), "{question:#}");
+    ensure!(!asks::offers_always(&question)?, "always is on offer: {question:#}");
+    deny(&gatehouse, &question)?;
+    ensure!(call.end()?.body.contains("isError") && calls(&log).len() == before, "the changed tool ran");
+    Ok(())
+}
+
+/// Tried: to cancel a harmless call in the moment of the answer, so that a harmful one takes its place.
+/// Stopped by: id and hash of the answer. What was cancelled stays what it was, for that call alone; what is
+/// gone is answered in vain; the other waits on.
+#[test]
+fn it_cancels_one_call_so_that_another_slides_into_its_place() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    let (_upstream, log) = noted(&gatehouse, Over::Stdio, &[])?;
+    let token = gatehouse.add_client("agent")?;
+    let gone = gatehouse.add_client("gone")?;
+    let mut client = Client::connect(Sdk::TypeScript, "2025-11-25", &gatehouse.endpoint, Some(&token))?;
+    let harmless = client.begin("echo", &json!({ "harmless": true }))?;
+    let shown = asks::waiting(&gatehouse, 1)?.remove(0);
+    client.cancel(&harmless)?;
+    client.finish(&harmless)?;
+    let harmful = client.begin("echo", &json!({ "harmful": true }))?;
+    let both = asks::waiting(&gatehouse, 2)?;
+    ensure!(both[0]["id"] == shown["id"], "the first is in another place: {both:#?}");
+    ensure!(is_stale(asks::allow(&gatehouse, &shown["id"], &both[1]["ask"]["hash"], &asks::once())), "taken");
+    ensure!(is_stale(asks::allow(&gatehouse, &both[1]["id"], &shown["ask"]["hash"], &asks::once())), "taken");
+    asks::allow(&gatehouse, &shown["id"], &shown["ask"]["hash"], &asks::once())?;
+    let left = asks::waiting(&gatehouse, 1)?.remove(0);
+    ensure!(left["id"] == both[1]["id"], "the other was touched: {left:#}");
+    ensure!(calls(&log).is_empty(), "something was sent: {:#?}", calls(&log));
+
+    // A question whose client is gone for good is gone too; its answer reaches no other.
+    let theirs = Waiting::call(&gatehouse.endpoint, &gone, "echo", r#"{"theirs":true}"#);
+    let two = asks::waiting(&gatehouse, 2)?;
+    let last = two.iter().find(|one| one["id"] != left["id"]).context("no second question")?;
+    gatehouse.ask(&["clients", "revoke", "gone"])?;
+    asks::waiting(&gatehouse, 1)?;
+    let late = asks::allow(&gatehouse, &last["id"], &last["ask"]["hash"], &asks::once());
+    ensure!(is_stale(late), "an answer to what is gone was taken");
+    ensure!(asks::waiting(&gatehouse, 1)?[0]["id"] == left["id"], "the other was touched");
+    deny(&gatehouse, &left)?;
+    ensure!(client.finish(&harmful)?.is_tool_error(), "the harmful one ran");
+    theirs.end()?;
+    ensure!(calls(&log).is_empty(), "something was sent: {:#?}", calls(&log));
+
+    // The yes was for the harmless one, and is good for it once.
+    ensure!(client.call("echo", &json!({ "harmless": true }))?.is_ok(), "the ticket was not honoured");
+    ensure!(calls(&log).len() == 1, "{:#?}", calls(&log));
+    Ok(())
+}
+
+const ABLE: Modern<'static> = Modern { name: "bytes", can: r#"{"elicitation":{"form":{},"url":{}}}"# };
+
+/// The `requestState` of an answer.
+fn state(answer: &http::Answer) -> Result<String> {
+    let rest = answer.body.split_once(r#""requestState":""#).with_context(|| format!("{answer:?}"))?.1;
+    Ok(rest.split_once('"').context("no end of the state")?.0.to_owned())
+}
+
+fn round(arguments: &str, state: &str) -> String {
+    let answer = r#"{"action":"accept","content":{"name":"Zoe"}}"#;
+    format!(
+        r#""name":"ask_form","arguments":{arguments},"inputResponses":{{"first":{answer},"q1":{answer}}},"requestState":"{state}""#
+    )
+}
+
+/// Tried: the second round of a call that was allowed once, with other arguments, with a state of its own
+/// making, as another client, and a second time. Stopped by: client, call and state have to be those of the
+/// first round, and each state is good once. The right second round is not asked again.
+#[test]
+fn it_goes_on_with_a_round_that_is_not_its_own() -> Result<()> {
+    for lifecycle in ["modern", "legacy"] {
+        let gatehouse = Gatehouse::start()?;
+        let (_upstream, log) = noted(&gatehouse, Over::Stdio, &["--lifecycle", lifecycle])?;
+        let token = gatehouse.add_client("agent")?;
+        let other = gatehouse.add_client("other")?;
+        let call = ABLE.begin(&gatehouse.endpoint, &token, r#""name":"ask_form","arguments":{"a":1}"#);
+        let question = asks::waiting(&gatehouse, 1)?.remove(0);
+        asks::allow(&gatehouse, &question["id"], &question["ask"]["hash"], &asks::once())?;
+        let right = state(&call.end()?)?;
+        let refused = |token: &str, params: &str, what: &str| -> Result<()> {
+            let call = ABLE.begin(&gatehouse.endpoint, token, params);
+            // A state of Gatehouse's own is refused as such, a state of the server makes a new question.
+            if right.starts_with("gatehouse:") && params.contains("gatehouse:") {
+                let end = call.end()?;
+                ensure!(end.body.contains("requestState"), "{lifecycle}, {what}: {end:?}");
+                asks::waiting(&gatehouse, 0)?;
+                return Ok(());
+            }
+            let question = asks::waiting(&gatehouse, 1)?.remove(0);
+            deny(&gatehouse, &question)?;
+            let end = call.end()?;
+            ensure!(end.body.contains("isError"), "{lifecycle}, {what}: {end:?}");
+            Ok(())
+        };
+        refused(&token, &round(r#"{"a":2}"#, &right), "other arguments")?;
+        refused(&token, &round(r#"{"a": 1}"#, &right), "one blank more")?;
+        refused(&token, &round(r#"{"a":1}"#, "ask_form 999"), "a state of its own")?;
+        refused(&other, &round(r#"{"a":1}"#, &right), "somebody else's state")?;
+        ensure!(calls(&log).len() == 1, "{lifecycle}: {:#?}", calls(&log));
+        let end = ABLE.begin(&gatehouse.endpoint, &token, &round(r#"{"a":1}"#, &right)).end()?;
+        ensure!(end.body.contains("Zoe"), "{lifecycle}: the right round was not let through: {end:?}");
+        let sent = calls(&log).len();
+        refused(&token, &round(r#"{"a":1}"#, &right), "a state a second time")?;
+        ensure!(calls(&log).len() == sent, "{lifecycle}: {:#?}", calls(&log));
+    }
+    Ok(())
+}
+
+/// Tried: a yes that led to a page (`-32042`) as a yes for other arguments, and for as many calls as it
+/// likes. Stopped by: the tries that follow are for the very same call, and end with it.
+#[test]
+fn it_tries_something_else_after_a_page() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    let (_upstream, log) = noted(&gatehouse, Over::Stdio, &["--lifecycle", "legacy"])?;
+    let token = gatehouse.add_client("agent")?;
+    let able = json!({ "url": { "action": "accept" } });
+    let mut client = Client::connect_able("2025-11-25", &gatehouse.endpoint, &token, &able)?;
+    let call = client.begin("ask_url_error", &json!({ "times": 2 }))?;
+    let question = asks::waiting(&gatehouse, 1)?.remove(0);
+    asks::allow(&gatehouse, &question["id"], &question["ask"]["hash"], &asks::once())?;
+    let is_page = |answer: &Answer| matches!(answer, Answer::Error(error) if error["code"] == -32042);
+    let first = client.finish(&call)?;
+    ensure!(is_page(&first), "{first:?}");
+    let other = client.begin("ask_url_error", &json!({ "times": 3 }))?;
+    let question = asks::waiting(&gatehouse, 1)?.remove(0);
+    deny(&gatehouse, &question)?;
+    ensure!(client.finish(&other)?.is_tool_error(), "other arguments ran");
+    let again = client.call("ask_url_error", &json!({ "times": 2 }))?;
+    ensure!(is_page(&again), "the same call was asked again: {again:?}");
+    let done = client.call("ask_url_error", &json!({ "times": 2 }))?;
+    ensure!(done.text().contains("signed"), "{done:?}");
+    ensure!(calls(&log).len() == 3, "{:#?}", calls(&log));
+    let more = client.begin("ask_url_error", &json!({ "times": 2 }))?;
+    let question = asks::waiting(&gatehouse, 1)?.remove(0);
+    deny(&gatehouse, &question)?;
+    ensure!(client.finish(&more)?.is_tool_error(), "it ran on under a yes that was used up");
+    Ok(())
+}
+
+/// Tried: a server that loses its session when the call comes, so that the call is sent twice for one yes, or
+/// asked twice. Stopped by: the approval goes with the call into the new session once, and ends with it.
+#[test]
+fn a_server_loses_its_session_to_have_a_call_twice() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    let more = ["--lifecycle", "legacy", "--fault", "loses-session"];
+    let (_upstream, log) = noted(&gatehouse, Over::Http, &more)?;
+    let token = gatehouse.add_client("agent")?;
+    let call = Waiting::call(&gatehouse.endpoint, &token, "echo", r#"{"once":true}"#);
+    let question = asks::waiting(&gatehouse, 1)?.remove(0);
+    asks::allow(&gatehouse, &question["id"], &question["ask"]["hash"], &asks::once())?;
+    let end = call.end()?;
+    ensure!(end.body.contains(r#"{"once":true}"#), "{end:?}");
+    // The first was refused by the server, which has not done it.
+    ensure!(calls(&log).len() == 2, "{:#?}", calls(&log));
+    let again = Waiting::call(&gatehouse.endpoint, &token, "echo", r#"{"once":true}"#);
+    let question = asks::waiting(&gatehouse, 1)?.remove(0);
+    deny(&gatehouse, &question)?;
+    ensure!(again.end()?.body.contains("isError") && calls(&log).len() == 2, "it ran again");
+    Ok(())
+}
