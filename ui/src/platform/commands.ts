@@ -34,6 +34,7 @@ export function promptOver({ ask, listen }: Carrier): PromptPlatform {
   return {
     pending: () => ask("prompt_pending"),
     answer: (answers) => ask("prompt_answer", { answers }),
+    reveal: ({ id, hash, argument }) => ask("prompt_reveal", { id, hash, argument }),
     signals: (heard) => listen("prompt_signals", heard),
     preferences: () => ask("prompt_preferences"),
     putAway: () => ask("prompt_put_away"),

@@ -1,5 +1,5 @@
 import type { Commands } from "../gen/commands";
-import type { AskAnswer, Envelope, PendingAsk } from "../gen/types";
+import type { ApprovalsReveal, AskAnswer, Envelope, PendingAsk, RevealedArgument } from "../gen/types";
 
 export type Theme = "system" | "light" | "dark";
 export type PreferredLanguage = "system" | "en" | "zh-CN";
@@ -69,6 +69,8 @@ export type Platform = {
 export type PromptPlatform = {
   pending(): Promise<PendingAsk[]>;
   answer(answers: AskAnswer[]): Promise<void>;
+  /** One argument of a waiting call without its mask. */
+  reveal(which: ApprovalsReveal): Promise<RevealedArgument>;
   signals(heard: (signal: PromptSignal) => void): Stop;
   preferences(): Promise<Preferences>;
   /** Hides the window and decides nothing. */
