@@ -4,6 +4,8 @@
 
 mod desktop;
 mod driver;
+#[cfg(target_os = "linux")]
+mod hand;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,6 +16,8 @@ use serde_json::{Value, json};
 
 pub use desktop::Desktop;
 use driver::Driver;
+#[cfg(target_os = "linux")]
+pub use hand::{Hand, Spot};
 
 use crate::lines::PATIENCE;
 use crate::places;

@@ -2,9 +2,12 @@
 //! client asked for, and nobody else's.
 #![allow(missing_docs, reason = "a test binary has no public items")]
 
+use std::time::Instant;
+
 use anyhow::{Result, ensure};
 use gatehouse_tests::client::{Answer, Client};
 use gatehouse_tests::gatehouse::Gatehouse;
+use gatehouse_tests::lines::PATIENCE;
 use gatehouse_tests::server::{Over, add};
 use serde_json::json;
 
@@ -76,6 +79,11 @@ fn what_cannot_be_told_whose_it_is_goes_to_nobody() -> Result<()> {
     ann.call("say", &json!({ "level": "error", "text": "whose is it?" }))?;
     ben.cancel(&slow)?;
     ben.finish(&slow)?;
+    // Ben's client ends the wait by itself; his call is over when Gatehouse has written it down.
+    let deadline = Instant::now() + PATIENCE;
+    while !gatehouse.command("calls.list", &json!({ "filter": {} }))?.to_string().contains("\"cancelled\"") {
+        ensure!(Instant::now() < deadline, "the cancelled call never ended");
+    }
     ann.call("say", &json!({ "level": "error", "text": "it is hers" }))?;
     let logged = ann.told("logged")?;
     ensure!(logged["logged"] == "it is hers", "{logged}");

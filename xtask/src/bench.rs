@@ -6,12 +6,20 @@ use crate::places::Places;
 use crate::process::{cargo, program, run, say};
 use crate::ui;
 
-const BENCHES: [&str; 4] = ["gateway", "policy", "servers", "window"];
+const BENCHES: [&str; 5] = ["frames", "gateway", "policy", "servers", "window"];
 
 pub(crate) fn bench(places: &Places, arguments: &[String]) -> Result<()> {
     let Some((name, rest)) = arguments.split_first() else { bail!("which one? {}", BENCHES.join(", ")) };
     if !BENCHES.contains(&name.as_str()) {
         bail!("there is no bench `{name}`; there is {}", BENCHES.join(", "));
+    }
+    if name == "frames" {
+        // Only a development build can be driven from inside.
+        say("Building");
+        ui::build(places)?;
+        run(cargo(&places.root).args(["build", "--workspace", "--bins", "--features=gatehouse/test-door"]))?;
+        say("Measuring");
+        return run(program(places.program("debug", "bench-frames")?, &places.root).args(rest));
     }
     say("Building, optimised");
     // Not all programs of the tests: some hold the whole product and take long.

@@ -33,7 +33,7 @@ cargo xtask <task>
   conformance  plays the scenarios of the MCP conformance suite: --role client --requirements REVISION
   codegen    writes ui/src/gen from the commands and events of the core
   bench      measures: `gateway` what a call costs, `policy` its policy alone, `servers`
-             many of them, `window` the windows
+             many of them, `window` the windows, `frames` how smooth they stay
   bundle     builds the installable package
 ";
 

@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use gatehouse_auth::SignIns;
 use gatehouse_gateway::ClientBook;
-use gatehouse_model::command::{Command, Request};
+use gatehouse_model::command::{Call, Command, Request};
 use gatehouse_model::record::AuditEvent;
 use gatehouse_model::{Clock, ErrorCode, Problem, Secret, ServerConfig, ServerId};
 use gatehouse_servers::{PolicyFile, ServerManager};
@@ -139,14 +139,17 @@ impl Facade {
     ) -> Result<Box<RawValue>, Problem> {
         authority::check(&command, authority)?;
         tracing::debug!(command = command.name(), ?authority, "command");
-        if matches!(command, Command::Call(_)) {
-            return Box::pin(run(&self.parts, command)).await;
-        }
         let parts = Arc::clone(&self.parts);
         match self.running.spawn(async move { run(&parts, command).await }).await {
             Ok(outcome) => outcome,
             Err(e) => Err(Problem::new(ErrorCode::Internal, "The command broke off.").why(format!("{e}."))),
         }
+    }
+
+    /// Calls a tool for whoever has the token, from a process where that is known. Unlike a command it ends
+    /// with its caller.
+    pub(crate) async fn call(&self, call: Call, process: Option<u32>) -> Result<Box<RawValue>, Problem> {
+        Box::pin(answer(&call, calls::call(&self.parts, &call, process))).await
     }
 
     /// Waits for the commands that run.
@@ -188,15 +191,17 @@ async fn run(parts: &Arc<Parts>, command: Command) -> Result<Box<RawValue>, Prob
         Command::ServersReset(c) => answer(&c, servers::reset(parts)).await,
         Command::ToolsList(c) => answer(&c, tools::list(parts, c.server.as_deref())).await,
         Command::ToolsClassify(c) => answer(&c, tools::classify(parts, &c)).await,
-        Command::Call(c) => answer(&c, calls::call(parts, &c)).await,
+        Command::Call(c) => answer(&c, calls::call(parts, &c, None)).await,
         Command::ClientsList(c) => answer(&c, clients::list(parts)).await,
         Command::ClientsAdd(c) => answer(&c, clients::add(parts, &c.name)).await,
         Command::ClientsRotate(c) => answer(&c, clients::rotate(parts, &c.client)).await,
         Command::ClientsRevoke(c) => answer(&c, clients::revoke(parts, &c.client)).await,
         Command::ApprovalsList(c) => answer(&c, approvals::list(parts)).await,
+        Command::ApprovalsReveal(c) => answer(&c, async { approvals::reveal(parts, &c) }).await,
         Command::ApprovalsAnswer(c) => answer(&c.clone(), approvals::answer(parts, c.answers)).await,
         Command::PolicyShow(c) => answer(&c, policy::show(parts)).await,
         Command::PolicyAutoApprove(c) => answer(&c, policy::auto_approve(parts, &c)).await,
+        Command::PolicyRehearse(c) => answer(&c.clone(), policy::rehearse(parts, c)).await,
         Command::PolicyGrant(c) => answer(&c.clone(), policy::grant(parts, c)).await,
         Command::PolicyDeny(c) => answer(&c.clone(), policy::deny(parts, c)).await,
         Command::PolicyRevoke(c) => answer(&c, policy::revoke(parts, &c.rule)).await,

@@ -152,14 +152,16 @@ fn sentence(event: &AuditEvent, names: &Names) -> String {
             format!("rule {}: {word} {width} of {server}", rule.id)
         }
         AuditEvent::Revoked { rule } => format!("rule {rule} taken back"),
-        AuditEvent::AutoApproveSet { server, to } => {
+        AuditEvent::AutoApproveSet { server, client, to } => {
             let to = match to {
                 gatehouse_model::ask::AutoApprove::Ask => "nothing",
                 gatehouse_model::ask::AutoApprove::Reads => "reads",
                 gatehouse_model::ask::AutoApprove::Writes => "writes",
                 gatehouse_model::ask::AutoApprove::All => "everything",
             };
-            format!("runs without asking on {}: {to}", names.of(server.as_str()))
+            let client = client.as_ref().map(|client| format!(" for {}", names.of(client.as_str())));
+            let client = client.unwrap_or_default();
+            format!("runs without asking on {}{client}: {to}", names.of(server.as_str()))
         }
         AuditEvent::ClassSet { server, tool, now } => match now {
             Some(set) => {

@@ -365,13 +365,23 @@ pub(crate) enum ApprovalsVerb {
 pub(crate) enum PolicyVerb {
     /// All rules.
     Show,
-    /// Set what runs without asking on a server, for every client.
+    /// Set what runs without asking on a server, for every client or for one.
+    #[command(allow_missing_positional = true)]
     AutoApprove {
         /// Id or name of the server.
-        server: String,
+        #[arg(required_unless_present = "every_server", conflicts_with = "every_server")]
+        server: Option<String>,
         /// To what.
         to: AutoWord,
+        /// Only for this client (id or name).
+        #[arg(long)]
+        client: Option<String>,
+        /// On every server that there is now.
+        #[arg(long)]
+        every_server: bool,
     },
+    /// Show what other rules would have done with the calls of the last days. Nothing changes.
+    Rehearse(Rehearse),
     /// Allow a tool or more, without a question before it.
     Grant {
         /// Id or name of the server.
@@ -399,6 +409,59 @@ pub(crate) enum PolicyVerb {
         /// Id of the rule.
         rule: String,
     },
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "SERVER is an id or a name; `*` is every server. Only --auto-approve and --deny take `*`."
+)]
+pub(crate) struct Rehearse {
+    /// Calls of so long: `90m`, `12h`, `7d` or `2w`.
+    #[arg(long, value_name = "HOW LONG", default_value = "7d", value_parser = Span::read)]
+    pub(crate) since: Span,
+    /// What would run without asking: `ask`, `reads`, `writes` or `all`.
+    #[arg(long, value_name = "SERVER=TO", value_parser = drafted_preset)]
+    pub(crate) auto_approve: Vec<(String, AutoWord)>,
+    /// What would be allowed: a tool, or everything of a server.
+    #[arg(long, value_name = "SERVER[:TOOL]")]
+    pub(crate) allow: Vec<String>,
+    /// What would be blocked: a tool, or everything of a server.
+    #[arg(long, value_name = "SERVER[:TOOL]")]
+    pub(crate) deny: Vec<String>,
+    /// All of these only for this client (id or name).
+    #[arg(long = "for", value_name = "CLIENT")]
+    pub(crate) client: Option<String>,
+    /// A rule that would be taken back.
+    #[arg(long, value_name = "RULE")]
+    pub(crate) without: Vec<String>,
+    /// File with a draft as JSON: `without`, `autoApprove` and `rules`.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) draft: Option<PathBuf>,
+}
+
+/// A span of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Span(pub(crate) std::time::Duration);
+
+impl Span {
+    fn read(word: &str) -> Result<Self, String> {
+        let wrong = || "a number with `m`, `h`, `d` or `w` behind it".to_owned();
+        let unit = word.chars().next_back().ok_or_else(wrong)?;
+        let seconds = match unit {
+            'm' => 60,
+            'h' => 60 * 60,
+            'd' => 24 * 60 * 60,
+            'w' => 7 * 24 * 60 * 60,
+            _ => return Err(wrong()),
+        };
+        let number: u32 = word.strip_suffix(unit).unwrap_or_default().parse().map_err(|_| wrong())?;
+        Ok(Self(std::time::Duration::from_secs(u64::from(number) * seconds)))
+    }
+}
+
+fn drafted_preset(word: &str) -> Result<(String, AutoWord), String> {
+    let (server, to) = word.rsplit_once('=').ok_or("a server, `=`, and what would run without asking")?;
+    Ok((server.to_owned(), AutoWord::from_str(to, false)?))
 }
 
 #[derive(Debug, Args)]
@@ -519,6 +582,42 @@ mod tests {
     fn the_words_are_consistent() {
         use clap::CommandFactory as _;
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn presets_are_for_a_server_or_for_every_one() {
+        let set = |words: &[&str]| {
+            let all = [&["gatehousectl", "policy", "auto-approve"][..], words].concat();
+            match Cli::try_parse_from(all).ok()?.verb {
+                Verb::Policy { verb: PolicyVerb::AutoApprove { server, to, client, every_server } } => {
+                    Some((server, to, client, every_server))
+                }
+                other => panic!("{other:?}"),
+            }
+        };
+        let of = |server: Option<&str>, client: Option<&str>, every| {
+            Some((server.map(str::to_owned), AutoWord::Reads, client.map(str::to_owned), every))
+        };
+        assert_eq!(set(&["files", "reads"]), of(Some("files"), None, false));
+        assert_eq!(set(&["--client", "a", "files", "reads"]), of(Some("files"), Some("a"), false));
+        assert_eq!(set(&["reads", "--every-server"]), of(None, None, true));
+        assert_eq!(set(&["reads"]), None);
+        assert_eq!(set(&["files", "reads", "--every-server"]), None);
+    }
+
+    #[test]
+    fn spans_and_drafts_are_read() {
+        for (word, minutes) in
+            [("90m", Some(90)), ("2h", Some(120)), ("7d", Some(10_080)), ("1w", Some(10_080))]
+        {
+            let read = Span::read(word).ok().map(|span| span.0.as_secs() / 60);
+            assert_eq!(read, minutes, "{word}");
+        }
+        for word in ["", "7", "d", "-1d", "1.5h", "7dd", "7日"] {
+            assert!(Span::read(word).is_err(), "{word}");
+        }
+        assert_eq!(drafted_preset("a=b=all"), Ok(("a=b".into(), AutoWord::All)));
+        assert!(drafted_preset("a").is_err() && drafted_preset("a=most").is_err());
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod failure;
 mod output;
 mod plain;
 mod policy;
+mod rehearse;
 mod serve;
 mod servers;
 mod session;

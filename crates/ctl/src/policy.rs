@@ -11,6 +11,7 @@ use crate::cli::{AutoWord, LifetimeWord, PolicyVerb, Scope};
 use crate::failure::Failure;
 use crate::output::{Output, table};
 use crate::plain;
+use crate::rehearse;
 use crate::session::Session;
 
 pub(crate) async fn run(verb: PolicyVerb, session: &mut Session, output: &Output) -> Result<(), Failure> {
@@ -19,16 +20,11 @@ pub(crate) async fn run(verb: PolicyVerb, session: &mut Session, output: &Output
             let policy = session.run(&PolicyShow {}).await?;
             output.show(&policy, show)
         }
-        PolicyVerb::AutoApprove { server, to } => {
-            let to = match to {
-                AutoWord::Ask => AutoApprove::Ask,
-                AutoWord::Reads => AutoApprove::Reads,
-                AutoWord::Writes => AutoApprove::Writes,
-                AutoWord::All => AutoApprove::All,
-            };
-            session.run(&PolicyAutoApprove { server, to }).await?;
+        PolicyVerb::AutoApprove { server, to, client, every_server: _ } => {
+            session.run(&PolicyAutoApprove { server, client, to: auto_approve(to) }).await?;
             output.done("Done.")
         }
+        PolicyVerb::Rehearse(wanted) => rehearse::run(wanted, session, output).await,
         PolicyVerb::Grant { server, scope } => {
             let choice = choice(&scope, true)?;
             session.run(&PolicyGrant { server, tool: scope.tool, client: scope.client, choice }).await?;
@@ -49,6 +45,16 @@ pub(crate) async fn run(verb: PolicyVerb, session: &mut Session, output: &Output
             session.run(&PolicyUnblock { rule: GrantId::new(rule) }).await?;
             output.done("Taken back.")
         }
+    }
+}
+
+/// What runs without asking, as the core calls it.
+pub(crate) fn auto_approve(word: AutoWord) -> AutoApprove {
+    match word {
+        AutoWord::Ask => AutoApprove::Ask,
+        AutoWord::Reads => AutoApprove::Reads,
+        AutoWord::Writes => AutoApprove::Writes,
+        AutoWord::All => AutoApprove::All,
     }
 }
 
@@ -82,8 +88,12 @@ fn show(policy: &PolicyView) -> Vec<String> {
     let rows: Vec<Vec<String>> = policy
         .rules
         .iter()
-        .map(|view| vec![view.rule.id.to_string(), plain::time(view.rule.created), view.sentence.clone()])
+        .map(|view| {
+            let used = view.last_used.map_or_else(|| "never".to_owned(), plain::time);
+            vec![view.rule.id.to_string(), plain::time(view.rule.created), used, view.sentence.clone()]
+        })
         .collect();
-    lines.extend(table(&["RULE", "SINCE", "WHAT"], &rows, "Nothing is allowed or denied: everything asks."));
+    let heading = ["RULE", "SINCE", "LAST USED", "WHAT"];
+    lines.extend(table(&heading, &rows, "Nothing is allowed or denied: everything asks."));
     lines
 }

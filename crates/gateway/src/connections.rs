@@ -16,6 +16,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::gateway::Core;
 use crate::intake;
+use crate::seen::Ends;
 
 /// Most connections at a time; further ones wait to be accepted.
 const MOST: usize = 256;
@@ -59,10 +60,17 @@ async fn serve(stream: TcpStream, core: Arc<Core>, kill: CancellationToken, plac
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "a connection stays with delayed writes");
     }
+    let ends = match (stream.peer_addr(), stream.local_addr()) {
+        (Ok(far), Ok(near)) => Arc::new(Ends::new(far, near)),
+        (Err(error), _) | (_, Err(error)) => {
+            tracing::debug!(%error, "a connection was gone before it began");
+            return;
+        }
+    };
     let stop = core.stop.clone();
     let service = service_fn(move |request| {
-        let core = Arc::clone(&core);
-        async move { Ok::<_, Infallible>(intake::serve(core, request).await) }
+        let (core, ends) = (Arc::clone(&core), Arc::clone(&ends));
+        async move { Ok::<_, Infallible>(intake::serve(core, &ends, request).await) }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())

@@ -20,6 +20,7 @@ use crate::door::ToolDoor;
 use crate::error::GatewayError;
 use crate::pages::{KeptPages, Pages};
 use crate::rounds::Parked;
+use crate::seen::Watch;
 use crate::sessions::{Session, Sessions};
 use crate::subscriptions::Subscriptions;
 use crate::tool_list::ToolList;
@@ -78,6 +79,8 @@ pub(crate) struct Core {
     pub(crate) calls: TaskTracker,
     /// Calls that run on while their clients answer.
     pub(crate) parked: Parked,
+    /// Who is at the other end of connections.
+    pub(crate) watch: Watch,
     /// Cancelled when the gateway ends.
     pub(crate) stop: CancellationToken,
     tool_list: ToolList,
@@ -188,6 +191,7 @@ impl Gateway {
             sessions: Sessions::default(),
             subscriptions: Subscriptions::default(),
             parked: Parked::new(calls.clone()),
+            watch: Watch::default(),
             calls,
             stop: stop.clone(),
             tool_list: ToolList::default(),

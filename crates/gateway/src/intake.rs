@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use gatehouse_model::ask::SeenFrom;
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
 use hyper::header::HeaderMap;
@@ -19,6 +20,7 @@ use crate::gateway::Core;
 use crate::mirror::{self, PROTOCOL_VERSION, SESSION_ID};
 use crate::reply::{self, Answer, Parts, ReplyBody};
 use crate::revision;
+use crate::seen::Ends;
 use crate::sessions::Session;
 use crate::{stateful, stateless};
 
@@ -40,6 +42,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) core: &'a Arc<Core>,
     /// Who asks.
     pub(crate) client: &'a Arc<ClientState>,
+    /// The program that it was seen from.
+    pub(crate) seen_from: Option<&'a Arc<SeenFrom>>,
     /// The head.
     pub(crate) headers: &'a HeaderMap,
     /// What the client takes.
@@ -76,14 +80,18 @@ pub(crate) enum Step {
 }
 
 /// Serves one request.
-pub(crate) async fn serve(core: Arc<Core>, request: Request<Incoming>) -> Response<ReplyBody> {
-    match try_serve(&core, request).await {
+pub(crate) async fn serve(core: Arc<Core>, ends: &Ends, request: Request<Incoming>) -> Response<ReplyBody> {
+    match try_serve(&core, ends, request).await {
         Ok(response) => response,
         Err(fault) => reply::fault(&fault),
     }
 }
 
-async fn try_serve(core: &Arc<Core>, request: Request<Incoming>) -> Result<Response<ReplyBody>, Fault> {
+async fn try_serve(
+    core: &Arc<Core>,
+    ends: &Ends,
+    request: Request<Incoming>,
+) -> Result<Response<ReplyBody>, Fault> {
     doorstep::check_origin(request.uri(), request.headers(), core.port)?;
     let client = doorstep::bearer(request.headers())
         .and_then(|token| core.clients.recognise(token))
@@ -97,7 +105,7 @@ async fn try_serve(core: &Arc<Core>, request: Request<Incoming>) -> Result<Respo
     }
     let first = client.seen(core.clock.now());
     match *request.method() {
-        Method::POST => post(core, &client, request, first).await,
+        Method::POST => post(core, (&client, first), ends, request).await,
         Method::GET => stateful::listen(core, &client, request.headers()),
         Method::DELETE => stateful::end(core, &client, request.headers()),
         _ => Ok(reply::method_not_allowed("GET, POST, DELETE")),
@@ -106,9 +114,9 @@ async fn try_serve(core: &Arc<Core>, request: Request<Incoming>) -> Result<Respo
 
 async fn post(
     core: &Arc<Core>,
-    client: &Arc<ClientState>,
+    (client, first): (&Arc<ClientState>, bool),
+    ends: &Ends,
     request: Request<Incoming>,
-    first: bool,
 ) -> Result<Response<ReplyBody>, Fault> {
     let (head, body) = request.into_parts();
     if !doorstep::is_json(&head.headers) {
@@ -126,11 +134,12 @@ async fn post(
             "Accept must name application/json, text/event-stream, or both.",
         ));
     }
-    let body = read_body(body).await?;
+    let (body, seen_from) = tokio::join!(read_body(body), ends.seen_from(&core.watch));
+    let body = body?;
     if client.gone.is_cancelled() {
         return Err(doorstep::unauthorized());
     }
-    match route(core, client, (&head.headers, accepts, first), &body)? {
+    match route(core, (client, seen_from.as_ref(), first), (&head.headers, accepts), &body)? {
         Step::Done(response) => Ok(response),
         Step::Call(exchange, place) => Ok(run(core, *exchange, place).await),
     }
@@ -138,8 +147,8 @@ async fn post(
 
 fn route(
     core: &Arc<Core>,
-    client: &Arc<ClientState>,
-    (headers, accepts, first): (&HeaderMap, Accepts, bool),
+    (client, seen_from, first): (&Arc<ClientState>, Option<&Arc<SeenFrom>>, bool),
+    (headers, accepts): (&HeaderMap, Accepts),
     body: &[u8],
 ) -> Result<Step, Fault> {
     let (id, method, params) = match envelope::read(body)? {
@@ -165,6 +174,7 @@ fn route(
         let asked = Asked {
             core,
             client,
+            seen_from,
             headers,
             accepts,
             id,

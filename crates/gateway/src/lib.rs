@@ -26,6 +26,7 @@ mod pages;
 mod reply;
 mod revision;
 mod rounds;
+pub mod seen;
 mod sessions;
 mod splice;
 mod stateful;

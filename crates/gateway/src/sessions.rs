@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use gatehouse_model::ask::SeenFrom;
 use gatehouse_model::server::LogLevel;
 use gatehouse_model::{ClientId, SessionId};
 use gatehouse_tools::{Caller, Era, ServerAnswer};
@@ -114,13 +115,13 @@ impl Session {
         }
     }
 
-    /// Who calls when a call comes in this session.
-    pub(crate) fn caller(&self) -> Caller {
+    /// Who calls when a call comes in this session from that program.
+    pub(crate) fn caller(&self, seen_from: Option<Arc<SeenFrom>>) -> Caller {
         Caller {
             client: Arc::clone(&self.client.entry),
             session: Some(self.id.clone()),
             says: self.says.clone(),
-            seen_from: None,
+            seen_from,
             era: Era::Stateful,
         }
     }

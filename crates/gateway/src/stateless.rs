@@ -123,7 +123,7 @@ fn call(asked: &Asked<'_>, says: Option<String>) -> Result<Step, Fault> {
         client: Arc::clone(&asked.client.entry),
         session: None,
         says,
-        seen_from: None,
+        seen_from: asked.seen_from.cloned(),
         era: Era::Stateless,
     };
     let says_how_fresh = errand.says_how_fresh();
@@ -181,7 +181,8 @@ fn listen(asked: &Asked<'_>) -> Result<Step, Fault> {
         return Ok(Step::Done(reply::events(reader)));
     }
     // Each resource passes the policy, which may take until the user has answered.
-    let (core, client) = (Arc::clone(asked.core), Arc::clone(asked.client));
+    let (core, client, seen_from) =
+        (Arc::clone(asked.core), Arc::clone(asked.client), asked.seen_from.cloned());
     asked.core.calls.spawn(async move {
         for uri in uris {
             let Some(place) = core.door.resource(&uri) else { continue };
@@ -190,7 +191,7 @@ fn listen(asked: &Asked<'_>) -> Result<Step, Fault> {
                 client: Arc::clone(&client.entry),
                 session: None,
                 says: client.says(),
-                seen_from: None,
+                seen_from: seen_from.clone(),
                 era: Era::Stateless,
             };
             let call = AccessCall {

@@ -303,6 +303,30 @@ pub enum Rule {
     DefaultAsk,
 }
 
+impl Rule {
+    /// The user's rule that decided, where one did.
+    #[must_use]
+    pub fn decided_by(&self) -> Option<&GrantId> {
+        match self {
+            Self::ExplicitDeny { grant, .. }
+            | Self::ConditionedGrant { grant }
+            | Self::TimedGrant { grant }
+            | Self::AlwaysGrant { grant } => Some(grant),
+            // It would have allowed, and did not.
+            Self::ChangedDefinition { .. }
+            | Self::PolicyFile { .. }
+            | Self::Paused
+            | Self::SwitchedOff
+            | Self::RightsUnverified
+            | Self::LateTicket { .. }
+            | Self::Answered { .. }
+            | Self::Unanswered { .. }
+            | Self::ByUser
+            | Self::DefaultAsk => None,
+        }
+    }
+}
+
 /// One difference between two definitions of a tool (PERM-8).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]

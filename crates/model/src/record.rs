@@ -61,6 +61,9 @@ pub struct CallRecord {
     pub subject: Subject,
     /// Name that the client used.
     pub exposed_name: String,
+    /// The program that the client was seen from; absent where it is not known.
+    #[serde(default)]
+    pub program: Option<String>,
     /// What decided.
     pub verdict: Verdict,
     /// How it ended.

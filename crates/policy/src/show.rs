@@ -24,6 +24,24 @@ pub fn shown_arguments(arguments: &Json) -> Vec<ShownArgument> {
     }
 }
 
+/// The values that [`shown_arguments`] shows, in the same order.
+#[must_use]
+pub fn argument_values(arguments: &Json) -> Vec<&Json> {
+    match arguments {
+        Json::Object(members) => members.iter().map(|(_, value)| value).collect(),
+        other => vec![other],
+    }
+}
+
+/// One value with its secrets: JSON text with hidden characters as `⟦U+202E⟧`. For nobody but the
+/// person who asked to see it.
+#[must_use]
+pub fn unmasked(value: &Json) -> String {
+    let mut text = String::new();
+    write_revealed(&mut text, value);
+    text
+}
+
 fn shown(name: Option<&str>, value: &Json) -> ShownArgument {
     let (value, masked) = secrets::masked(name, value);
     let mut text = String::new();

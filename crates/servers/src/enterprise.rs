@@ -1,26 +1,81 @@
 //! The policy file of the computer's administrator (SRV-18): which servers may be connected to at
-//! all. The user cannot override it. It is read each time, and one that cannot be read forbids
-//! everything.
+//! all. The user cannot override it. It is looked at each time and read again when it changed, and
+//! one that cannot be read forbids everything.
 
+use std::fs::Metadata;
 use std::io::ErrorKind;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use gatehouse_model::{ServerConfig, Transport};
+use parking_lot::Mutex;
 use serde::Deserialize;
 use wildmatch::WildMatch;
 
-/// Where the file is.
-#[derive(Clone, Debug)]
-pub struct PolicyFile(PathBuf);
+/// A file that was changed so lately may be changed once more without its metadata showing it.
+const SETTLED: Duration = Duration::from_secs(3);
 
-#[derive(Default, Deserialize)]
+/// The file, with what was last read of it. Clones share that.
+#[derive(Clone, Debug)]
+pub struct PolicyFile {
+    path: PathBuf,
+    read: Arc<Mutex<Option<Read>>>,
+}
+
+/// What was read, and what the file looked like then.
+#[derive(Debug)]
+struct Read {
+    stamp: Stamp,
+    policy: Policy,
+}
+
+/// What the metadata of a file tells it by.
+#[derive(Debug, PartialEq, Eq)]
+struct Stamp {
+    changed: SystemTime,
+    bytes: u64,
+    /// Device, number of the file, and when anything about it changed, which nobody can set back.
+    #[cfg(unix)]
+    node: (u64, u64, i64, i64),
+}
+
+impl Stamp {
+    /// `None` when it says too little to go by.
+    fn of(file: &Metadata) -> Option<Self> {
+        #[cfg(unix)]
+        use std::os::unix::fs::MetadataExt as _;
+        Some(Self {
+            changed: file.modified().ok()?,
+            bytes: file.len(),
+            #[cfg(unix)]
+            node: (file.dev(), file.ino(), file.ctime(), file.ctime_nsec()),
+        })
+    }
+
+    /// Whether any further change would give another stamp.
+    fn is_settled(&self) -> bool {
+        let settled = |at: SystemTime| at.elapsed().is_ok_and(|since| since > SETTLED);
+        #[cfg(unix)]
+        let node = {
+            let (seconds, nanos) = (u64::try_from(self.node.2), u32::try_from(self.node.3));
+            let since = seconds.and_then(|seconds| Ok((seconds, nanos?)));
+            since.is_ok_and(|(s, n)| settled(SystemTime::UNIX_EPOCH + Duration::new(s, n)))
+        };
+        #[cfg(not(unix))]
+        let node = true;
+        node && settled(self.changed)
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Policy {
     #[serde(default)]
     servers: Servers,
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Servers {
     /// Only these, where it is there.
@@ -33,7 +88,7 @@ struct Servers {
 }
 
 /// One way to name servers. `*` stands for any text.
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 enum Pattern {
     /// By the name in Gatehouse.
@@ -50,7 +105,7 @@ impl PolicyFile {
     /// A file; none need be there.
     #[must_use]
     pub fn at(path: PathBuf) -> Self {
-        Self(path)
+        Self { path, read: Arc::default() }
     }
 
     /// Where administrators put it.
@@ -65,27 +120,43 @@ impl PolicyFile {
         } else {
             PathBuf::from("/etc/gatehouse")
         };
-        Self(path.join("policy.json"))
+        Self::at(path.join("policy.json"))
     }
 
-    /// Why a server may not be used, if it may not. Reads the disk.
+    /// Why a server may not be used, if it may not. Looks at the disk, and reads the file where it is
+    /// not the one that was read last.
     #[must_use]
     pub fn forbids(&self, config: &ServerConfig) -> Option<String> {
-        let text = match std::fs::read_to_string(&self.0) {
+        let stamp = match std::fs::metadata(&self.path) {
+            Ok(file) => Stamp::of(&file),
+            Err(error) if error.kind() == ErrorKind::NotFound => return None,
+            Err(error) => return Some(self.unreadable(&error.to_string())),
+        };
+        let mut read = self.read.lock();
+        if let (Some(known), Some(stamp)) = (&*read, &stamp)
+            && known.stamp == *stamp
+        {
+            return known.policy.servers.forbids(config);
+        }
+        *read = None;
+        let text = match std::fs::read_to_string(&self.path) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => return None,
             Err(error) => return Some(self.unreadable(&error.to_string())),
         };
-        match serde_json::from_str::<Policy>(&text) {
-            Ok(policy) => policy.servers.forbids(config),
-            Err(error) => Some(self.unreadable(&error.to_string())),
-        }
+        let policy: Policy = match serde_json::from_str(&text) {
+            Ok(policy) => policy,
+            Err(error) => return Some(self.unreadable(&error.to_string())),
+        };
+        let forbidden = policy.servers.forbids(config);
+        *read = stamp.filter(Stamp::is_settled).map(|stamp| Read { stamp, policy });
+        forbidden
     }
 
     fn unreadable(&self, why: &str) -> String {
         format!(
             "The administrator's policy file {} cannot be read ({why}), so no server may be used. Ask the administrator to mend it.",
-            self.0.display()
+            self.path.display()
         )
     }
 }

@@ -102,6 +102,8 @@ struct Inner {
     deps: ActorDeps,
     /// `None` in tests that bring a connector of their own.
     connections: Option<Arc<ConnectDeps>>,
+    /// `None` in the same tests.
+    policy: Option<PolicyFile>,
     entries: RwLock<Entries>,
     /// Changes under the lock of the entries, so that no server comes in between.
     common: Arc<Common>,
@@ -151,9 +153,11 @@ impl ServerManager {
         let place = Arc::new(BuiltinPlace::new(&data_dir, Arc::clone(&clock)));
         let connections =
             Arc::new(ConnectDeps::new(secrets, tokens, Arc::clone(&clock), data_dir, guard_program));
-        let connector = Arc::new(Transports { deps: Arc::clone(&connections), policy, place });
+        let deps = Arc::clone(&connections);
+        let connector = Arc::new(Transports { deps, policy: policy.clone(), place });
         let roster = Arc::new(Roster::new(events));
-        Self::assemble(ActorDeps { connector, roster, clock, jitter: Jitter::roll }, Some(connections))
+        let deps = ActorDeps { connector, roster, clock, jitter: Jitter::roll };
+        Self::assemble(deps, Some(connections), Some(policy))
     }
 
     /// Sets where servers get their packages from; counts from the next start of each.
@@ -167,6 +171,12 @@ impl ServerManager {
             };
             connections.mirrors.choose(kind, choice);
         }
+    }
+
+    /// Why the computer's administrator forbids a server by now, if that is so. Looks at the disk.
+    #[must_use]
+    pub fn forbids(&self, config: &ServerConfig) -> Option<String> {
+        self.inner.policy.as_ref()?.forbids(config)
     }
 
     /// Asks the user's login shell for its environment now, so that no server waits for it later.
@@ -184,11 +194,16 @@ impl ServerManager {
         }
     }
 
-    pub(crate) fn assemble(deps: ActorDeps, connections: Option<Arc<ConnectDeps>>) -> Self {
+    pub(crate) fn assemble(
+        deps: ActorDeps,
+        connections: Option<Arc<ConnectDeps>>,
+        policy: Option<PolicyFile>,
+    ) -> Self {
         Self {
             inner: Arc::new(Inner {
                 deps,
                 connections,
+                policy,
                 entries: RwLock::default(),
                 common: Arc::default(),
                 switching: tokio::sync::Mutex::default(),

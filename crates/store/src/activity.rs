@@ -20,6 +20,7 @@ use rusqlite::{Connection, params_from_iter};
 use crate::database;
 use crate::error::StoreError;
 
+mod programs;
 mod used;
 mod words;
 mod writer;

@@ -129,4 +129,25 @@ SELECT server, CASE json_extract(record, '$.subject.kind')
 FROM calls
 WHERE json_extract(record, '$.verdict.decision') = 'allow' AND called IS NOT NULL;
 ",
+    "
+CREATE TABLE rule_used (
+    rule TEXT PRIMARY KEY,
+    at   INTEGER NOT NULL
+) WITHOUT ROWID;
+INSERT INTO rule_used (rule, at)
+SELECT json_extract(record, '$.verdict.rule.grant') AS decided, MAX(json_extract(record, '$.at'))
+FROM calls
+WHERE json_extract(record, '$.verdict.rule.rule')
+    IN ('explicit_deny', 'conditioned_grant', 'timed_grant', 'always_grant')
+    AND decided IS NOT NULL
+GROUP BY decided;
+",
+    "
+CREATE TABLE programs (
+    client  TEXT NOT NULL,
+    program TEXT NOT NULL,
+    at      INTEGER NOT NULL,
+    PRIMARY KEY (client, program)
+) WITHOUT ROWID;
+",
 ];

@@ -11,6 +11,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use gatehouse_model::ask::RevealedArgument;
 use gatehouse_model::record::AuditEvent;
 use gatehouse_model::{
     Answer, Ask, AskAnswer, AskId, AskUser, BoxFuture, CallAsk, CallHash, ClientId, ErrorCode, Event,
@@ -139,6 +140,27 @@ impl ApprovalQueue {
     #[must_use]
     pub fn pending(&self) -> Vec<PendingAsk> {
         self.inner.desk.lock().pending()
+    }
+
+    /// One argument of a question about a call, with nothing masked: `place` counts the arguments as they
+    /// are shown. Nobody but the caller gets to see it.
+    ///
+    /// # Errors
+    /// [`ErrorCode::StaleAnswer`] when the question is gone or shows another call by now;
+    /// [`ErrorCode::BadRequest`] when it is about no call or has no such argument.
+    pub fn reveal(&self, id: &AskId, hash: &CallHash, place: usize) -> Result<RevealedArgument, Problem> {
+        let matter = {
+            let mut desk = self.inner.desk.lock();
+            let question = desk.get(id).ok_or_else(answering::stale)?;
+            let about = question.matter();
+            about.cloned().ok_or_else(|| answering::wrong("This question is about no call."))?
+        };
+        if matter.hash != *hash {
+            return Err(answering::stale());
+        }
+        let text = matter.unmasked(place);
+        let text = text.ok_or_else(|| answering::wrong("This call has no such argument."))?;
+        Ok(RevealedArgument { text })
     }
 
     /// Answers questions: one, or a group that was shown together. All answers count or none.

@@ -15,9 +15,9 @@ use crate::door::{Approval, Course, Ended};
 use crate::hold::Sign;
 use crate::manager::Inner;
 use crate::matter::Matter;
-use crate::offer::{choices, warnings};
+use crate::offer::{Past, choices, warnings};
 use crate::request::Request;
-use crate::texts;
+use crate::texts::{self, Words};
 
 /// What came of a call that nothing had decided.
 pub(crate) enum Asked {
@@ -52,7 +52,7 @@ impl Inner {
         // Nobody is asked about a call that could not be sent anyway.
         let status = course.resolved.handle.status();
         if matches!(status, ServerStatus::NeedsAuth { .. } | ServerStatus::NeedsClientRegistration { .. }) {
-            let text = texts::unusable(&matter.config.name, &status);
+            let text = texts::unusable(&matter.config.name, &status, request.words());
             return Asked::Ended(Ended::told(
                 &text,
                 CallOutcome::Failed { message: status.word().to_owned() },
@@ -76,7 +76,8 @@ impl Inner {
                 match queue.put(&matter, call, span) {
                     Ok(seat) => seat,
                     Err(too_many) => {
-                        return Asked::Ended(Ended::told(&texts::too_many(too_many.0), CallOutcome::Refused));
+                        let text = texts::too_many(too_many.0, request.words());
+                        return Asked::Ended(Ended::told(&text, CallOutcome::Refused));
                     }
                 }
             }
@@ -103,7 +104,7 @@ impl Inner {
             }
             Wait::Held => {
                 tracing::debug!(%ask, "a client is told to call again");
-                Asked::Ended(Ended::told(texts::still_waiting(), CallOutcome::StillWaiting))
+                Asked::Ended(Ended::told(&texts::still_waiting(request.words()), CallOutcome::StillWaiting))
             }
             Wait::Cancelled => Asked::Ended(Ended::told(
                 "The call was cancelled before the user had answered; it did not run.",
@@ -146,9 +147,10 @@ impl Inner {
             Rule::ChangedDefinition { grant } => self.changes_since(matter, grant).await,
             _ => Vec::new(),
         };
-        let first_use = self.is_first_use(matter).await;
+        let past =
+            Past { first_use: self.is_first_use(matter).await, programs: self.programs_of(matter).await };
         let rights = self.rights.inner.now();
-        let warnings = warnings(matter, &rights, rule, first_use);
+        let warnings = warnings(matter, &rights, rule, &past);
         let name = matter.subject.rule_name();
         let title = match &matter.definition {
             Some(definition) => {
@@ -200,6 +202,20 @@ impl Inner {
         }
     }
 
+    /// From which programs calls of this client were let through, as far as is known.
+    async fn programs_of(&self, matter: &Matter) -> Vec<String> {
+        let (store, client) = (self.store.clone(), matter.caller.client.id.clone());
+        let known = tokio::task::spawn_blocking(move || store.activity().programs_of(&client)).await;
+        match known {
+            Ok(Ok(known)) => known,
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "it cannot be told from where a client was seen before");
+                Vec::new()
+            }
+            Err(_) => Vec::new(),
+        }
+    }
+
     /// Whether nothing of that name was ever let through, as far as is known.
     async fn is_first_use(&self, matter: &Matter) -> bool {
         let name = matter.subject.rule_name();
@@ -230,5 +246,5 @@ impl Inner {
 
 fn refused(course: &mut Course, rule: Rule, reason: Option<&str>) -> Ended {
     course.verdict = Verdict { decision: Decision::Deny, rule };
-    Ended::refused(&course.verdict.rule, reason)
+    Ended::refused(&course.verdict.rule, reason, Words::of(&course.resolved.matter.subject))
 }

@@ -4,8 +4,9 @@
 use std::fmt;
 use std::sync::Arc;
 
+use gatehouse_model::ClientEntry;
+use gatehouse_model::ask::{SeenFrom, Subject};
 use gatehouse_model::id::{ServerId, SessionId};
-use gatehouse_model::{ClientEntry, ask::Subject};
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
@@ -30,7 +31,7 @@ pub struct Caller {
     /// What it says of itself.
     pub says: Option<String>,
     /// The program that the connection was seen from, never verified.
-    pub seen_from: Option<String>,
+    pub seen_from: Option<Arc<SeenFrom>>,
     /// Which revisions it speaks.
     pub era: Era,
 }

@@ -15,12 +15,12 @@ use tokio::time::Instant;
 use crate::asking::Asked;
 use crate::call::CallEnd;
 use crate::manager::Inner;
-use crate::matter::Matter;
+use crate::matter::{Beside, Matter};
 use crate::raw::Members;
 use crate::record::{Kept, outcome_of_error, outcome_of_result};
 use crate::request::{Request, Target, unknown};
 use crate::rounds::Carried;
-use crate::texts;
+use crate::texts::{self, Words};
 
 /// A call is judged anew so many times before it is given up.
 const TURNS: usize = 256;
@@ -98,8 +98,8 @@ impl Ended {
         }
     }
 
-    pub(crate) fn refused(rule: &Rule, reason: Option<&str>) -> Self {
-        Self::told(&texts::refusal(rule, reason), CallOutcome::Refused)
+    pub(crate) fn refused(rule: &Rule, reason: Option<&str>, words: Words) -> Self {
+        Self::told(&texts::refusal(rule, reason, words), CallOutcome::Refused)
     }
 }
 
@@ -125,7 +125,9 @@ impl Inner {
             Ok(resolved) => resolved,
             // What was never connected has no tools that could be known.
             Err(_) if !self.servers.is_on() => {
-                return Ended::refused(&Rule::SwitchedOff, None).fitting(&request.target).end;
+                return Ended::refused(&Rule::SwitchedOff, None, request.words())
+                    .fitting(&request.target)
+                    .end;
             }
             Err(end) => return end,
         };
@@ -154,12 +156,13 @@ impl Inner {
     /// The end of a call that a pause or the end of Gatehouse cuts short.
     fn halted(&self, course: &mut Course) -> Ended {
         let off = !self.servers.is_on();
+        let words = Words::of(&course.resolved.matter.subject);
         let text = if off && !self.closing() {
-            texts::stopped_by_switch(course.sent)
+            texts::stopped_by_switch(course.sent, words)
         } else if self.closing() {
-            "Gatehouse is shutting down. The call was cancelled; this is no fault of the tool.".to_owned()
+            texts::stopped_by_end(words)
         } else {
-            texts::stopped_by_pause()
+            texts::stopped_by_pause(words)
         };
         if course.sent {
             return Ended::told(&text, CallOutcome::Cancelled);
@@ -229,6 +232,7 @@ impl Inner {
             class,
             definition: tool.map(|tool| tool.definition),
             arguments: request.arguments.clone(),
+            beside: request.beside.clone(),
             hash,
         });
         Ok(Some(Resolved { matter, handle, lists }))
@@ -237,8 +241,11 @@ impl Inner {
     /// What the policy says now.
     fn judge(&self, matter: &Matter, with_ticket: bool) -> Verdict {
         let keeper = &self.rights.inner;
+        let blocked = self.servers.forbids(&matter.config);
         let ticket = if with_ticket { self.approvals.inner.ticket(&matter.hash) } else { None };
-        matter.judge(&keeper.now(), keeper.paused(), ticket.as_ref(), self.clock.now())
+        let (blocked_by_file, paused, ticket) = (blocked.as_deref(), keeper.paused(), ticket.as_ref());
+        let beside = Beside { blocked_by_file, paused, ticket };
+        matter.judge(&keeper.now(), beside, self.clock.now())
     }
 
     async fn go(
@@ -262,14 +269,14 @@ impl Inner {
             }
             if !self.servers.is_on() {
                 course.verdict = Verdict { decision: Decision::Deny, rule: Rule::SwitchedOff };
-                return Ended::refused(&course.verdict.rule, None);
+                return Ended::refused(&course.verdict.rule, None, request.words());
             }
             let matter = course.resolved.matter.clone();
             // Whatever became of the call meanwhile: an approval is for the one that was shown.
             approval = approval.filter(|approval| approval.hash == matter.hash);
             course.verdict = self.judge(&matter, approval.is_none());
             match (course.verdict.decision, &approval) {
-                (Decision::Deny, _) => return Ended::refused(&course.verdict.rule, None),
+                (Decision::Deny, _) => return Ended::refused(&course.verdict.rule, None, request.words()),
                 (Decision::Allow | Decision::Ask, Some(approval)) => {
                     course.verdict = Verdict { decision: Decision::Allow, rule: approval.rule.clone() };
                 }
@@ -345,7 +352,8 @@ impl Inner {
     }
 
     fn failed(course: &Course, error: &CallError) -> Ended {
-        let text = texts::failed(&course.resolved.matter.config.name, error);
+        let matter = &course.resolved.matter;
+        let text = texts::failed(&matter.config.name, error, Words::of(&matter.subject));
         let outcome = match error {
             CallError::Cancelled => CallOutcome::Cancelled,
             CallError::SwitchedOff => CallOutcome::Refused,
@@ -411,6 +419,7 @@ impl Inner {
             server_name: matter.config.name.clone(),
             subject: matter.subject.clone(),
             exposed_name: matter.exposed_name.to_string(),
+            program: matter.program().map(str::to_owned),
             verdict: course.verdict.clone(),
             outcome: ended.outcome.clone(),
             waited_ms: millis(course.waited),
@@ -420,6 +429,9 @@ impl Inner {
             arguments: None,
             result: None,
         };
+        if let Some(rule) = record.verdict.rule.decided_by() {
+            self.rights.inner.rule_used(rule, record.at);
+        }
         let definition = matter.definition.clone().filter(|definition| definition.promises());
         let kept = Kept { arguments: request.arguments.clone(), definition };
         self.recorder.keep(record, kept, ended.end.body());

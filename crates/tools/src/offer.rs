@@ -16,8 +16,16 @@ const PROPOSALS: usize = 8;
 /// Longer values make no condition that a person would read.
 const LONGEST_VALUE: usize = 200;
 
+/// What is known of calls before this one.
+pub(crate) struct Past {
+    /// None of this tool was let through.
+    pub(crate) first_use: bool,
+    /// The programs that calls of this client came from and were let through, the latest first.
+    pub(crate) programs: Vec<String>,
+}
+
 /// What the user should know before answering.
-pub(crate) fn warnings(matter: &Matter, rights: &RightsNow, rule: &Rule, first_use: bool) -> Vec<Warning> {
+pub(crate) fn warnings(matter: &Matter, rights: &RightsNow, rule: &Rule, past: &Past) -> Vec<Warning> {
     let mut warnings = Vec::new();
     if matches!(rule, Rule::ChangedDefinition { .. }) {
         warnings.push(Warning::DefinitionChanged);
@@ -37,10 +45,10 @@ pub(crate) fn warnings(matter: &Matter, rights: &RightsNow, rule: &Rule, first_u
     if matter.config.origin != Origin::User {
         warnings.push(Warning::UnconfirmedServer);
     }
-    if let Some(before) = other_program(matter, rights) {
+    if let Some(before) = other_program(matter, rights, past) {
         warnings.push(Warning::OtherProgram { before });
     }
-    if first_use {
+    if past.first_use {
         warnings.push(Warning::FirstUse);
     }
     warnings
@@ -55,8 +63,17 @@ fn hides(value: &Json) -> bool {
     }
 }
 
-/// The program that an always-grant for this was given to, where it is another one.
-fn other_program(matter: &Matter, rights: &RightsNow) -> Option<String> {
+/// The program that this client was used from before, where it is another one: that of an always-grant for this,
+/// or the latest, when nothing was ever let through from the present one.
+fn other_program(matter: &Matter, rights: &RightsNow, past: &Past) -> Option<String> {
+    program_of_grant(matter, rights).or_else(|| {
+        let now = matter.program()?;
+        let new = past.programs.iter().all(|known| known != now);
+        past.programs.first().filter(|_| new).cloned()
+    })
+}
+
+fn program_of_grant(matter: &Matter, rights: &RightsNow) -> Option<String> {
     let me = ClientScope::One { client: matter.caller.client.id.clone() };
     rights
         .rights
@@ -74,7 +91,7 @@ fn other_program(matter: &Matter, rights: &RightsNow) -> Option<String> {
             Width::Everything => true,
         })
         .filter_map(|rule| rule.program.as_deref())
-        .find(|program| matter.caller.seen_from.as_deref() != Some(program))
+        .find(|program| matter.program() != Some(program))
         .map(ToOwned::to_owned)
 }
 

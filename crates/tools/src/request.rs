@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use gatehouse_model::ServerId;
-use gatehouse_model::ask::ShownArgument;
+use gatehouse_model::ask::{ShownArgument, Subject};
 use gatehouse_policy::json::{Json, read};
 use gatehouse_policy::show::shown_arguments;
 use gatehouse_servers::OutgoingParams;
@@ -16,7 +16,7 @@ use crate::inquiries::ClientAsk;
 use crate::progress::Rising;
 use crate::raw::{object, quoted, raw};
 use crate::rounds::{Rounds, Step};
-use crate::texts::rpc_error;
+use crate::texts::{Words, rpc_error};
 
 const INVALID_PARAMS: i32 = -32602;
 /// Members that carry a call's next round; not part of what the call is.
@@ -42,8 +42,9 @@ pub(crate) struct Request {
     pub(crate) step: Step,
     /// Bytes of the arguments.
     pub(crate) size: usize,
-    /// Members that are neither arguments nor a round's: shown and hashed with them.
-    others: Vec<usize>,
+    /// Members that are neither arguments nor a round's, each as an object of its own: shown and hashed
+    /// with the arguments.
+    pub(crate) beside: Arc<[Json]>,
     /// For a tool its arguments come first; its name is written when it is sent.
     members: Members,
     meta: Option<Box<RawValue>>,
@@ -77,8 +78,11 @@ impl Request {
         let others = check_rest(&rest, &["name", "arguments"])?;
         let step = Rounds::step(&rest);
         let mut exact = String::from(text.get());
-        for index in &others {
-            if let Some((name, value)) = rest.get(*index) {
+        let mut beside = Vec::new();
+        for index in others {
+            if let Some((name, value)) = rest.get(index) {
+                let shown = strict(name, value.get())?;
+                beside.push(Json::Object(vec![(format!("({name})").into(), shown)]));
                 // JSON text holds no NUL, so this cannot be mistaken for arguments.
                 exact.push('\0');
                 exact.push_str(&quoted(name));
@@ -96,8 +100,7 @@ impl Request {
             exact: exact.into(),
             step,
             size,
-            // The arguments stand before them.
-            others: others.into_iter().map(|index| index + 1).collect(),
+            beside: beside.into(),
             members,
             meta,
             progress: progress.map(|out| Arc::new(Rising::new(out))),
@@ -141,12 +144,20 @@ impl Request {
             arguments: Arc::new(arguments),
             step,
             size: text.len(),
-            others: Vec::new(),
+            beside: Arc::default(),
             members,
             meta,
             progress: progress.map(|out| Arc::new(Rising::new(out))),
             asks,
             cancel,
+        })
+    }
+
+    /// How it is spoken of.
+    pub(crate) fn words(&self) -> Words {
+        Words::of(&match &self.target {
+            Target::Tool(name) => Subject::Tool { name: name.to_string() },
+            Target::Access { kind, target, .. } => kind.subject(target),
         })
     }
 
@@ -170,14 +181,8 @@ impl Request {
 
     /// Everything that the prompt shows: the whole arguments and whatever else goes with them.
     pub(crate) fn shown(&self) -> Vec<ShownArgument> {
-        let mut shown = shown_arguments(&self.arguments);
-        for index in &self.others {
-            let Some((name, value)) = self.members.get(*index) else { continue };
-            let Ok(value) = read(value.get()) else { continue };
-            let member = Json::Object(vec![(format!("({name})").into(), value)]);
-            shown.extend(shown_arguments(&member));
-        }
-        shown
+        let beside = self.beside.iter().flat_map(shown_arguments);
+        shown_arguments(&self.arguments).into_iter().chain(beside).collect()
     }
 }
 

@@ -14,11 +14,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use arc_swap::ArcSwap;
+use gatehouse_model::ask::AutoApprove;
 use gatehouse_model::grant::{AccessClass, Rights, ServerBinding};
 use gatehouse_model::record::AuditEvent;
 use gatehouse_model::{
     ClientEntry, ClientId, Clock, Effect, ErrorCode, Event, EventSink, Fingerprint, Grant, GrantChoice,
-    GrantId, Problem, ServerId, Timestamp,
+    GrantId, Problem, ServerConfig, ServerId, Timestamp,
 };
 use gatehouse_servers::ServerManager;
 use gatehouse_store::Store;
@@ -31,6 +32,7 @@ use crate::ids::Ids;
 use crate::rules::{Pinnable, RuleDraft};
 use crate::standing::RightsNow;
 pub(crate) use change::Plan;
+pub(crate) use orders::{no_rule, nothing_left};
 
 /// An order to allow or to block, as a person gives it outside of a question.
 #[derive(Clone, Debug)]
@@ -43,6 +45,17 @@ pub struct RuleOrder {
     pub client: Option<ClientId>,
     /// How long and how wide.
     pub choice: GrantChoice,
+}
+
+/// An order of what runs without asking.
+#[derive(Clone, Debug)]
+pub struct PresetOrder {
+    /// The server; every server that there is now where absent.
+    pub server: Option<ServerId>,
+    /// For this client; every client where absent.
+    pub client: Option<ClientId>,
+    /// To what.
+    pub to: AutoApprove,
 }
 
 /// Keeper of the rights. Cheap to clone.
@@ -71,6 +84,8 @@ pub(crate) struct Keeper {
     publishing: Mutex<()>,
     changes: watch::Sender<u64>,
     client_names: Mutex<HashMap<ClientId, String>>,
+    /// When each rule last decided a call.
+    last_used: Mutex<HashMap<GrantId, Timestamp>>,
     pub(crate) ids: Ids,
     tracker: TaskTracker,
 }
@@ -90,12 +105,16 @@ impl RightsKeeper {
         let store = parts.store.clone();
         let loaded = tokio::task::spawn_blocking(move || {
             let clients = store.clients().load().ok().flatten().unwrap_or_default();
-            (read_rights(&store), clients)
+            let used = store.activity().rules_used().unwrap_or_else(|error| {
+                tracing::warn!(%error, "it cannot be told when rules were last used");
+                Vec::new()
+            });
+            (read_rights(&store), clients, used)
         })
         .await;
-        let (rights, clients) = match loaded {
-            Ok((rights, clients)) => (rights, clients),
-            Err(_) => (Err(unreadable("reading them failed")), Vec::new()),
+        let (rights, clients, used) = match loaded {
+            Ok(loaded) => loaded,
+            Err(_) => (Err(unreadable("reading them failed")), Vec::new(), Vec::new()),
         };
         let (rights, problem) = match rights {
             Ok(rights) => (rights, None),
@@ -116,6 +135,7 @@ impl RightsKeeper {
             publishing: Mutex::new(()),
             changes: watch::channel(0).0,
             client_names: Mutex::new(clients.into_iter().map(|client| (client.id, client.name)).collect()),
+            last_used: Mutex::new(used.into_iter().collect()),
             ids: Ids::new(),
             tracker: parts.tracker,
         };
@@ -172,6 +192,11 @@ impl Keeper {
         self.paused.load(Ordering::SeqCst)
     }
 
+    /// Why the computer's administrator forbids a server, if that is so.
+    pub(crate) fn forbids(&self, config: &ServerConfig) -> Option<String> {
+        self.servers.forbids(config)
+    }
+
     pub(crate) fn set_paused(&self, paused: bool) -> bool {
         self.paused.swap(paused, Ordering::SeqCst)
     }
@@ -192,10 +217,25 @@ impl Keeper {
         }
     }
 
+    /// Remembers that a rule decided a call which came in at a moment.
+    pub(crate) fn rule_used(&self, rule: &GrantId, at: Timestamp) {
+        let mut used = self.last_used.lock();
+        let last = used.entry(rule.clone()).or_insert(at);
+        *last = at.max(*last);
+    }
+
     /// The server as rules are bound to it.
     pub(crate) fn binding(&self, server: &ServerId) -> Option<ServerBinding> {
         let config = self.servers.get(server)?.config();
         Some(ServerBinding { server: server.clone(), generation: config.generation })
+    }
+
+    /// Every server as rules are bound to it.
+    fn bindings(&self) -> Vec<ServerBinding> {
+        let configs = self.servers.handles().into_iter().map(|handle| handle.config());
+        configs
+            .map(|config| ServerBinding { server: config.id.clone(), generation: config.generation })
+            .collect()
     }
 
     fn server_name(&self, server: &ServerId) -> Option<String> {
@@ -228,7 +268,10 @@ impl Keeper {
 
     /// A rule for a draft; `None` when nothing is to be left behind.
     pub(crate) fn rule(&self, draft: &RuleDraft) -> Result<Option<Grant>, Problem> {
-        let id = GrantId::from_random(self.ids.next());
+        self.rule_called(GrantId::from_random(self.ids.next()), draft)
+    }
+
+    pub(crate) fn rule_called(&self, id: GrantId, draft: &RuleDraft) -> Result<Option<Grant>, Problem> {
         self.with_tools(draft.server.as_ref(), |tools| draft.rule(id, self.time(), tools))
     }
 

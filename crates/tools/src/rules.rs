@@ -144,6 +144,20 @@ fn covers(width: &Width, tool: &Pinnable<'_>) -> bool {
     }
 }
 
+/// Puts a rule among others; the ones whose place it takes go. Says which.
+pub(crate) fn put(rules: &mut Vec<Grant>, rule: Grant) -> Vec<GrantId> {
+    let gone = take_out(rules, |old| replaces(&rule, old));
+    rules.push(rule);
+    gone
+}
+
+/// Takes rules out, and says which.
+pub(crate) fn take_out(rules: &mut Vec<Grant>, goes: impl Fn(&Grant) -> bool) -> Vec<GrantId> {
+    let gone = rules.iter().filter(|rule| goes(rule)).map(|rule| rule.id.clone()).collect();
+    rules.retain(|rule| !goes(rule));
+    gone
+}
+
 /// The pins of a width over tools.
 pub(crate) fn pins_of(width: &Width, tools: &[Pinnable<'_>]) -> BTreeMap<String, Fingerprint> {
     tools

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use gatehouse_model::ServerStatus;
+use gatehouse_model::ask::Subject;
 use gatehouse_model::grant::Rule;
 use gatehouse_servers::CallError;
 use serde_json::value::RawValue;
@@ -23,30 +24,81 @@ pub(crate) fn rpc_error(code: i32, message: &str) -> Box<RawValue> {
     raw(format!(r#"{{"code":{code},"message":{}}}"#, quoted(message)))
 }
 
-const NO_FAULT: &str = "This is the user's decision and no fault of the tool. Do not try to reach the same goal by another way without asking the user.";
+/// How a call is spoken of, by what it is about (PERM-18).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Words {
+    /// What is not at fault.
+    thing: &'static str,
+    /// How to try again.
+    again: &'static str,
+    /// How to do just the same again.
+    same: &'static str,
+}
+
+impl Words {
+    /// The words for a subject.
+    pub(crate) fn of(subject: &Subject) -> Self {
+        match subject {
+            Subject::Tool { .. } => Self {
+                thing: "tool",
+                again: "call again",
+                same: "Call the tool again with exactly the same arguments",
+            },
+            Subject::Resource { .. } => Self {
+                thing: "resource",
+                again: "ask for the resource again",
+                same: "Ask for the same resource again",
+            },
+            Subject::Prompt { .. } => Self {
+                thing: "prompt",
+                again: "ask for the prompt again",
+                same: "Ask for the same prompt again with exactly the same arguments",
+            },
+            Subject::Completion { .. } => Self {
+                thing: "server",
+                again: "ask for the completion again",
+                same: "Ask for the same completion again",
+            },
+        }
+    }
+}
 
 /// Why a call was refused (PERM-12).
-pub(crate) fn refusal(rule: &Rule, reason: Option<&str>) -> String {
+pub(crate) fn refusal(rule: &Rule, reason: Option<&str>, words: Words) -> String {
     let said = |reason: Option<&str>| match reason {
         Some(reason) if !reason.trim().is_empty() => format!(" The user's reason: {}", reason.trim()),
         _ => String::new(),
     };
+    let Words { thing, again, .. } = words;
+    let no_fault = format!(
+        "This is the user's decision and no fault of the {thing}. Do not try to reach the same goal by another way without asking the user."
+    );
     match rule {
         Rule::Paused => {
-            "Gatehouse is paused: the user has stopped all tool calls for now. This is no fault of the tool. Wait until the user says that they have resumed.".to_owned()
+            format!(
+                "Gatehouse is paused: the user has stopped all calls for now. This is no fault of the {thing}. Wait until the user says that they have resumed."
+            )
         }
         Rule::SwitchedOff => {
-            "MCP is switched off in Gatehouse, so no tool of any server can be used and the call did not run. This is no fault of the tool. Ask the user to switch it on in Gatehouse (or with `gatehousectl servers on`), then call again.".to_owned()
+            format!(
+                "MCP is switched off in Gatehouse, so no server can be used and the call did not run. This is no fault of the {thing}. Ask the user to switch it on in Gatehouse (or with `gatehousectl servers on`), then {again}."
+            )
         }
         Rule::PolicyFile { reason } => {
-            format!("The policy of this computer's administrator forbids this call. This is no fault of the tool. Reason: {reason}")
+            format!(
+                "The policy of this computer's administrator forbids this, so the call was refused and did not run. This is no fault of the {thing}. {reason}"
+            )
         }
         Rule::ExplicitDeny { grant: _, reason: rule_reason } => {
             let reason = said(reason.or(rule_reason.as_deref()));
-            format!("The user has blocked this in Gatehouse, so the call was refused and did not run. {NO_FAULT}{reason}")
+            format!(
+                "The user has blocked this in Gatehouse, so the call was refused and did not run. {no_fault}{reason}"
+            )
         }
         Rule::Unanswered { .. } => {
-            "The user did not answer in time, so the call was refused and did not run. This is no fault of the tool. Ask the user before you try again.".to_owned()
+            format!(
+                "The user did not answer in time, so the call was refused and did not run. This is no fault of the {thing}. Ask the user before you try again."
+            )
         }
         Rule::Answered { .. }
         | Rule::RightsUnverified
@@ -58,31 +110,35 @@ pub(crate) fn refusal(rule: &Rule, reason: Option<&str>) -> String {
         | Rule::ByUser
         | Rule::DefaultAsk => {
             let reason = said(reason);
-            format!("The user refused this call in Gatehouse; it did not run. {NO_FAULT}{reason}")
+            format!("The user refused this call in Gatehouse; it did not run. {no_fault}{reason}")
         }
     }
 }
 
 /// The user has not answered yet (PERM-11).
-pub(crate) fn still_waiting() -> &'static str {
-    "Gatehouse is still waiting for the user to allow or deny this call; it has not run yet. Nothing is wrong. Call the tool again with exactly the same arguments: the question stays open, and the answer will count for that call."
+pub(crate) fn still_waiting(words: Words) -> String {
+    format!(
+        "Gatehouse is still waiting for the user to allow or deny this call; it has not run yet. Nothing is wrong. {}: the question stays open, and the answer will count for that call.",
+        words.same
+    )
 }
 
 /// Too many questions wait (PERM-10).
-pub(crate) fn too_many(limit: usize) -> String {
+pub(crate) fn too_many(limit: usize, words: Words) -> String {
     format!(
-        "{limit} calls of this client already wait for the user's answer in Gatehouse, which is the most that may wait at once. This call was refused and did not run. Wait until the user has answered some of them, then call again."
+        "{limit} calls of this client already wait for the user's answer in Gatehouse, which is the most that may wait at once. This call was refused and did not run. Wait until the user has answered some of them, then {}.",
+        words.again
     )
 }
 
 /// Everything is being paused while the call ran.
-pub(crate) fn stopped_by_pause() -> String {
-    refusal(&Rule::Paused, None)
+pub(crate) fn stopped_by_pause(words: Words) -> String {
+    refusal(&Rule::Paused, None, words)
 }
 
 /// MCP is being switched off while the call waited or ran.
-pub(crate) fn stopped_by_switch(sent: bool) -> String {
-    let text = refusal(&Rule::SwitchedOff, None);
+pub(crate) fn stopped_by_switch(sent: bool, words: Words) -> String {
+    let text = refusal(&Rule::SwitchedOff, None, words);
     if sent {
         text.replace("the call did not run", "the call was cut short and may have had an effect")
     } else {
@@ -90,17 +146,23 @@ pub(crate) fn stopped_by_switch(sent: bool) -> String {
     }
 }
 
+/// Gatehouse ends while the call waited or ran.
+pub(crate) fn stopped_by_end(words: Words) -> String {
+    format!("Gatehouse is shutting down. The call was cancelled; this is no fault of the {}.", words.thing)
+}
+
 /// The server cannot be used as it is (GATE-5).
-pub(crate) fn unusable(server: &str, status: &ServerStatus) -> String {
+pub(crate) fn unusable(server: &str, status: &ServerStatus, words: Words) -> String {
+    let again = words.again;
     match status {
         ServerStatus::NeedsAuth { .. } => format!(
-            "The server “{server}” needs the user to sign in before its tools can be used. Ask the user to open Gatehouse and choose “Sign in” at this server, then call again."
+            "The server “{server}” needs the user to sign in before it can be used. Ask the user to open Gatehouse and choose “Sign in” at this server, then {again}."
         ),
         ServerStatus::NeedsClientRegistration { reason } => format!(
-            "The server “{server}” cannot be signed in to yet: {reason} Ask the user to open Gatehouse and enter a client id for this server, then call again."
+            "The server “{server}” cannot be signed in to yet: {reason} Ask the user to open Gatehouse and enter a client id for this server, then {again}."
         ),
         ServerStatus::Disabled => format!(
-            "The server “{server}” is switched off in Gatehouse. Ask the user to switch it on, then call again."
+            "The server “{server}” is switched off in Gatehouse. Ask the user to switch it on, then {again}."
         ),
         ServerStatus::Failed { message, .. } => format!(
             "The server “{server}” does not run: {message} The call was not sent. The user can see the details in Gatehouse."
@@ -112,15 +174,15 @@ pub(crate) fn unusable(server: &str, status: &ServerStatus) -> String {
 }
 
 /// A call that failed on the way.
-pub(crate) fn failed(server: &str, error: &CallError) -> String {
+pub(crate) fn failed(server: &str, error: &CallError, words: Words) -> String {
     match error {
-        CallError::Unavailable { status } => unusable(server, status),
-        CallError::NeedsAuth => unusable(server, &ServerStatus::NeedsAuth { issuer: None }),
+        CallError::Unavailable { status } => unusable(server, status, words),
+        CallError::NeedsAuth => unusable(server, &ServerStatus::NeedsAuth { issuer: None }, words),
         CallError::TimedOut { after } => format!(
             "The server “{server}” did not answer within {}. The call was cancelled; whether it had an effect is not known.",
-            words(*after)
+            span(*after)
         ),
-        CallError::SwitchedOff => refusal(&Rule::SwitchedOff, None),
+        CallError::SwitchedOff => refusal(&Rule::SwitchedOff, None, words),
         CallError::Cancelled => format!("The call to the server “{server}” was cancelled."),
         CallError::Closed { reason } => format!(
             "The connection to the server “{server}” ended while the call ran: {reason} Whether the call had an effect is not known."
@@ -134,7 +196,7 @@ pub(crate) fn failed(server: &str, error: &CallError) -> String {
     }
 }
 
-fn words(span: Duration) -> String {
+fn span(span: Duration) -> String {
     match span.as_secs() {
         1 => "1 second".to_owned(),
         secs if secs >= 120 && secs % 60 == 0 => format!("{} minutes", secs / 60),
@@ -148,9 +210,14 @@ mod tests {
 
     use super::*;
 
+    fn tool() -> Words {
+        Words::of(&Subject::Tool { name: "t".into() })
+    }
+
     #[test]
     fn a_refusal_says_who_and_why() {
         let ask = AskId::from("ask-1");
+        let refusal = |rule: &Rule, reason| refusal(rule, reason, tool());
         let denied = refusal(&Rule::Answered { ask: ask.clone() }, Some("use the other folder"));
         assert!(denied.contains("user refused") && denied.contains("no fault of the tool"));
         assert!(denied.contains("use the other folder"));
@@ -159,9 +226,43 @@ mod tests {
         assert!(blocked.contains("blocked") && blocked.contains("never"));
         assert!(refusal(&Rule::Paused, None).contains("paused"));
         assert!(refusal(&Rule::SwitchedOff, None).contains("gatehousectl servers on"));
-        assert!(stopped_by_switch(true).contains("may have had"));
+        assert!(stopped_by_switch(true, tool()).contains("may have had"));
         assert!(refusal(&Rule::Unanswered { ask }, None).contains("did not answer"));
         assert!(refusal(&Rule::PolicyFile { reason: "no shells".into() }, None).contains("no shells"));
+    }
+
+    #[test]
+    fn what_is_no_tool_is_not_called_one() {
+        let ask = || AskId::from("ask-1");
+        let rules = [
+            Rule::Paused,
+            Rule::SwitchedOff,
+            Rule::PolicyFile { reason: "No.".into() },
+            Rule::ExplicitDeny { grant: GrantId::from("g"), reason: None },
+            Rule::Unanswered { ask: ask() },
+            Rule::Answered { ask: ask() },
+        ];
+        for (subject, thing) in [
+            (Subject::Resource { uri: "x:y".into() }, "no fault of the resource"),
+            (Subject::Prompt { name: "p".into() }, "no fault of the prompt"),
+            (Subject::Completion { reference: "p".into() }, "no fault of the server"),
+        ] {
+            let words = Words::of(&subject);
+            let refusals = rules.iter().map(|rule| refusal(rule, None, words));
+            let others = [
+                still_waiting(words),
+                too_many(64, words),
+                stopped_by_end(words),
+                unusable("s", &ServerStatus::NeedsAuth { issuer: None }, words),
+                unusable("s", &ServerStatus::Disabled, words),
+            ];
+            for text in refusals.clone().chain(others) {
+                assert!(!text.contains("tool"), "{text}");
+            }
+            for text in refusals {
+                assert!(text.contains(thing), "{text}");
+            }
+        }
     }
 
     #[test]

@@ -28,11 +28,11 @@ impl Listener {
         Ok(Self { name, next })
     }
 
-    /// Waits for somebody.
-    pub(super) async fn accept(&mut self) -> io::Result<Served> {
+    /// Waits for somebody; which process it is, is not known.
+    pub(super) async fn accept(&mut self) -> io::Result<(Served, Option<u32>)> {
         self.next.connect().await?;
         let next = ServerOptions::new().reject_remote_clients(true).create(&self.name)?;
-        Ok(std::mem::replace(&mut self.next, next))
+        Ok((std::mem::replace(&mut self.next, next), None))
     }
 }
 

@@ -65,15 +65,16 @@ async fn accept(mut listener: Listener, facade: Arc<Facade>, cancel: Cancellatio
     loop {
         let next = async {
             let place = Arc::clone(&places).acquire_owned().await.map_err(std::io::Error::other)?;
-            listener.accept().await.map(|stream| (place, stream))
+            listener.accept().await.map(|(stream, process)| (place, stream, process))
         };
         let accepted = tokio::select! {
             () = cancel.cancelled() => return,
             accepted = next => accepted,
         };
         match accepted {
-            Ok((place, stream)) => {
-                let connection = Connection::new(Arc::clone(&facade), cancel.child_token(), tasks.clone());
+            Ok((place, stream, process)) => {
+                let around = (cancel.child_token(), tasks.clone());
+                let connection = Connection::new(Arc::clone(&facade), process, around);
                 tasks.spawn(async move {
                     connection.serve(stream).await;
                     drop(place);
@@ -92,14 +93,20 @@ async fn accept(mut listener: Listener, facade: Arc<Facade>, cancel: Cancellatio
 
 struct Connection {
     facade: Arc<Facade>,
+    /// The process at the other end.
+    process: Option<u32>,
     gone: CancellationToken,
     tasks: TaskTracker,
     requests: Arc<Semaphore>,
 }
 
 impl Connection {
-    fn new(facade: Arc<Facade>, gone: CancellationToken, tasks: TaskTracker) -> Self {
-        Self { facade, gone, tasks, requests: Arc::new(Semaphore::new(REQUESTS)) }
+    fn new(
+        facade: Arc<Facade>,
+        process: Option<u32>,
+        (gone, tasks): (CancellationToken, TaskTracker),
+    ) -> Self {
+        Self { facade, process, gone, tasks, requests: Arc::new(Semaphore::new(REQUESTS)) }
     }
 
     async fn serve<S: AsyncRead + AsyncWrite + Send + 'static>(self, stream: S) {
@@ -145,12 +152,13 @@ impl Connection {
         };
         let Ok(place) = Arc::clone(&self.requests).acquire_owned().await else { return false };
         let (facade, gone, outbox) = (Arc::clone(&self.facade), self.gone.clone(), outbox.clone());
+        let process = self.process;
         self.tasks.spawn(async move {
             let work = async {
                 if request.command == EVENTS {
                     stream_events(&facade, &request, authority, &outbox).await;
                 } else {
-                    answer(&facade, &request, authority, &outbox).await;
+                    answer(&facade, &request, (authority, process), &outbox).await;
                 }
             };
             tokio::select! {
@@ -166,7 +174,7 @@ impl Connection {
 async fn answer(
     facade: &Facade,
     request: &RequestLine,
-    authority: Authority,
+    (authority, process): (Authority, Option<u32>),
     outbox: &mpsc::Sender<Vec<u8>>,
 ) {
     let parsed = match &request.args {
@@ -176,6 +184,7 @@ async fn answer(
             .and_then(|args| Command::parse(&request.command, &args)),
     };
     let outcome = match parsed {
+        Ok(Command::Call(call)) => facade.call(call, process).await,
         Ok(command) => facade.execute(command, authority).await,
         Err(problem) => Err(problem),
     };

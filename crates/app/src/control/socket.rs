@@ -39,12 +39,15 @@ impl Listener {
         Ok(Self { socket, path })
     }
 
-    /// Waits for somebody of the same user.
-    pub(super) async fn accept(&mut self) -> io::Result<Served> {
+    /// Waits for somebody of the same user, and says which process it is.
+    pub(super) async fn accept(&mut self) -> io::Result<(Served, Option<u32>)> {
         loop {
             let (stream, _) = self.socket.accept().await?;
             match check_peer(&stream) {
-                Ok(()) => return Ok(stream),
+                Ok(()) => {
+                    let process = stream.peer_cred()?.pid().and_then(|pid| u32::try_from(pid).ok());
+                    return Ok((stream, process));
+                }
                 Err(error) => tracing::warn!(%error, "a connection to the control socket was refused"),
             }
         }

@@ -15,7 +15,11 @@ use super::Parts;
 /// What the caller says of itself.
 const SAYS: &str = "gatehousectl";
 
-pub(super) async fn call(parts: &Arc<Parts>, call: &Call) -> Result<CallReply, Problem> {
+pub(super) async fn call(
+    parts: &Arc<Parts>,
+    call: &Call,
+    process: Option<u32>,
+) -> Result<CallReply, Problem> {
     let client = parts.clients.authenticate(call.token.reveal()).ok_or_else(|| {
         Problem::new(ErrorCode::NotPermitted, "No client has this token.")
             .todo("`gatehousectl clients add NAME` makes a client and its token.")
@@ -27,8 +31,11 @@ pub(super) async fn call(parts: &Arc<Parts>, call: &Call) -> Result<CallReply, P
     if parts.tools.catalogue().by_exposed(&call.tool).is_none() {
         parts.tools.refresh().await;
     }
-    let caller =
-        Caller { client, session: None, says: Some(SAYS.into()), seen_from: None, era: Era::Stateless };
+    let seen_from = match process {
+        Some(process) => gatehouse_gateway::seen::of_process(process).await.map(Arc::new),
+        None => None,
+    };
+    let caller = Caller { client, session: None, says: Some(SAYS.into()), seen_from, era: Era::Stateless };
     // Dropped with this future, when the caller leaves.
     let cancel = CancellationToken::new();
     let _cancelled_with_us = cancel.clone().drop_guard();

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use gatehouse_model::command::{PolicyAutoApprove, PolicyDeny, PolicyGrant};
+use gatehouse_model::ask::AutoApprove;
+use gatehouse_model::command::{PolicyAutoApprove, PolicyDeny, PolicyGrant, PolicyRehearse};
 use gatehouse_model::grant::PolicyView;
-use gatehouse_model::{ClientId, GrantId, Problem};
-use gatehouse_tools::RuleOrder;
+use gatehouse_model::rehearsal::{DraftAutoApprove, DraftRule, PolicyDraft, Rehearsal};
+use gatehouse_model::{ClientId, GrantId, Problem, ServerId};
+use gatehouse_tools::{DraftOrder, PresetOrder, RuleOrder};
 
 use super::{Parts, clients, servers};
 
@@ -14,14 +16,39 @@ pub(super) async fn show(parts: &Arc<Parts>) -> Result<PolicyView, Problem> {
 }
 
 pub(super) async fn auto_approve(parts: &Arc<Parts>, wanted: &PolicyAutoApprove) -> Result<(), Problem> {
-    let server = servers::find(parts, &wanted.server)?;
+    let order = preset(parts, (wanted.server.as_deref(), wanted.client.as_deref()), wanted.to)?;
     // So that the rule covers every tool that the server has by now.
     parts.tools.refresh().await;
-    parts.tools.rights().set_auto_approve(&server.id, wanted.to).await
+    parts.tools.rights().set_preset(order).await
+}
+
+pub(super) async fn rehearse(parts: &Arc<Parts>, wanted: PolicyRehearse) -> Result<Rehearsal, Problem> {
+    let PolicyDraft { without, auto_approve, rules } = wanted.draft;
+    let preset = |of: &DraftAutoApprove| preset(parts, (of.server.as_deref(), of.client.as_deref()), of.to);
+    let presets = auto_approve.iter().map(preset).collect::<Result<_, _>>()?;
+    let rule = |rule: DraftRule| {
+        let DraftRule { effect, server, tool, client: whose, choice } = rule;
+        let (server, client) = (server_id(parts, server.as_deref())?, client(parts, whose.as_deref())?);
+        Ok((effect, RuleOrder { server, tool, client, choice }))
+    };
+    let rules = rules.into_iter().map(rule).collect::<Result<_, Problem>>()?;
+    parts.tools.rehearse(wanted.since, DraftOrder { without, presets, rules }).await
+}
+
+fn preset(
+    parts: &Parts,
+    (server, whose): (Option<&str>, Option<&str>),
+    to: AutoApprove,
+) -> Result<PresetOrder, Problem> {
+    Ok(PresetOrder { server: server_id(parts, server)?, client: client(parts, whose)?, to })
+}
+
+fn server_id(parts: &Parts, wanted: Option<&str>) -> Result<Option<ServerId>, Problem> {
+    wanted.map(|wanted| servers::find(parts, wanted).map(|config| config.id.clone())).transpose()
 }
 
 pub(super) async fn grant(parts: &Arc<Parts>, wanted: PolicyGrant) -> Result<(), Problem> {
-    let server = Some(servers::find(parts, &wanted.server)?.id.clone());
+    let server = server_id(parts, Some(&wanted.server))?;
     let client = client(parts, wanted.client.as_deref())?;
     let order = RuleOrder { server, tool: wanted.tool, client, choice: wanted.choice };
     parts.tools.refresh().await;
@@ -29,10 +56,7 @@ pub(super) async fn grant(parts: &Arc<Parts>, wanted: PolicyGrant) -> Result<(),
 }
 
 pub(super) async fn deny(parts: &Arc<Parts>, wanted: PolicyDeny) -> Result<(), Problem> {
-    let server = match &wanted.server {
-        Some(server) => Some(servers::find(parts, server)?.id.clone()),
-        None => None,
-    };
+    let server = server_id(parts, wanted.server.as_deref())?;
     let client = client(parts, wanted.client.as_deref())?;
     let order = RuleOrder { server, tool: wanted.tool, client, choice: wanted.choice };
     parts.tools.rights().deny(order, wanted.reason).await.map(drop)

@@ -1,7 +1,9 @@
 //! A question in plain text: who, what, with the whole arguments, and how long is left. Everything
 //! that came from a client or a server is shown with its hidden characters, and nothing is cut.
 
-use gatehouse_model::ask::{Ask, AskClient, AskServer, CallAsk, ConfigChangeKind, Elicited, Warning};
+use gatehouse_model::ask::{
+    Ask, AskClient, AskServer, CallAsk, ConfigChangeKind, Elicited, SeenFrom, Warning,
+};
 use gatehouse_model::grant::FieldChange;
 use gatehouse_model::{Clock as _, PendingAsk, SystemClock};
 
@@ -29,8 +31,8 @@ pub(crate) fn lines(pending: &PendingAsk, number: usize, of: usize) -> Vec<Strin
                 &format!("an unknown one that says it is {}", plain::line(&ask.says)),
             );
             field(&mut lines, "Answer to", &plain::line(&ask.redirect_uri));
-            if let Some(program) = &ask.seen_from {
-                field(&mut lines, "Seen from", &plain::line(program));
+            if let Some(seen) = &ask.seen_from {
+                field(&mut lines, "Seen from", &seen_from(seen));
             }
         }
         Ask::ConfigChange(ask) => {
@@ -100,9 +102,17 @@ fn call(lines: &mut Vec<String>, ask: &CallAsk) {
     }
 }
 
+/// The program, its file, and what started it, nearest first.
+fn seen_from(seen: &SeenFrom) -> String {
+    let parents: Vec<String> = seen.parents.iter().map(|parent| plain::line(&parent.name)).collect();
+    let started =
+        if parents.is_empty() { String::new() } else { format!(", started by {}", parents.join(" < ")) };
+    format!("{} [{}]{started}", plain::line(&seen.program.name), plain::line(&seen.program.path))
+}
+
 fn client(client: &AskClient) -> String {
     let says = client.says.as_ref().map(|says| format!("says it is {}", plain::line(says)));
-    let seen = client.seen_from.as_ref().map(|seen| format!("seen from {}", plain::line(seen)));
+    let seen = client.seen_from.as_ref().map(|seen| format!("seen from {}", seen_from(seen)));
     let more: Vec<String> = says.into_iter().chain(seen).collect();
     let name = plain::line(&client.name);
     if more.is_empty() { name } else { format!("{name}   ({})", more.join("; ")) }

@@ -99,7 +99,7 @@ impl House {
             clock: Arc::new(TokioClock(Instant::now())),
             jitter: || Jitter::NONE,
         };
-        let manager = ServerManager::assemble(deps, None);
+        let manager = ServerManager::assemble(deps, None, None);
         Self { manager, street, record, seen: AtomicUsize::new(0), told: AtomicUsize::new(0) }
     }
 

@@ -1,7 +1,9 @@
-//! What was ever let through, by server and name. It outlives the records that it is made of, so that
-//! a tool in daily use is not called new because its first calls were dropped.
+//! What was ever let through, by server and name, and when each rule last decided a call.
+//!
+//! The first outlives the records that it is made of, so that a tool in daily use is not called new
+//! because its first calls were dropped. The second goes with them.
 
-use gatehouse_model::{CallRecord, Decision, ServerId};
+use gatehouse_model::{CallRecord, Decision, GrantId, ServerId, Timestamp};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::Activity;
@@ -18,14 +20,43 @@ impl Activity {
         let mut query = reader.prepare_cached("SELECT 1 FROM used WHERE server = ?1 AND name = ?2")?;
         Ok(query.query_row(params![server.as_str(), name], |_| Ok(())).optional()?.is_some())
     }
+
+    /// When each rule last decided a call, as far as calls are kept. Blocks on the disk. Calls of the
+    /// last 200 ms may be missing.
+    ///
+    /// # Errors
+    /// When the database refuses.
+    pub fn rules_used(&self) -> Result<Vec<(GrantId, Timestamp)>, StoreError> {
+        let reader = self.reader.lock();
+        let mut query = reader.prepare_cached("SELECT rule, at FROM rule_used")?;
+        let used = query.query_map([], |row| {
+            let rule: String = row.get(0)?;
+            Ok((GrantId::new(rule), Timestamp(row.get(1)?)))
+        })?;
+        Ok(used.collect::<Result<_, _>>()?)
+    }
 }
 
-/// Notes a call that was let through.
+/// Notes a call that was let through, and the rule that decided.
 pub(super) fn note(connection: &Connection, record: &CallRecord) -> Result<(), StoreError> {
     if record.verdict.decision == Decision::Allow {
         connection
             .prepare_cached("INSERT OR IGNORE INTO used (server, name) VALUES (?1, ?2)")?
             .execute(params![record.server.as_str(), record.subject.rule_name()])?;
     }
+    if let Some(rule) = record.verdict.rule.decided_by() {
+        connection
+            .prepare_cached(
+                "INSERT INTO rule_used (rule, at) VALUES (?1, ?2)
+                 ON CONFLICT (rule) DO UPDATE SET at = MAX(at, excluded.at)",
+            )?
+            .execute(params![rule.as_str(), record.at.0])?;
+    }
+    Ok(())
+}
+
+/// Forgets the rules that decided nothing since then.
+pub(super) fn forget(connection: &Connection, before: Timestamp) -> Result<(), StoreError> {
+    connection.execute("DELETE FROM rule_used WHERE at < ?1", [before.0])?;
     Ok(())
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use gatehouse_model::{CallRecord, Clock, Timestamp};
 use rusqlite::{Connection, params};
 
-use super::{ID_SHIFT, Retention, first_id, used, words};
+use super::{ID_SHIFT, Retention, first_id, programs, used, words};
 use crate::error::StoreError;
 use crate::store::random;
 
@@ -124,6 +124,7 @@ impl Writer {
             )?;
             for record in batch {
                 used::note(&transaction, &record)?;
+                programs::note(&transaction, &record)?;
                 let text = serde_json::to_string(&record)?;
                 let id = loop {
                     self.next_low = (self.next_low + 1) & ((1 << ID_SHIFT) - 1);
@@ -157,6 +158,7 @@ impl Writer {
             .prepare_cached("SELECT MAX(id) FROM (SELECT id FROM calls ORDER BY id DESC LIMIT -1 OFFSET ?1)")?
             .query_row([calls], |row| row.get(0))?;
         let first_kept = oldest.max(beyond.map_or(0, |id| id + 1));
+        used::forget(&self.connection, Timestamp(first_kept >> ID_SHIFT))?;
         loop {
             let transaction = self.connection.transaction()?;
             let step = "SELECT id FROM calls WHERE id < ?1 ORDER BY id LIMIT ?2";

@@ -20,6 +20,8 @@ pub(crate) fn record(index: i64) -> CallRecord {
         server: ServerId::new(format!("srv-{}", index % 2)),
         server_name: "files".to_owned(),
         subject: Subject::Tool { name: "read_file".to_owned() },
+        program: Some("/usr/bin/agent".to_owned()),
+        program: Some("/usr/bin/agent".to_owned()),
         exposed_name: "files__read_file".to_owned(),
         verdict: Verdict { decision: Decision::Ask, rule: Rule::DefaultAsk },
         outcome: CallOutcome::Ok,

@@ -21,12 +21,12 @@ struct Decision {
     reason: Option<String>,
 }
 
-fn stale() -> Problem {
+pub(super) fn stale() -> Problem {
     Problem::new(ErrorCode::StaleAnswer, "The question is gone, or shows another call by now.")
         .todo("Look at the questions that wait and answer again.")
 }
 
-fn wrong(what: &str) -> Problem {
+pub(super) fn wrong(what: &str) -> Problem {
     Problem::new(ErrorCode::BadRequest, what)
 }
 
@@ -239,7 +239,7 @@ impl Decision {
             hash: Some(matter.hash.clone()),
             client: Some(matter.caller.client.id.clone()),
             session: matter.caller.session.clone(),
-            program: matter.caller.seen_from.clone(),
+            program: matter.program().map(str::to_owned),
             choice: self.choice.clone(),
             reason: self.reason.clone(),
             shown: matter

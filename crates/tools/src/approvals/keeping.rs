@@ -2,6 +2,7 @@
 //! came meanwhile, shutdown. None of them is ever a yes.
 
 use super::*;
+use crate::matter::Beside;
 
 impl Queue {
     /// Lets questions end in time until everything closes.
@@ -45,7 +46,9 @@ impl Queue {
             |question| {
                 !question.answering
                     && question.matter().is_some_and(|matter| {
-                        matter.judge(&rights, false, None, now).decision == gatehouse_model::Decision::Deny
+                        let blocked = self.rights.forbids(&matter.config);
+                        let beside = Beside { blocked_by_file: blocked.as_deref(), ..Beside::default() };
+                        matter.judge(&rights, beside, now).decision == gatehouse_model::Decision::Deny
                     })
             },
             |_| Settled::JudgeAnew,

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::rules::replaces;
+use crate::rules::{put, replaces};
 
 /// What is to change.
 pub(crate) struct Plan {
@@ -43,18 +43,14 @@ impl Plan {
         self.keep.extend(keep);
         if rule.lifetime == gatehouse_model::Lifetime::Always {
             let rights = self.rights.get_or_insert_with(|| now.rights.clone());
-            for old in rights.rules.iter().filter(|old| replaces(&rule, old)) {
-                self.audit.push(AuditEvent::Revoked { rule: old.id.clone() });
-            }
-            rights.rules.retain(|old| !replaces(&rule, old));
-            rights.rules.push(rule.clone());
+            let gone = put(&mut rights.rules, rule.clone());
+            self.audit.extend(gone.into_iter().map(|rule| AuditEvent::Revoked { rule }));
         } else {
             for old in now.timed.iter().filter(|old| replaces(&rule, old)) {
                 self.drop.push(old.id.clone());
                 self.audit.push(AuditEvent::Revoked { rule: old.id.clone() });
             }
-            self.add.retain(|old| !replaces(&rule, old));
-            self.add.push(rule.clone());
+            put(&mut self.add, rule.clone());
         }
         self.audit.push(AuditEvent::Granted { rule: Box::new(rule) });
     }

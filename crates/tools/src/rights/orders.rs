@@ -2,18 +2,24 @@
 
 use gatehouse_model::ask::{AutoApprove, ChoiceLifetime, ChoiceWidth};
 use gatehouse_model::grant::{AccessOverride, ClientScope};
-use gatehouse_model::{Generation, Lifetime, SessionId, Width};
+use gatehouse_model::{Generation, Lifetime, SessionId};
 
 use super::change::Plan;
 use super::*;
-use crate::rules::pins_of;
+use crate::preset::Preset;
+use crate::rules::take_out;
 
 fn no_server(server: &ServerId) -> Problem {
     Problem::new(ErrorCode::NotFound, format!("There is no server {server}."))
 }
 
-fn no_rule(rule: &GrantId) -> Problem {
+pub(crate) fn no_rule(rule: &GrantId) -> Problem {
     Problem::new(ErrorCode::NotFound, format!("There is no rule {rule}."))
+}
+
+/// For a rule that would be for one time.
+pub(crate) fn nothing_left() -> Problem {
+    Problem::new(ErrorCode::BadRequest, "That leaves nothing behind.")
 }
 
 impl RightsKeeper {
@@ -23,19 +29,7 @@ impl RightsKeeper {
     /// When the order makes no sense or cannot be written down; then nothing is allowed.
     pub async fn grant(&self, order: RuleOrder) -> Result<GrantId, Problem> {
         let draft = self.inner.order(Effect::Allow, order, None)?;
-        if let (ChoiceWidth::Tool, Some(bound), Some(tool)) =
-            (draft.choice.width, &draft.server, &draft.subject)
-        {
-            let known = self.inner.catalogue.load().find(&bound.server, tool).is_some();
-            let other = ["resource:", "prompt:", "completion:"].iter().any(|kind| tool.starts_with(kind));
-            if !known && !other {
-                return Err(Problem::new(
-                    ErrorCode::NotFound,
-                    format!("The server has no tool “{tool}” now."),
-                )
-                .todo("Start the server, so that its tools are known, and try again."));
-            }
-        }
+        self.inner.has_its_tool(&draft)?;
         self.inner.put(draft, Plan::widening()).await
     }
 
@@ -72,43 +66,33 @@ impl RightsKeeper {
     /// # Errors
     /// When there is no such server or it cannot be written down.
     pub async fn set_auto_approve(&self, server: &ServerId, to: AutoApprove) -> Result<(), Problem> {
-        let server = server.clone();
+        self.set_preset(PresetOrder { server: Some(server.clone()), client: None, to }).await
+    }
+
+    /// Sets what runs without asking, on one server or on every server that there is now, for every
+    /// client or for one. Only what was set so before for the same clients makes room. All of it
+    /// counts or nothing.
+    ///
+    /// # Errors
+    /// When there is no such server or it cannot be written down.
+    pub async fn set_preset(&self, order: PresetOrder) -> Result<(), Problem> {
         self.inner
             .change(move |keeper, now| {
-                let bound = keeper.bound(&server)?;
-                let mut plan = if to == AutoApprove::Ask { Plan::narrowing() } else { Plan::widening() };
+                let asks = order.to == AutoApprove::Ask;
+                let mut plan = if asks { Plan::narrowing() } else { Plan::widening() };
                 let mut rights = now.rights.clone();
-                rights.rules.retain(|rule| {
-                    let stays = !is_auto_approve(rule, &server);
-                    if !stays {
-                        plan.audit.push(AuditEvent::Revoked { rule: rule.id.clone() });
+                for preset in keeper.presets(&order)? {
+                    let gone = take_out(&mut rights.rules, |rule| preset.replaces(rule));
+                    plan.audit.extend(gone.into_iter().map(|rule| AuditEvent::Revoked { rule }));
+                    let (server, client, to) =
+                        (preset.server.server.clone(), preset.client.clone(), preset.to);
+                    plan.audit.push(AuditEvent::AutoApproveSet { server, client, to });
+                    let id = GrantId::from_random(keeper.ids.next());
+                    if let Some(rule) = keeper.preset_rule(&preset, id) {
+                        plan.keep.extend(keeper.definitions(&rule));
+                        plan.audit.push(AuditEvent::Granted { rule: Box::new(rule.clone()) });
+                        rights.rules.push(rule);
                     }
-                    stays
-                });
-                plan.audit.push(AuditEvent::AutoApproveSet { server: server.clone(), to });
-                let width = match to {
-                    AutoApprove::Ask => None,
-                    AutoApprove::Reads => Some(Width::Reads),
-                    AutoApprove::Writes => Some(Width::Writes),
-                    AutoApprove::All => Some(Width::Everything),
-                };
-                if let Some(width) = width {
-                    let rule = Grant {
-                        id: GrantId::from_random(keeper.ids.next()),
-                        effect: Effect::Allow,
-                        pins: keeper.with_tools(Some(&bound), |tools| pins_of(&width, tools)),
-                        server: Some(bound),
-                        width,
-                        clients: ClientScope::Every,
-                        lifetime: Lifetime::Always,
-                        conditions: Vec::new(),
-                        program: None,
-                        created: keeper.time(),
-                        reason: None,
-                    };
-                    plan.keep = keeper.definitions(&rule);
-                    plan.audit.push(AuditEvent::Granted { rule: Box::new(rule.clone()) });
-                    rights.rules.push(rule);
                 }
                 plan.rights = Some(rights);
                 Ok(plan)
@@ -209,17 +193,46 @@ impl RightsKeeper {
     }
 }
 
-/// Whether a rule is what Ask · Reads · Writes · All sets.
-fn is_auto_approve(rule: &Grant, server: &ServerId) -> bool {
-    rule.effect == Effect::Allow
-        && rule.server.as_ref().is_some_and(|bound| bound.server == *server)
-        && rule.clients == ClientScope::Every
-        && rule.conditions.is_empty()
-        && matches!(rule.width, Width::Reads | Width::Writes | Width::Everything)
-}
-
 impl Keeper {
-    fn order(&self, effect: Effect, order: RuleOrder, reason: Option<String>) -> Result<RuleDraft, Problem> {
+    /// The presets that an order means now.
+    pub(crate) fn presets(&self, order: &PresetOrder) -> Result<Vec<Preset>, Problem> {
+        let servers = match &order.server {
+            Some(server) => vec![self.bound(server)?],
+            None => self.bindings(),
+        };
+        let preset = |server| Preset { server, client: order.client.clone(), to: order.to };
+        Ok(servers.into_iter().map(preset).collect())
+    }
+
+    /// The rule that a preset sets now.
+    pub(crate) fn preset_rule(&self, preset: &Preset, id: GrantId) -> Option<Grant> {
+        self.with_tools(Some(&preset.server), |tools| preset.rule(id, self.time(), tools))
+    }
+
+    /// Refuses a draft for a tool that is not known.
+    pub(crate) fn has_its_tool(&self, draft: &RuleDraft) -> Result<(), Problem> {
+        let (ChoiceWidth::Tool, Some(tool)) = (draft.choice.width, &draft.subject) else { return Ok(()) };
+        if ["resource:", "prompt:", "completion:"].iter().any(|kind| tool.starts_with(kind)) {
+            return Ok(());
+        }
+        let catalogue = self.catalogue.load();
+        let (known, which) = match &draft.server {
+            Some(bound) => (catalogue.find(&bound.server, tool).is_some(), "The server has"),
+            None => (catalogue.tools().iter().any(|known| known.name() == tool), "There is"),
+        };
+        if known {
+            return Ok(());
+        }
+        Err(Problem::new(ErrorCode::NotFound, format!("{which} no tool “{tool}” now."))
+            .todo("Start the server, so that its tools are known, and try again."))
+    }
+
+    pub(crate) fn order(
+        &self,
+        effect: Effect,
+        order: RuleOrder,
+        reason: Option<String>,
+    ) -> Result<RuleDraft, Problem> {
         let RuleOrder { server, tool, client, choice } = order;
         let wrong = |what: &str| Problem::new(ErrorCode::BadRequest, what);
         if choice.lifetime == ChoiceLifetime::Once || choice.width == ChoiceWidth::Call {
@@ -246,9 +259,7 @@ impl Keeper {
     }
 
     async fn put(self: &Arc<Self>, draft: RuleDraft, mut plan: Plan) -> Result<GrantId, Problem> {
-        let rule = self
-            .rule(&draft)?
-            .ok_or_else(|| Problem::new(ErrorCode::BadRequest, "That leaves nothing behind."))?;
+        let rule = self.rule(&draft)?.ok_or_else(nothing_left)?;
         if self.paused() && rule.effect == Effect::Allow && rule.lifetime != Lifetime::Always {
             return Err(Problem::new(
                 ErrorCode::Paused,

@@ -12,14 +12,17 @@ impl RightsKeeper {
     pub fn view(&self) -> PolicyView {
         let now = self.inner.now();
         let moment = self.inner.time();
+        let used = self.inner.last_used.lock();
+        let view = |rule: &Grant| RuleView {
+            rule: rule.clone(),
+            sentence: self.inner.sentence(rule, moment),
+            last_used: used.get(&rule.id).copied(),
+        };
         PolicyView {
             verified: now.verified,
             problem: now.problem.as_ref().map(ToString::to_string),
             paused: self.inner.paused(),
-            rules: now
-                .rules()
-                .map(|rule| RuleView { rule: rule.clone(), sentence: self.inner.sentence(rule, moment) })
-                .collect(),
+            rules: now.rules().map(view).collect(),
             overrides: now.rights.overrides.clone(),
             trusted_labels: now.rights.trusted_labels.clone(),
         }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use gatehouse_auth::NoSignIn;
-use gatehouse_model::ask::{ChoiceLifetime, ChoiceWidth};
+use gatehouse_model::ask::{ChoiceLifetime, ChoiceWidth, Program, SeenFrom};
 use gatehouse_model::record::AuditEvent;
 use gatehouse_model::server::{Builtin, Limits, Look, Origin};
 use gatehouse_model::{
@@ -279,9 +279,14 @@ pub fn caller(name: &str) -> Caller {
         }),
         session: None,
         says: Some("test 1.0".to_owned()),
-        seen_from: Some("/usr/bin/test".to_owned()),
+        seen_from: Some(Arc::new(seen_from("/usr/bin/test"))),
         era: Era::Stateless,
     }
+}
+
+pub fn seen_from(path: &str) -> SeenFrom {
+    let name = path.rsplit('/').next().unwrap().to_owned();
+    SeenFrom { program: Program { name, path: path.to_owned() }, parents: Vec::new() }
 }
 
 pub fn in_session(name: &str, session: &str) -> Caller {

@@ -287,7 +287,8 @@ async fn a_grant_used_from_another_program_asks() {
     let question = house.question().await;
     house.answer(&question, allow(ChoiceLifetime::Always, ChoiceWidth::Tool)).await.unwrap();
     call_1.ended().await;
-    let other = gatehouse_tools::Caller { seen_from: Some("/tmp/evil".into()), ..caller("Claude") };
+    let other =
+        gatehouse_tools::Caller { seen_from: Some(Arc::new(seen_from("/tmp/evil"))), ..caller("Claude") };
     let call_2 = house.begin_as(other, call("add_note", r#"{"text":"x"}"#));
     let question = house.question().await;
     let warned = gatehouse_model::ask::Warning::OtherProgram { before: "/usr/bin/test".into() };

@@ -1,0 +1,187 @@
+//! `policy rehearse`: what other rules would have done with the calls that were made. Nothing here
+//! changes a rule.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use gatehouse_model::ask::{ChoiceLifetime, ChoiceWidth, GrantChoice};
+use gatehouse_model::command::{ClientsList, PolicyRehearse, ServersList};
+use gatehouse_model::rehearsal::{DraftAutoApprove, DraftRule, PolicyDraft, Rehearsal};
+use gatehouse_model::{Clock as _, Decision, Effect, GrantId, Rule, SystemClock, Timestamp};
+
+use crate::cli::Rehearse;
+use crate::failure::Failure;
+use crate::output::{Output, table};
+use crate::plain;
+use crate::policy::auto_approve;
+use crate::session::Session;
+use crate::watch::subject;
+
+/// The word for every server.
+const EVERY: &str = "*";
+
+pub(crate) async fn run(wanted: Rehearse, session: &mut Session, output: &Output) -> Result<(), Failure> {
+    let since = Timestamp(SystemClock.now().0.saturating_sub(millis(&wanted)));
+    let draft = draft(wanted)?;
+    let rehearsal = session.run(&PolicyRehearse { since, draft }).await?;
+    if output.is_json() {
+        return output.json(&rehearsal);
+    }
+    let names = Names::known(session).await?;
+    let lines = report(&rehearsal, since, &names);
+    lines.iter().try_for_each(|line| output.line(line))
+}
+
+fn millis(wanted: &Rehearse) -> i64 {
+    i64::try_from(wanted.since.0.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// What the file says, and behind it what the words say.
+fn draft(wanted: Rehearse) -> Result<PolicyDraft, Failure> {
+    let Rehearse { since: _, auto_approve: presets, allow, deny, client, without, draft } = wanted;
+    let mut draft = draft.as_deref().map(read).transpose()?.unwrap_or_default();
+    draft.without.extend(without.into_iter().map(GrantId::new));
+    draft.auto_approve.extend(presets.into_iter().map(|(server, to)| DraftAutoApprove {
+        server: one(&server),
+        client: client.clone(),
+        to: auto_approve(to),
+    }));
+    for (effect, words) in [(Effect::Allow, allow), (Effect::Deny, deny)] {
+        for word in words {
+            draft.rules.push(rule(effect, &word, client.as_deref())?);
+        }
+    }
+    Ok(draft)
+}
+
+fn read(file: &Path) -> Result<PolicyDraft, Failure> {
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| Failure::Usage(format!("{} cannot be read: {error}.", file.display())))?;
+    serde_json::from_str(&text)
+        .map_err(|error| Failure::Usage(format!("{} holds no draft: {error}.", file.display())))
+}
+
+fn one(server: &str) -> Option<String> {
+    (server != EVERY).then(|| server.to_owned())
+}
+
+fn rule(effect: Effect, word: &str, client: Option<&str>) -> Result<DraftRule, Failure> {
+    let (server, tool) = match word.split_once(':') {
+        Some((server, tool)) => (one(server), Some(tool.to_owned())),
+        None => (one(word), None),
+    };
+    if server.is_none() && effect == Effect::Allow {
+        return Err(Failure::Usage("Nothing can be allowed on every server at once. Name a server.".into()));
+    }
+    let width = match (&server, &tool) {
+        (_, Some(_)) => ChoiceWidth::Tool,
+        (Some(_), None) => ChoiceWidth::Server,
+        (None, None) => ChoiceWidth::Client,
+    };
+    let choice = GrantChoice {
+        lifetime: ChoiceLifetime::Always,
+        width,
+        every_client: client.is_none(),
+        conditions: Vec::new(),
+    };
+    Ok(DraftRule { effect, server, tool, client: client.map(str::to_owned), choice })
+}
+
+/// What ids are called now.
+struct Names(HashMap<String, String>);
+
+impl Names {
+    async fn known(session: &mut Session) -> Result<Self, Failure> {
+        let mut names = HashMap::new();
+        let servers = session.run(&ServersList {}).await?;
+        names.extend(servers.into_iter().map(|view| (view.config.id.to_string(), view.config.name)));
+        let clients = session.run(&ClientsList {}).await?;
+        names.extend(clients.into_iter().map(|view| (view.id.to_string(), view.name)));
+        Ok(Self(names))
+    }
+
+    fn of(&self, id: &str) -> String {
+        self.0.get(id).cloned().unwrap_or_else(|| id.to_owned())
+    }
+}
+
+fn report(rehearsal: &Rehearsal, since: Timestamp, names: &Names) -> Vec<String> {
+    let Rehearsal { calls, gone, incomplete, cut, now, draft, changes } = rehearsal;
+    let rows: Vec<Vec<String>> = changes
+        .iter()
+        .map(|change| {
+            vec![
+                change.calls.to_string(),
+                names.of(change.client.as_str()),
+                names.of(change.server.as_str()),
+                plain::cut(&subject(&change.subject), 60),
+                word(change.now).to_owned(),
+                word(change.draft).to_owned(),
+                because(&change.rule),
+                plain::time(change.at),
+            ]
+        })
+        .collect();
+    let heading = ["CALLS", "CLIENT", "SERVER", "WHAT", "NOW", "DRAFT", "BECAUSE OF", "LAST"];
+    let mut lines = table(&heading, &rows, "The draft decides every call as the rules do now.");
+    let changed: u32 = changes.iter().map(|change| change.calls).sum();
+    let mut sentence = format!(
+        "Of {calls} calls since {}, {} would be allowed (now {}), {} asked about (now {}) and {} denied (now {}); {changed} are decided in another way.",
+        plain::time(since),
+        draft.allowed,
+        now.allowed,
+        draft.asked,
+        now.asked,
+        draft.denied,
+        now.denied,
+    );
+    if *gone > 0 {
+        sentence.push_str(&format!(" {gone} more could not be judged: their server or tool is gone."));
+    }
+    if *incomplete > 0 {
+        sentence.push_str(&format!(
+            " The arguments of {incomplete} are not kept whole: conditions counted for them only against them."
+        ));
+    }
+    if *cut {
+        sentence.push_str(" There were more calls; these are the newest.");
+    }
+    lines.push(sentence);
+    lines
+}
+
+fn word(decision: Decision) -> &'static str {
+    match decision {
+        Decision::Allow => "allow",
+        Decision::Ask => "ask",
+        Decision::Deny => "deny",
+    }
+}
+
+/// What decides by the draft.
+fn because(rule: &Rule) -> String {
+    match rule {
+        Rule::ChangedDefinition { grant } => format!("changed since {grant}"),
+        Rule::PolicyFile { .. } => "the policy file".to_owned(),
+        Rule::RightsUnverified => "rights that cannot be verified".to_owned(),
+        other => other.decided_by().map_or_else(|| "no rule".to_owned(), ToString::to_string),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_become_rules() {
+        let of = |effect, word| rule(effect, word, Some("c")).ok();
+        let deny = of(Effect::Deny, "*").unwrap();
+        assert_eq!((deny.server, deny.tool, deny.choice.width), (None, None, ChoiceWidth::Client));
+        let allow = of(Effect::Allow, "files:resource:file:///x").unwrap();
+        assert_eq!(allow.tool.as_deref(), Some("resource:file:///x"));
+        assert_eq!((allow.server.as_deref(), allow.choice.width), (Some("files"), ChoiceWidth::Tool));
+        assert!(!allow.choice.every_client);
+        assert_eq!(of(Effect::Allow, "files").unwrap().choice.width, ChoiceWidth::Server);
+        assert!(of(Effect::Allow, "*").is_none());
+    }
+}

@@ -1,0 +1,122 @@
+//! Which process holds the other end of a connection on this computer.
+//!
+//! Linux tells it in its tables of sockets and of open files; elsewhere the system's own program is asked,
+//! `lsof` or `netstat`. `None` when it cannot be told, also for an end on another computer or in a container.
+
+use std::net::SocketAddr;
+
+/// The process that holds `far`, where the connection's other end is `near`. Those in `latest` are tried first.
+#[cfg(target_os = "linux")]
+pub(super) async fn owner(far: SocketAddr, near: SocketAddr, latest: Vec<u32>) -> Option<u32> {
+    tokio::task::spawn_blocking(move || linux::owner(far, near, &latest)).await.ok().flatten()
+}
+
+#[cfg(target_os = "macos")]
+pub(super) async fn owner(far: SocketAddr, near: SocketAddr, _latest: Vec<u32>) -> Option<u32> {
+    let at = format!("-iTCP@{far}");
+    let text = output("/usr/sbin/lsof", &["-nP", "-a", &at, "-sTCP:ESTABLISHED", "-Fpn"]).await?;
+    listing::of_lsof(&text, far, near)
+}
+
+#[cfg(windows)]
+pub(super) async fn owner(far: SocketAddr, near: SocketAddr, _latest: Vec<u32>) -> Option<u32> {
+    let folder = std::env::var("SystemRoot").ok()?;
+    let protocol = if far.is_ipv4() { "TCP" } else { "TCPv6" };
+    let text = output(&format!("{folder}\\System32\\netstat.exe"), &["-ano", "-p", protocol]).await?;
+    listing::of_netstat(&text, far, near)
+}
+
+#[cfg(any(target_os = "macos", windows))]
+async fn output(program: &str, words: &[&str]) -> Option<String> {
+    let mut command = tokio::process::Command::new(program);
+    command.args(words).stdin(std::process::Stdio::null()).kill_on_drop(true);
+    #[cfg(windows)]
+    command.creation_flags(0x0800_0000); // CREATE_NO_WINDOW
+    match command.output().await {
+        Ok(output) => Some(String::from_utf8_lossy(&output.stdout).into_owned()),
+        Err(error) => {
+            tracing::debug!(%error, program, "the other end of a connection is not known");
+            None
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::net::{IpAddr, SocketAddr};
+
+    use procfs::process::{FDTarget, Process, all_processes};
+
+    pub(super) fn owner(far: SocketAddr, near: SocketAddr, latest: &[u32]) -> Option<u32> {
+        let inode = inode(far, near)?;
+        let known = latest.iter().filter_map(|pid| Process::new(i32::try_from(*pid).ok()?).ok());
+        let all = all_processes().into_iter().flatten().filter_map(Result::ok);
+        known.chain(all).find(|process| holds(process, inode)).and_then(|it| u32::try_from(it.pid()).ok())
+    }
+
+    /// The number of the socket at the far end.
+    fn inode(far: SocketAddr, near: SocketAddr) -> Option<u64> {
+        let tables = [procfs::net::tcp(), procfs::net::tcp6()];
+        let mut sockets = tables.into_iter().flatten().flatten();
+        sockets
+            .find(|socket| plain(socket.local_address) == far && plain(socket.remote_address) == near)
+            .map(|socket| socket.inode)
+            .filter(|inode| *inode != 0)
+    }
+
+    /// IPv4 in the clothes of IPv6 is IPv4.
+    fn plain(address: SocketAddr) -> SocketAddr {
+        match address.ip() {
+            IpAddr::V6(ip) => SocketAddr::new(ip.to_canonical(), address.port()),
+            IpAddr::V4(_) => address,
+        }
+    }
+
+    fn holds(process: &Process, inode: u64) -> bool {
+        let Ok(mut files) = process.fd() else { return false };
+        files.any(|file| file.is_ok_and(|file| matches!(file.target, FDTarget::Socket(of) if of == inode)))
+    }
+}
+
+/// What the programs of other systems print.
+#[cfg(any(target_os = "macos", windows, test))]
+mod listing {
+    use std::net::SocketAddr;
+
+    /// `lsof -Fpn`: a line `p` with the process, and one `n` for each of its connections, `far->near`.
+    #[cfg(any(target_os = "macos", test))]
+    pub(super) fn of_lsof(text: &str, far: SocketAddr, near: SocketAddr) -> Option<u32> {
+        let wanted = format!("{far}->{near}");
+        let mut process = None;
+        for line in text.lines() {
+            if let Some(pid) = line.strip_prefix('p') {
+                process = pid.parse().ok();
+            } else if line.strip_prefix('n') == Some(wanted.as_str()) {
+                return process;
+            }
+        }
+        None
+    }
+
+    /// `netstat -ano`: protocol, near end, far end, state and process, from the view of each process.
+    #[cfg(any(windows, test))]
+    pub(super) fn of_netstat(text: &str, far: SocketAddr, near: SocketAddr) -> Option<u32> {
+        text.lines().find_map(|line| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let [_, from, to, _, pid] = words.as_slice() else { return None };
+            let fits = from.parse() == Ok(far) && to.parse() == Ok(near);
+            if fits { pid.parse().ok() } else { None }
+        })
+    }
+
+    #[test]
+    fn listings_are_read() {
+        let (far, near) = ("127.0.0.1:51022".parse().unwrap(), "127.0.0.1:7000".parse().unwrap());
+        let lsof = "p77\nf12\nn127.0.0.1:7000->127.0.0.1:51022\np4242\nf3\nn127.0.0.1:51023->127.0.0.1:7000\nf9\nn127.0.0.1:51022->127.0.0.1:7000\n";
+        assert_eq!(of_lsof(lsof, far, near), Some(4242));
+        assert_eq!(of_lsof("", far, near), None);
+        let netstat = "\r\nActive Connections\r\n\r\n  Proto  Local Address  Foreign Address  State  PID\r\n  TCP    127.0.0.1:7000         127.0.0.1:51022        ESTABLISHED     77\r\n  TCP    127.0.0.1:51022        127.0.0.1:7000         ESTABLISHED     4242\r\n";
+        assert_eq!(of_netstat(netstat, far, near), Some(4242));
+        assert_eq!(of_netstat("nothing", far, near), None);
+    }
+}

@@ -1,0 +1,64 @@
+//! Ask · Reads · Writes · All (PERM-3): the one rule that each sets on a server. Pure: what the rule is
+//! pinned to is passed in.
+
+use gatehouse_model::ask::AutoApprove;
+use gatehouse_model::grant::{ClientScope, ServerBinding};
+use gatehouse_model::{ClientId, Effect, Grant, GrantId, Lifetime, Timestamp, Width};
+
+use crate::rules::{Pinnable, pins_of};
+
+/// What shall run without asking on one server.
+#[derive(Clone, Debug)]
+pub(crate) struct Preset {
+    pub(crate) server: ServerBinding,
+    /// For this client; every client where absent.
+    pub(crate) client: Option<ClientId>,
+    pub(crate) to: AutoApprove,
+}
+
+impl Preset {
+    fn clients(&self) -> ClientScope {
+        match &self.client {
+            Some(client) => ClientScope::One { client: client.clone() },
+            None => ClientScope::Every,
+        }
+    }
+
+    /// Whether there is a rule in the end.
+    pub(crate) fn sets_a_rule(&self) -> bool {
+        self.to != AutoApprove::Ask
+    }
+
+    /// Whether a rule is what was set before on the same server for the same clients.
+    pub(crate) fn replaces(&self, rule: &Grant) -> bool {
+        rule.effect == Effect::Allow
+            && rule.lifetime == Lifetime::Always
+            && rule.server.as_ref().is_some_and(|bound| bound.server == self.server.server)
+            && rule.clients == self.clients()
+            && rule.conditions.is_empty()
+            && matches!(rule.width, Width::Reads | Width::Writes | Width::Everything)
+    }
+
+    /// The rule; `None` where everything shall ask.
+    pub(crate) fn rule(&self, id: GrantId, now: Timestamp, tools: &[Pinnable<'_>]) -> Option<Grant> {
+        let width = match self.to {
+            AutoApprove::Ask => return None,
+            AutoApprove::Reads => Width::Reads,
+            AutoApprove::Writes => Width::Writes,
+            AutoApprove::All => Width::Everything,
+        };
+        Some(Grant {
+            id,
+            effect: Effect::Allow,
+            pins: pins_of(&width, tools),
+            server: Some(self.server.clone()),
+            width,
+            clients: self.clients(),
+            lifetime: Lifetime::Always,
+            conditions: Vec::new(),
+            program: None,
+            created: now,
+            reason: None,
+        })
+    }
+}

@@ -1,0 +1,316 @@
+//! Rehearsal (PERM-15): calls that were made, judged by the rules that hold and by a draft of others.
+//!
+//! Calls are judged as if they came now: with the servers, tools and access classes as they are now. Of
+//! what decides on a call only the rules and the administrator's file are tried, no pause, no late
+//! approval and nobody's answer. Records do not say which program or session a call came from, so rules
+//! are tried without their program, and rules for a session cover nothing. A rule for one exact call is
+//! found only where its client wrote the arguments just as records keep them. What the user called in
+//! Gatehouse's own window is left out: nobody is asked about it. Nothing here is written down, and
+//! nothing changes.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use gatehouse_model::ask::Subject;
+use gatehouse_model::record::CallFilter;
+use gatehouse_model::rehearsal::{Rehearsal, RehearsedChange, Tally};
+use gatehouse_model::secret::REDACTED;
+use gatehouse_model::{
+    CallHash, CallRecord, ClientId, Decision, Effect, ErrorCode, Grant, GrantId, Problem, ServerConfig,
+    ServerId, Timestamp, Verdict, Width,
+};
+use gatehouse_policy::access::not_a_tool;
+use gatehouse_policy::exact::{ExactCall, call_hash};
+use gatehouse_policy::json::{Json, read};
+use gatehouse_policy::verdict::{CallFacts, RuleBook, Standing};
+use gatehouse_store::{Store, StoreError};
+
+use crate::call::Caller;
+use crate::catalogue::Catalogue;
+use crate::manager::ToolManager;
+use crate::paths;
+use crate::rights::{Keeper, PresetOrder, RuleOrder, no_rule, nothing_left};
+use crate::rules::{put, take_out};
+use crate::standing::RightsNow;
+
+/// Calls that are looked at, at most.
+const MOST: usize = 50_000;
+/// Records that are in memory at a time.
+const PAGE: u32 = 500;
+
+/// Other rules than those that hold: what would be taken back, set and added, in this order.
+#[derive(Clone, Debug, Default)]
+pub struct DraftOrder {
+    /// Rules that would be taken back.
+    pub without: Vec<GrantId>,
+    /// What would run without asking.
+    pub presets: Vec<PresetOrder>,
+    /// Rules that would be added.
+    pub rules: Vec<(Effect, RuleOrder)>,
+}
+
+impl ToolManager {
+    /// Judges the calls since a moment by the rules that hold and by a draft, and says where the two
+    /// differ. Nothing changes. Rules of the draft are called `draft-1`, `draft-2` and so on, in the
+    /// order in which they are made.
+    ///
+    /// # Errors
+    /// When the draft could not be set like this, or the calls cannot be read.
+    pub async fn rehearse(&self, since: Timestamp, draft: DraftOrder) -> Result<Rehearsal, Problem> {
+        let inner = &self.inner;
+        inner.refresh().await;
+        let keeper = &inner.rights.inner;
+        let rights = Arc::clone(&keeper.now());
+        let rules: Vec<Grant> = rights.rules().cloned().collect();
+        let now = Books::new(&rules);
+        let draft = Books::new(&drafted(keeper, rules, &draft)?);
+        let catalogue = keeper.catalogue.load_full();
+        let configs: Vec<_> = inner.servers.handles().into_iter().map(|handle| handle.config()).collect();
+        let (servers, store, moment) = (inner.servers.clone(), inner.store.clone(), keeper.time());
+        let played = tokio::task::spawn_blocking(move || {
+            let server = |config: Arc<ServerConfig>| {
+                let forbidden = servers.forbids(&config);
+                (config.id.clone(), ServerNow { config, forbidden })
+            };
+            let servers = configs.into_iter().filter(|config| config.enabled).map(server).collect();
+            play(&store, since, &Stage { now, draft, rights, catalogue, servers, moment })
+        });
+        match played.await {
+            Ok(played) => Ok(played?),
+            Err(error) => {
+                Err(Problem::new(ErrorCode::Internal, "The rehearsal broke off.").why(format!("{error}.")))
+            }
+        }
+    }
+}
+
+/// The rules as they would be.
+fn drafted(keeper: &Keeper, mut rules: Vec<Grant>, draft: &DraftOrder) -> Result<Vec<Grant>, Problem> {
+    let mut made = 0;
+    let mut name = || {
+        made += 1;
+        GrantId::new(format!("draft-{made}"))
+    };
+    if let Some(unknown) = draft.without.iter().find(|id| !rules.iter().any(|rule| rule.id == **id)) {
+        return Err(no_rule(unknown));
+    }
+    rules.retain(|rule| !draft.without.contains(&rule.id));
+    for order in &draft.presets {
+        for preset in keeper.presets(order)? {
+            take_out(&mut rules, |rule| preset.replaces(rule));
+            if preset.sets_a_rule() {
+                rules.extend(keeper.preset_rule(&preset, name()));
+            }
+        }
+    }
+    for (effect, order) in &draft.rules {
+        let draft = keeper.order(*effect, order.clone(), None)?;
+        keeper.has_its_tool(&draft)?;
+        let rule = keeper.rule_called(name(), &draft)?.ok_or_else(nothing_left)?;
+        put(&mut rules, rule);
+    }
+    Ok(rules)
+}
+
+/// Rules made ready, once for calls whose arguments are known and once for the others: for these an
+/// allow with conditions does not count, and a deny does whatever its conditions.
+struct Books {
+    whole: RuleBook,
+    blind: RuleBook,
+    /// Whether any rule is for one exact call.
+    know_calls: bool,
+}
+
+impl Books {
+    fn new(rules: &[Grant]) -> Self {
+        let whole: Vec<Grant> = rules.iter().map(|rule| Grant { program: None, ..rule.clone() }).collect();
+        let counts = |rule: &&Grant| rule.effect == Effect::Deny || rule.conditions.is_empty();
+        let blind = whole
+            .iter()
+            .filter(counts)
+            .map(|rule| Grant { conditions: Vec::new(), ..rule.clone() })
+            .collect();
+        let know_calls = rules.iter().any(|rule| matches!(rule.width, Width::Call { .. }));
+        Self { whole: RuleBook::new(whole), blind: RuleBook::new(blind), know_calls }
+    }
+
+    fn decide(&self, call: &CallFacts<'_>, is_whole: bool) -> Verdict {
+        if is_whole { self.whole.decide(call) } else { self.blind.decide(call) }
+    }
+}
+
+/// A server as it is now.
+struct ServerNow {
+    config: Arc<ServerConfig>,
+    /// Why the administrator forbids it.
+    forbidden: Option<String>,
+}
+
+/// Everything that calls are judged by.
+struct Stage {
+    now: Books,
+    draft: Books,
+    rights: Arc<RightsNow>,
+    catalogue: Arc<Catalogue>,
+    servers: HashMap<ServerId, ServerNow>,
+    moment: Timestamp,
+}
+
+/// What became of one call.
+struct Judged {
+    now: Verdict,
+    draft: Verdict,
+    /// Whether its arguments are known.
+    is_whole: bool,
+}
+
+impl Stage {
+    /// Judges one call; `None` where its server or tool is gone.
+    fn judge(&self, record: &CallRecord) -> Option<Judged> {
+        let ServerNow { config, forbidden } = self.servers.get(&record.server)?;
+        let tool = match &record.subject {
+            Subject::Tool { name } => Some(self.catalogue.find(&record.server, name)?),
+            Subject::Resource { .. } | Subject::Prompt { .. } | Subject::Completion { .. } => None,
+        };
+        let class = tool.map_or_else(not_a_tool, |tool| self.rights.class_of(tool).clone());
+        let subject = record.subject.rule_name();
+        let kept = record.arguments.as_deref().filter(|text| !text.contains(REDACTED));
+        let arguments = kept.and_then(|text| read(text).ok());
+        let is_whole = arguments.is_some();
+        let hash = match kept {
+            Some(text) if is_whole && (self.now.know_calls || self.draft.know_calls) => {
+                call_hash(&ExactCall {
+                    client: &record.client,
+                    server: &config.id,
+                    generation: config.generation,
+                    subject: &subject,
+                    fingerprint: tool.map(|tool| tool.fingerprint()),
+                    arguments: text,
+                })
+            }
+            // No call has this one.
+            _ => CallHash::from(""),
+        };
+        let facts = CallFacts {
+            client: &record.client,
+            session: None,
+            program: None,
+            server: &config.id,
+            generation: config.generation,
+            subject: &subject,
+            class: &class,
+            fingerprint: tool.map(|tool| tool.fingerprint()),
+            arguments: &arguments.unwrap_or(Json::Null),
+            hash: &hash,
+            now: self.moment,
+            resolve_path: &paths::resolve,
+            standing: Standing {
+                blocked_by_file: forbidden.as_deref(),
+                paused: false,
+                verified: self.rights.verified,
+                ticket: None,
+            },
+        };
+        let (now, draft) = (self.now.decide(&facts, is_whole), self.draft.decide(&facts, is_whole));
+        Some(Judged { now, draft, is_whole })
+    }
+}
+
+/// Reads the calls, newest first, and judges each. Blocks on the disk.
+fn play(store: &Store, since: Timestamp, stage: &Stage) -> Result<Rehearsal, StoreError> {
+    let user = Caller::user().client.id.clone();
+    let mut report = Report::default();
+    let mut looked_at = 0;
+    let mut filter = CallFilter { limit: Some(PAGE), ..CallFilter::default() };
+    // What was recorded a moment ago is on its way to the disk still.
+    store.activity().flush();
+    loop {
+        let page = store.activity().list(&filter)?;
+        let Some(last) = page.last() else { return Ok(report.done(false)) };
+        filter.older_than = Some(last.mark());
+        for record in &page {
+            if record.at < since {
+                return Ok(report.done(false));
+            }
+            if looked_at == MOST {
+                return Ok(report.done(true));
+            }
+            looked_at += 1;
+            if record.client != user {
+                report.add(record, stage.judge(record));
+            }
+        }
+    }
+}
+
+/// Calls of one kind that the draft decides in another way.
+#[derive(PartialEq, Eq, Hash)]
+struct Kind {
+    client: ClientId,
+    server: ServerId,
+    subject: Subject,
+    now: Decision,
+    draft: Decision,
+}
+
+/// The report in the making; takes the newest call first.
+#[derive(Default)]
+struct Report {
+    calls: u32,
+    gone: u32,
+    incomplete: u32,
+    now: Tally,
+    draft: Tally,
+    changes: HashMap<Kind, RehearsedChange>,
+}
+
+impl Report {
+    fn add(&mut self, record: &CallRecord, judged: Option<Judged>) {
+        let Some(Judged { now, draft, is_whole }) = judged else {
+            self.gone += 1;
+            return;
+        };
+        self.calls += 1;
+        self.incomplete += u32::from(!is_whole);
+        count(&mut self.now, now.decision);
+        count(&mut self.draft, draft.decision);
+        if now.decision == draft.decision {
+            return;
+        }
+        let kind = Kind {
+            client: record.client.clone(),
+            server: record.server.clone(),
+            subject: record.subject.clone(),
+            now: now.decision,
+            draft: draft.decision,
+        };
+        let change = self.changes.entry(kind).or_insert_with(|| RehearsedChange {
+            client: record.client.clone(),
+            server: record.server.clone(),
+            subject: record.subject.clone(),
+            now: now.decision,
+            draft: draft.decision,
+            rule: draft.rule,
+            calls: 0,
+            last: record.id.clone(),
+            at: record.at,
+        });
+        change.calls += 1;
+    }
+
+    fn done(self, cut: bool) -> Rehearsal {
+        let Self { calls, gone, incomplete, now, draft, changes } = self;
+        let mut changes: Vec<RehearsedChange> = changes.into_values().collect();
+        changes.sort_by(|a, b| (b.calls, b.at, &b.last).cmp(&(a.calls, a.at, &a.last)));
+        Rehearsal { calls, gone, incomplete, cut, now, draft, changes }
+    }
+}
+
+fn count(tally: &mut Tally, decision: Decision) {
+    let of = match decision {
+        Decision::Allow => &mut tally.allowed,
+        Decision::Ask => &mut tally.asked,
+        Decision::Deny => &mut tally.denied,
+    };
+    *of += 1;
+}

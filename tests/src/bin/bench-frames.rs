@@ -1,0 +1,145 @@
+//! How smooth the windows stay with 64 questions, one of them of five megabytes: the time between two frames
+//! of the page while questions come, while one goes through them, scrolls and answers, beside that of
+//! the same page at rest. The real window under the web view's remote control, so it is the
+//! development build; the pages in it are those that are shipped. `cargo xtask bench frames` builds and runs it.
+
+use anyhow::{Result, bail};
+
+#[cfg(not(target_os = "linux"))]
+fn main() -> Result<()> {
+    bail!("the windows are driven on Linux alone")
+}
+
+#[cfg(target_os = "linux")]
+fn main() -> Result<()> {
+    match std::env::args().nth(1) {
+        None => linux::measure(),
+        Some(_) => bail!("there is nothing to choose"),
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::thread::JoinHandle;
+    use std::time::Duration;
+
+    use anyhow::{Context, Result};
+    use gatehouse_tests::http;
+    use gatehouse_tests::window::{Desktop, Page, RealWindow};
+    use serde_json::{Value, json};
+
+    const QUESTIONS: usize = 64;
+    const HUGE: usize = 5 * 1024 * 1024;
+    /// Longer than this a frame is seen to be late.
+    const LATE: f64 = 50.0;
+
+    pub(super) fn measure() -> Result<()> {
+        let desktop = Desktop::start()?;
+        let window = RealWindow::start(&desktop)?;
+        let (main, prompt) = (window.main(), window.prompt());
+        let minted = main.invoke("command", &json!({"name": "clients.add", "args": {"name": "Bench"}}))?;
+        let endpoint = minted["endpoint"].as_str().context("no endpoint")?.to_owned();
+        let token = minted["token"].as_str().context("no token")?.to_owned();
+        let call = |number: usize, size: usize| -> JoinHandle<Result<http::Answer>> {
+            let (endpoint, token) = (endpoint.clone(), token.clone());
+            let line = format!("line {number} of some text that somebody has to read\\n");
+            let text = line.repeat(size / line.len() + 1);
+            let params = format!(r#""name":"add_note","arguments":{{"text":"{text}"}}"#);
+            std::thread::spawn(move || http::modern(&endpoint, &token, "tools/call", &params))
+        };
+
+        let mut calls = vec![call(0, HUGE)];
+        desktop.until_visible("Gatehouse asks", true)?;
+        prompt.shows("line 0")?;
+        record(prompt)?;
+        rest();
+        told("prompt, at rest", prompt)?;
+
+        record(prompt)?;
+        prompt.wait_for(&format!(
+            "const area = document.querySelector('.ask-arguments'); {EACH_FRAME} \
+             await eachFrame(120, () => {{ area.scrollTop += 900 }}); return area.scrollTop"
+        ))?;
+        told("prompt, five megabytes scrolled", prompt)?;
+
+        record(prompt)?;
+        calls.extend((1..QUESTIONS).map(|number| call(number, 2048)));
+        prompt.until(&format!("return document.body.innerText.includes('of {QUESTIONS}')"))?;
+        rest();
+        told("prompt, 63 more come", prompt)?;
+
+        record(prompt)?;
+        prompt.wait_for(&format!(
+            "{EACH_FRAME} let step = 0; await eachFrame(400, () => {{ if (step++ % 4 === 0) \
+             window.dispatchEvent(new KeyboardEvent('keydown', {{ key: step < 260 ? 'ArrowRight' : 'ArrowLeft', bubbles: true }})) }})"
+        ))?;
+        told("prompt, through all of them and back", prompt)?;
+
+        record(main)?;
+        main.press("Approvals")?;
+        main.until("return document.querySelectorAll('article.ask').length > 0")?;
+        rest();
+        told("main window, the page with all of them opens", main)?;
+
+        record(main)?;
+        main.wait_for(&format!(
+            "{EACH_FRAME} const area = [...document.querySelectorAll('*')].find((it) => it.scrollHeight > it.clientHeight + 900 && getComputedStyle(it).overflowY !== 'visible') ?? document.scrollingElement; \
+             await eachFrame(240, () => {{ area.scrollTop += 120 }}); return area.scrollTop"
+        ))?;
+        told("main window, all of them scrolled", main)?;
+
+        record(prompt)?;
+        record(main)?;
+        main.invoke("command", &json!({"name": "pause", "args": {}}))?;
+        desktop.until_visible("Gatehouse asks", false)?;
+        rest();
+        told("main window, all of them end at once", main)?;
+        for call in calls {
+            call.join().map_err(|_| anyhow::anyhow!("a call broke off"))??;
+        }
+        window.quit()
+    }
+
+    /// Does something in each of so many frames.
+    const EACH_FRAME: &str = "const eachFrame = (frames, work) => new Promise((done) => { \
+         const next = () => { if (frames-- <= 0) return done(); work(); requestAnimationFrame(next) }; \
+         requestAnimationFrame(next) });";
+
+    /// Begins to write down the time between frames.
+    fn record(page: Page<'_>) -> Result<()> {
+        page.run(
+            "window.benchFrames = []; const run = (window.benchRun ?? 0) + 1; window.benchRun = run; \
+             let last = performance.now(); \
+             const next = () => { if (window.benchRun !== run) return; const now = performance.now(); \
+             window.benchFrames.push(now - last); last = now; requestAnimationFrame(next) }; \
+             requestAnimationFrame(next); return null",
+        )
+        .map(drop)
+    }
+
+    fn told(what: &str, page: Page<'_>) -> Result<()> {
+        let frames: Vec<f64> = page
+            .run("window.benchRun += 1; return window.benchFrames")?
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_f64)
+            .collect();
+        let mut sorted = frames.clone();
+        sorted.sort_by(f64::total_cmp);
+        let at = |part: usize| sorted.get(sorted.len() * part / 100).copied().unwrap_or(f64::NAN);
+        let late = frames.iter().filter(|time| **time > LATE).count();
+        println!(
+            "{what}: {} frames, half of them within {:.0} ms, 99 of 100 within {:.0} ms, longest {:.0} ms, {late} over {LATE:.0} ms",
+            frames.len(),
+            at(50),
+            at(99),
+            sorted.last().copied().unwrap_or(f64::NAN)
+        );
+        Ok(())
+    }
+
+    fn rest() {
+        std::thread::sleep(Duration::from_secs(2));
+    }
+}

@@ -1,0 +1,106 @@
+//! A hand on the mouse of a desktop, and an eye on its screen: through one connection to the display, so that
+//! a click costs no program's start. For benches, which may not have the web view's remote control.
+
+use anyhow::{Context, Result, ensure};
+use x11rb::connection::Connection as _;
+use x11rb::protocol::xproto::{
+    BUTTON_PRESS_EVENT, BUTTON_RELEASE_EVENT, ConnectionExt as _, ImageFormat, MOTION_NOTIFY_EVENT, Window,
+};
+use x11rb::protocol::xtest::ConnectionExt as _;
+use x11rb::rust_connection::RustConnection;
+
+use super::desktop::Desktop;
+
+/// A place on the screen, in pixels from its upper left corner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spot {
+    /// To the right.
+    pub x: i16,
+    /// Downwards.
+    pub y: i16,
+}
+
+/// The hand.
+#[derive(Debug)]
+pub struct Hand {
+    display: RustConnection,
+    root: Window,
+    size: (u16, u16),
+}
+
+impl Hand {
+    /// Connects to the display of a desktop.
+    ///
+    /// # Errors
+    /// When the display is gone or lacks the extension for tests.
+    pub fn on(desktop: &Desktop) -> Result<Self> {
+        let (display, at) = RustConnection::connect(Some(desktop.display()))?;
+        display.xtest_get_version(2, 2)?.reply().context("no XTEST")?;
+        let screen = display.setup().roots.get(at).context("no screen")?;
+        let (root, size) = (screen.root, (screen.width_in_pixels, screen.height_in_pixels));
+        Ok(Self { display, root, size })
+    }
+
+    /// The middle of the first area of one colour (red, green, blue), from the left, that is at least 20 by 20
+    /// pixels large and lies on the screen now.
+    ///
+    /// # Errors
+    /// When the screen cannot be read.
+    pub fn find(&self, colour: [u8; 3]) -> Result<Option<Spot>> {
+        let (width, height) = self.size;
+        let image = self
+            .display
+            .get_image(ImageFormat::Z_PIXMAP, self.root, 0, 0, width, height, u32::MAX)?
+            .reply()?;
+        ensure!(image.data.len() == usize::from(width) * usize::from(height) * 4, "pixels of another size");
+        let [red, green, blue] = colour;
+        let is = |x: usize, y: usize| {
+            let at = (y * usize::from(width) + x) * 4;
+            image.data.get(at..at + 3) == Some(&[blue, green, red])
+        };
+        const SIDE: usize = 20;
+        for x in 0..usize::from(width) - SIDE {
+            for y in 0..usize::from(height) - SIDE {
+                // The corners are round and letters lie on the area: its upper and left edges are looked at.
+                if is(x, y) && (0..SIDE).all(|step| is(x, y + step)) && (0..SIDE).all(|step| is(x + step, y))
+                {
+                    let side = i16::try_from(SIDE / 2)?;
+                    return Ok(Some(Spot { x: i16::try_from(x)? + side, y: i16::try_from(y)? + side }));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Moves the pointer.
+    ///
+    /// # Errors
+    /// When the display is gone.
+    pub fn point(&self, at: Spot) -> Result<()> {
+        self.display.xtest_fake_input(MOTION_NOTIFY_EVENT, 0, 0, self.root, at.x, at.y, 0)?;
+        self.display.sync()
+    }
+
+    /// Presses and releases the first button. Returns when the display has taken both.
+    ///
+    /// # Errors
+    /// When the display is gone.
+    pub fn click(&self) -> Result<()> {
+        for kind in [BUTTON_PRESS_EVENT, BUTTON_RELEASE_EVENT] {
+            self.display.xtest_fake_input(kind, 1, 0, self.root, 0, 0, 0)?;
+        }
+        self.display.sync()
+    }
+}
+
+/// Waits until the display has done what it was told.
+trait Sync {
+    fn sync(&self) -> Result<()>;
+}
+
+impl Sync for RustConnection {
+    fn sync(&self) -> Result<()> {
+        self.get_input_focus()?.reply()?;
+        Ok(())
+    }
+}
