@@ -1,7 +1,7 @@
 import { expect, noViolations, pictures, test } from "./base.ts";
 
 test("calls appear as they end, open to all that is kept, and are filtered", async ({ gatehouse, main }) => {
-  await gatehouse.command("policy.autoApprove", { server: "Time", to: "all" });
+  await gatehouse.command("policy.autoApprove", { server: "Time", client: null, to: "all" });
   await main.getByRole("link", { name: "Activity" }).click();
   await expect(main.getByText("No call yet")).toBeVisible();
   await noViolations(main);
@@ -38,7 +38,7 @@ test("calls appear as they end, open to all that is kept, and are filtered", asy
 });
 
 test("hundreds of calls: the newest is followed, older ones are read on the way up", async ({ gatehouse, main }) => {
-  await gatehouse.command("policy.autoApprove", { server: "Time", to: "all" });
+  await gatehouse.command("policy.autoApprove", { server: "Time", client: null, to: "all" });
   const client = await gatehouse.connect("Claude Code");
   for (let at = 0; at < 260; at += 1) await client.call("current_time", {});
   await main.getByRole("link", { name: "Activity" }).click();

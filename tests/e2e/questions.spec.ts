@@ -3,7 +3,7 @@ import { expect, noViolations, pictures, test, type AiClient, type Gatehouse } f
 /** A client whose calls of the fixture run unasked, so that only the server's own questions come. */
 async function caller(gatehouse: Gatehouse): Promise<AiClient> {
   await gatehouse.addFixture("fixture");
-  await gatehouse.command("policy.autoApprove", { server: "fixture", to: "all" });
+  await gatehouse.command("policy.autoApprove", { server: "fixture", client: null, to: "all" });
   return gatehouse.connect("Claude Code");
 }
 
@@ -122,7 +122,7 @@ test("the page of approvals takes the same answers", async ({ gatehouse, main })
 
 test("a call that waits for a sign-in goes on when the user says that it is done", async ({ gatehouse, prompt }) => {
   await gatehouse.addFixture("fixture", "--lifecycle", "legacy");
-  await gatehouse.command("policy.autoApprove", { server: "fixture", to: "all" });
+  await gatehouse.command("policy.autoApprove", { server: "fixture", client: null, to: "all" });
   const client = await gatehouse.connect("Claude Code");
   const call = client.call("ask_url_error", { url: "https://login.example.org/sign" });
   const card = prompt.getByRole("article", { name: "fixture wants you to open a page" });

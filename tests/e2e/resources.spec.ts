@@ -159,8 +159,8 @@ test("what a server logs is named, coloured and filtered", async ({ gatehouse, m
 
 test("the calls of one server stand on its page", async ({ gatehouse, main }) => {
   const id = await gatehouse.addFixture("fixture");
-  await gatehouse.command("policy.autoApprove", { server: "fixture", to: "all" });
-  await gatehouse.command("policy.autoApprove", { server: "Time", to: "all" });
+  await gatehouse.command("policy.autoApprove", { server: "fixture", client: null, to: "all" });
+  await gatehouse.command("policy.autoApprove", { server: "Time", client: null, to: "all" });
   const client = await gatehouse.connect("Claude Code");
   await client.call("current_time", {});
   await client.call("read_note", {});

@@ -196,7 +196,7 @@ test("a call that needs more rights waits for the question and the browser, and 
   const first = await opens(gatehouse, () => card.getByRole("button", { name: "Sign in", exact: true }).click());
   await visit(browser, first, { user: "ann", press: "Allow" }, lastPage);
   await expect(card.getByText("Running")).toBeVisible();
-  await gatehouse.command("policy.autoApprove", { server: "notes server", to: "all" });
+  await gatehouse.command("policy.autoApprove", { server: "notes server", client: null, to: "all" });
   const client = await gatehouse.connect("Claude Code");
   const call = client.call("write", { text: "hello" });
 

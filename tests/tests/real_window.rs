@@ -41,7 +41,7 @@ fn of_main() -> Vec<(&'static str, Value)> {
 /// Every command of the window with the questions.
 fn of_prompt() -> Vec<(&'static str, Value)> {
     vec![
-        ("prompt_pending", json!({})),
+        ("prompt_pending", json!({"known": []})),
         ("prompt_answer", json!({"answers": []})),
         ("prompt_reveal", json!({"id": "x", "hash": "x", "argument": 0})),
         ("prompt_signals", json!({"channel": "__CHANNEL__:1"})),
@@ -100,7 +100,7 @@ fn each_window_may_do_its_own_and_nothing_else() -> Result<()> {
         refused(prompt, command, &json!({}));
     }
     assert_eq!(main.invoke("command", &json!({"name": "status", "args": {}}))?["secrets"], "keychain");
-    assert_eq!(prompt.invoke("prompt_pending", &json!({}))?, json!([]));
+    assert_eq!(prompt.invoke("prompt_pending", &json!({"known": []}))?, json!([]));
     let called = main
         .invoke("command", &json!({"name": "call", "args": {"token": "t", "tool": "x", "arguments": "{}"}}));
     assert!(called.is_err(), "a window is no client");
@@ -191,7 +191,7 @@ fn a_question_comes_up_without_the_keyboard_and_wakes_slowly() -> Result<()> {
     let call = client.begin("current_time", &json!({}))?;
     desktop.until_visible("Gatehouse asks", true)?;
     let at_once = prompt.wait_for(
-        "const [ask] = await window.__TAURI_INTERNALS__.invoke('prompt_pending'); \
+        "const [ask] = await window.__TAURI_INTERNALS__.invoke('prompt_pending', { known: [] }); \
          return { id: ask.id, hash: ask.ask.hash }",
     )?;
     assert_eq!(desktop.focused()?, "Gatehouse", "the keyboard stays where it was");

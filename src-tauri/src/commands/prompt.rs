@@ -1,8 +1,10 @@
 //! What the window with the questions may call: to read them, to answer them, and its own place.
 #![allow(clippy::let_underscore_must_use, reason = "the toolkit's macro for async commands writes one")]
 
+use std::collections::HashSet;
+
 use gatehouse_model::command::{ApprovalsAnswer, ApprovalsList, ApprovalsReveal, Command};
-use gatehouse_model::{AskAnswer, AskId, CallHash, Problem};
+use gatehouse_model::{Ask, AskAnswer, AskId, CallHash, PendingAsk, Problem};
 use tauri::ipc::{Channel, Response};
 use tauri::{AppHandle, State, WebviewWindow};
 
@@ -16,14 +18,24 @@ use crate::prompt::policy::Input;
 use crate::prompt::window::PROMPT;
 use crate::prompt::{Prompt, Signal};
 
-/// The questions that wait.
+/// The questions that wait. Calls that the page knows already, by their hash, come without their arguments:
+/// it has them, and they can be huge.
 #[tauri::command]
 pub(crate) async fn prompt_pending(
     window: WebviewWindow,
     host: State<'_, Host>,
-) -> Result<Response, Problem> {
+    known: HashSet<CallHash>,
+) -> Result<Vec<PendingAsk>, Problem> {
     only(&window, PROMPT)?;
-    host.execute(Command::ApprovalsList(ApprovalsList {})).await.map(raw)
+    let mut waiting = host.run(&ApprovalsList {}).await?;
+    for question in &mut waiting {
+        if let Ask::Call(call) = &mut question.ask
+            && known.contains(&call.hash)
+        {
+            call.arguments.clear();
+        }
+    }
+    Ok(waiting)
 }
 
 /// Answers questions that were shown together, unless the window has only just come up.

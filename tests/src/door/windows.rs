@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use gatehouse_app::Authority;
 use gatehouse_model::command::{ApprovalsAnswer, ApprovalsList, ApprovalsReveal, Command};
-use gatehouse_model::{ErrorCode, Problem};
+use gatehouse_model::{Ask, ErrorCode, Problem};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
@@ -41,7 +41,7 @@ async fn reply(door: &Door, command: &str, args: Value) -> Result<Box<RawValue>,
             }
             core(door, &name, &args["args"]).await
         }
-        "prompt_pending" => core(door, name_of::<ApprovalsList>(), &json!({})).await,
+        "prompt_pending" => pending(door, &args["known"]).await,
         "prompt_answer" => core(door, name_of::<ApprovalsAnswer>(), &args).await,
         "prompt_reveal" => core(door, name_of::<ApprovalsReveal>(), &args).await,
         "preferences" | "prompt_preferences" => raw(&*door.preferences.lock().await),
@@ -61,6 +61,19 @@ async fn reply(door: &Door, command: &str, args: Value) -> Result<Box<RawValue>,
 
 fn name_of<R: gatehouse_model::command::Request>() -> &'static str {
     R::NAME
+}
+
+/// The questions that wait; without the arguments of calls that the page knows, as in the shell.
+async fn pending(door: &Door, known: &Value) -> Result<Box<RawValue>, Problem> {
+    let mut waiting = door.core.read().await.core()?.run(&ApprovalsList {}, Authority::Operator).await?;
+    for question in &mut waiting {
+        if let Ask::Call(call) = &mut question.ask
+            && known.as_array().is_some_and(|known| known.iter().any(|hash| *hash == json!(call.hash)))
+        {
+            call.arguments.clear();
+        }
+    }
+    raw(&json!(waiting))
 }
 
 async fn core(door: &Door, name: &str, args: &Value) -> Result<Box<RawValue>, Problem> {

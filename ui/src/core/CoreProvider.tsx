@@ -1,9 +1,10 @@
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { createContext, useContext, useEffect, useState, type ReactNode } from "react";
 
-import type { Envelope } from "../gen/types";
+import type { Envelope, Event, PendingAsk } from "../gen/types";
 import type { Platform } from "../platform";
 import { affected } from "./affected";
+import { patched } from "./patched";
 
 /** How long events are gathered before what they made old is read again, in milliseconds. */
 const GATHER = 60;
@@ -53,8 +54,10 @@ export function CoreProvider({ platform, children }: { platform: Platform; child
       });
     };
     const stop = platform.events((envelope) => {
-      if (envelope) for (const name of affected(envelope.event)) old.add(name);
-      else all = true;
+      if (envelope) {
+        for (const name of affected(envelope.event)) old.add(name);
+        if (!patchQuestions(client, envelope.event)) old.add("approvals.list");
+      } else all = true;
       if (all || old.size > 0) timer ??= setTimeout(readAgain, GATHER);
       for (const listener of listeners) listener(envelope);
     });
@@ -69,6 +72,18 @@ export function CoreProvider({ platform, children }: { platform: Platform; child
       <QueryClientProvider client={client}>{children}</QueryClientProvider>
     </CoreContext>
   );
+}
+
+/** Brings the questions up to date; false where that cannot be, because they are or have to be read. */
+function patchQuestions(client: QueryClient, event: Event): boolean {
+  const queryKey = ["approvals.list", {}];
+  const after = patched(client.getQueryData<PendingAsk[]>(queryKey) ?? [], event);
+  if (after === null) return true;
+  const state = client.getQueryState(queryKey);
+  if (state === undefined) return true;
+  if (state.data === undefined || state.isInvalidated || state.fetchStatus !== "idle") return false;
+  client.setQueryData(queryKey, after);
+  return true;
 }
 
 /** The core, for what is neither a reading nor an act. */

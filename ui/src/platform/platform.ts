@@ -1,5 +1,5 @@
 import type { Commands } from "../gen/commands";
-import type { ApprovalsReveal, AskAnswer, Envelope, PendingAsk, RevealedArgument } from "../gen/types";
+import type { ApprovalsReveal, AskAnswer, CallHash, Envelope, PendingAsk, RevealedArgument } from "../gen/types";
 
 export type Theme = "system" | "light" | "dark";
 export type PreferredLanguage = "system" | "en" | "zh-CN";
@@ -67,7 +67,8 @@ export type Platform = {
 
 /** All that the prompt window may do. */
 export type PromptPlatform = {
-  pending(): Promise<PendingAsk[]>;
+  /** The questions that wait; calls with a hash that is known come without their arguments. */
+  pending(known: CallHash[]): Promise<PendingAsk[]>;
   answer(answers: AskAnswer[]): Promise<void>;
   /** One argument of a waiting call without its mask. */
   reveal(which: ApprovalsReveal): Promise<RevealedArgument>;

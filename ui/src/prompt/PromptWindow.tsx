@@ -1,6 +1,7 @@
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 
 import { AwakeContext } from "../ask/AwakeContext";
+import { knownArguments } from "../ask/known";
 import { Place } from "../ask/Place";
 import { groupOf, waiting } from "../ask/queue";
 import { Question } from "../ask/Question";
@@ -37,7 +38,8 @@ function Questions({ platform, onLook }: { platform: PromptPlatform; onLook: () 
 
   useEffect(() => {
     // What cannot be read cannot be answered: the core's own deadline is a no.
-    const readAgain = oneAtATime(() => platform.pending().then(read, () => undefined));
+    const known = knownArguments();
+    const readAgain = oneAtATime(() => platform.pending(known.hashes()).then((all) => { read(known.filled(all)); }, () => undefined));
     readAgain();
     return platform.signals((signal) => {
       if (signal === "preferences") onLook();

@@ -66,7 +66,7 @@ export const permissions: Record<keyof typeof en, string> = {
   "perm.same": "不会有任何不同。",
   "perm.changes": "变化",
   "perm.change": "{before} → {after}",
-  "perm.changeCalls": "{count} 个调用，最近一个在{ago}；{rule}",
+  "perm.changeCalls": "{count} 次，最近一次在{ago}；{rule}",
   "perm.of": "{client} 使用 {server} 的 {subject}",
   "perm.allChanges": "显示全部 {count} 项",
   "perm.apply": "应用",
