@@ -6,7 +6,7 @@ use std::path::Path;
 use std::{env, fs, io};
 
 /// Every command of the shell. What is not here cannot be called by any window.
-const COMMANDS: [&str; 24] = [
+const COMMANDS: [&str; 25] = [
     "command",
     "events",
     "main_signals",
@@ -25,6 +25,7 @@ const COMMANDS: [&str; 24] = [
     "quit",
     "prompt_pending",
     "prompt_answer",
+    "prompt_reveal",
     "prompt_signals",
     "prompt_preferences",
     "prompt_put_away",

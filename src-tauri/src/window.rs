@@ -63,6 +63,7 @@ pub(crate) fn run(started: Started) -> Result<(), StartError> {
             of_main::quit,
             of_prompt::prompt_pending,
             of_prompt::prompt_answer,
+            of_prompt::prompt_reveal,
             of_prompt::prompt_signals,
             of_prompt::prompt_preferences,
             of_prompt::prompt_put_away,

@@ -34,7 +34,7 @@ for (const revision of ["2026-07-28", "2025-11-25"] as const) {
     const client = await gatehouse.connect("Claude Code", revision);
     const call = client.call("echo", { said: revision });
     let pending: PendingAsk[] = [];
-    const waiting = async () => (pending = (await gatehouse.door("prompt_pending", {})) as PendingAsk[]).length;
+    const waiting = async () => (pending = (await gatehouse.door("prompt_pending", { known: [] })) as PendingAsk[]).length;
     await expect.poll(waiting).toBe(1);
     const choice: GrantChoice = { lifetime: "once", width: "call", everyClient: false, conditions: [] };
     const answers = pending.map(({ id, ask }) => {

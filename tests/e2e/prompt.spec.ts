@@ -1,3 +1,5 @@
+import type { Page } from "@playwright/test";
+
 import { expect, noViolations, pictures, test } from "./base.ts";
 
 const text = (answer: { content: { text?: string }[] }) => answer.content.map((block) => block.text).join("\n");
@@ -27,7 +29,7 @@ test("a denial carries its reason to the model", async ({ gatehouse, prompt }) =
   await prompt.getByRole("button", { name: "More ways to deny" }).click();
   await prompt.getByLabel("Reason, for the model to read").fill("Use your own clock");
   await noViolations(prompt);
-  await prompt.getByRole("button", { name: "Deny", exact: true }).click();
+  await prompt.getByRole("button", { name: "Deny this exact call" }).click();
   const answer = await call;
   expect(answer.isError).toBe(true);
   expect(text(answer)).toContain("Use your own clock");
@@ -116,7 +118,8 @@ test("many at once: n of m, back and forth, and all of a group in one answer", a
   await expect(main.getByRole("article")).toHaveCount(3);
   await noViolations(main);
   await pictures(gatehouse, main, "approvals");
-  await main.getByRole("button", { name: "Allow all 3 once" }).first().click();
+  await expect(main.getByRole("heading", { name: "Claude Code → Time" })).toBeVisible();
+  await main.getByRole("button", { name: "Allow all 3 once: Current time" }).click();
   for (const call of calls) expect((await call).isError).toBeFalsy();
   await expect(prompt.getByText("This question is over")).toBeVisible();
 });
@@ -153,30 +156,207 @@ test("secrets are masked, hidden characters are seen, and always is not offered 
   expect((await call).isError).toBe(true);
 });
 
-test("five megabytes of arguments are all there and scroll", async ({ gatehouse, prompt }) => {
+test("a secret is shown to whoever asks, and hidden again when the window is put away", async ({ gatehouse, prompt, main }) => {
   const client = await gatehouse.connect("Claude Code");
-  const lines = Array.from({ length: 100_000 }, (_, at) => `line ${String(at)} of a text that is rather long`);
-  const call = client.call("add_note", { text: `${lines.join("\n")}\nthe very end` });
-  const area = prompt.getByRole("group", { name: "Arguments" });
-  await expect(area).toContainText("line 0 of");
-  const worst = await area.evaluate(async (element) => {
-    let longest = 0;
-    const frame = () => new Promise<number>((done) => requestAnimationFrame(done));
-    let before = await frame();
-    for (let step = 1; step <= 60; step += 1) {
-      element.scrollTop = (element.scrollHeight * step) / 60;
-      const now = await frame();
-      longest = Math.max(longest, now - before);
+  const call = client.call("add_note", { text: "x", api_key: "sk-live-0123456789abcdefghij" });
+  const card = prompt.getByRole("article");
+  await card.getByRole("button", { name: "Show the secret in api_key" }).click();
+  await expect(card).toContainText("sk-live-0123456789abcdefghij");
+  await noViolations(prompt);
+  await prompt.keyboard.press("Escape");
+  await expect(card).not.toContainText("0123456789abcdefghij");
+
+  await main.getByRole("link", { name: "Approvals" }).click();
+  await main.getByRole("button", { name: "Show the secret in api_key" }).click();
+  await expect(main.getByRole("article")).toContainText("sk-live-0123456789abcdefghij");
+  await main.getByRole("button", { name: "Hide the secret in api_key" }).click();
+  await expect(main.getByRole("article")).not.toContainText("0123456789abcdefghij");
+  await card.getByRole("button", { name: "Deny", exact: true }).click();
+  expect((await call).isError).toBe(true);
+});
+
+test("a question tells what the server is for, and which program it is seen from", async ({ gatehouse, prompt }) => {
+  const { config } = (await gatehouse.command("servers.list", {})).find((it) => it.config.name === "Time") ?? {};
+  if (!config) throw new Error("there is no Time");
+  const { look, ...rest } = config;
+  await gatehouse.command("servers.edit", {
+    server: config.id,
+    draft: { ...rest, look: { ...look, description: "Tells the time of any place" } } as never,
+    secrets: [],
+  });
+  const client = await gatehouse.connect("Claude Code");
+  const call = client.call("current_time", {});
+  const card = prompt.getByRole("article");
+  await expect(card.getByText("Tells the time of any place")).toBeVisible();
+  await card.getByText(/^seen from /).click();
+  await expect(card.getByText(/^started by /)).toBeVisible();
+  await expect(card.getByText("This is what was seen.")).toBeVisible();
+  await noViolations(prompt);
+  await pictures(gatehouse, prompt, "prompt-seen-from", [{ width: 440, height: 520 }]);
+  await card.getByRole("button", { name: "Deny", exact: true }).click();
+  expect((await call).isError).toBe(true);
+});
+
+/** How long frames take while something is done, told and not checked. */
+async function frames(page: Page, what: string, work: () => Promise<void>): Promise<void> {
+  await page.evaluate(() => {
+    const all: number[] = [];
+    Object.assign(window, { frames: all });
+    let before = performance.now();
+    const next = (now: number) => {
+      all.push(now - before);
       before = now;
-    }
-    return longest;
+      if ("frames" in window) requestAnimationFrame(next);
+    };
+    requestAnimationFrame(next);
   });
-  expect(worst).toBeLessThan(400);
-  await area.evaluate((element) => {
-    element.scrollTop = element.scrollHeight;
+  await work();
+  const all = await page.evaluate(() => {
+    const found = (window as unknown as { frames: number[] }).frames;
+    Reflect.deleteProperty(window, "frames");
+    return found.toSorted((one, other) => other - one);
   });
-  await expect(area).toContainText("the very end");
+  const late = all.filter((one) => one > 50).length;
+  console.log(`${what}: ${String(all.length)} frames, longest ${all.slice(0, 3).map(Math.round).join(", ")} ms, ${String(late)} over 50 ms`);
+}
+
+test("five megabytes of arguments are all there, and only what is in sight is drawn", async ({ gatehouse, prompt }) => {
+  const client = await gatehouse.connect("Claude Code");
+  const lines = Array.from({ length: 126_000 }, (_, at) => `line ${String(at)} of a text that is rather long`);
+  const size = lines.reduce((sum, line) => sum + line.length + 2, 0);
+  expect(size).toBeGreaterThan(5 * 1024 * 1024);
+  let call: ReturnType<typeof client.call> | undefined;
+  const area = prompt.getByRole("group", { name: "Arguments" });
+  await frames(prompt, "five megabytes come", async () => {
+    call = client.call("add_note", { text: `${lines.join("\n")}\nthe very end` });
+    await expect(area).toContainText("line 0 of");
+  });
+  const shots = process.env["GATEHOUSE_SHOTS"];
+  if (shots) await prompt.screenshot({ path: `${shots}/prompt-huge.png` });
+  let most = 0;
+  await frames(prompt, "five megabytes scrolled", async () => {
+    most = await area.evaluate(async (element) => {
+      let drawn = 0;
+      for (let step = 1; step <= 60; step += 1) {
+        element.scrollTop = (element.scrollHeight * step) / 60;
+        await new Promise((done) => requestAnimationFrame(done));
+        drawn = Math.max(drawn, element.textContent.length);
+      }
+      return drawn;
+    });
+  });
+  // A few blocks of 2,000 characters, whatever the whole is.
+  expect(most).toBeGreaterThan(0);
+  expect(most).toBeLessThan(12_000);
+  await expect
+    .poll(async () => {
+      await area.evaluate((element) => {
+        element.scrollTop = element.scrollHeight;
+      });
+      return area.textContent();
+    })
+    .toContain("the very end");
   await prompt.getByRole("button", { name: "Deny", exact: true }).click();
+  expect((await call)?.isError).toBe(true);
+});
+
+test("64 questions, one of them huge: nothing that stands is drawn anew when others come and go", async ({ gatehouse, main, prompt }) => {
+  const client = await gatehouse.connect("Claude Code");
+  const huge = client.call("add_note", { text: "line of a text that is rather long\n".repeat(120_000) });
+  await expect.poll(async () => (await gatehouse.command("status", {})).waiting).toBe(1);
+  await main.getByRole("link", { name: "Approvals" }).click();
+  await expect(main.getByRole("article")).toHaveCount(1);
+  // What was read once is not read again, least of all five megabytes of it.
+  const read = { list: 0, prompt: 0, bytes: 0 };
+  main.on("request", (request) => {
+    if (request.url().endsWith("/door/command") && request.postData()?.includes("approvals.list")) read.list += 1;
+  });
+  prompt.on("response", (response) => {
+    if (!response.url().endsWith("/door/prompt_pending")) return;
+    read.prompt += 1;
+    void response.body().then((body) => (read.bytes += body.length), () => undefined);
+  });
+  const calls: Promise<unknown>[] = [];
+  await frames(main, "63 more come to the page", async () => {
+    for (let at = 1; at < 64; at += 1) calls.push(client.call(at % 2 ? "add_note" : "list_notes", { text: `note ${String(at)}`, tag: String(at) }));
+    await expect(main.getByText("Questions that wait: 64")).toBeVisible();
+    await expect(main.getByRole("article")).toHaveCount(64);
+  });
+  await expect(prompt.getByText(/ of 64$/)).toBeVisible();
+  expect(read.list).toBe(0);
+  expect(read.prompt).toBeGreaterThan(0);
+  expect(read.bytes / read.prompt).toBeLessThan(1_000_000);
+  // The blocks of what is far from sight are not drawn, nor is most of what is huge.
+  expect(await main.locator(".ask-block").count()).toBeLessThan(10);
+
+  await main.evaluate(() => {
+    const changed: string[] = [];
+    Object.assign(window, { changed });
+    const observer = new MutationObserver((all) => {
+      changed.push(...all.map(({ target }) => (target as Element).outerHTML.slice(0, 200)));
+    });
+    // The time that is left is the one thing that goes on by itself.
+    for (const card of document.querySelectorAll(".approvals-card article > :not(.ask-patience)")) observer.observe(card, { childList: true, subtree: true });
+  });
+  const zed = await gatehouse.connect("Zed");
+  const gone = new AbortController();
+  const other = zed.call("current_time", {}, gone.signal).catch(() => undefined);
+  await expect(main.getByRole("heading", { name: "Zed → Time" })).toBeVisible();
+  gone.abort();
+  await other;
+  await expect(main.getByText("Claude Code → Notes")).toBeVisible();
+  expect(await main.evaluate(() => (window as unknown as { changed: string[] }).changed)).toEqual([]);
+
+  await frames(main, "64 questions scrolled", async () => {
+    await main.locator(".page-body").evaluate(async (element) => {
+      for (let step = 1; step <= 60; step += 1) {
+        element.scrollTop = (element.scrollHeight * step) / 60;
+        await new Promise((done) => requestAnimationFrame(done));
+      }
+    });
+  });
+  await pictures(gatehouse, main, "approvals-many", [{ width: 1120, height: 720 }]);
+  await main.getByRole("button", { name: /^Deny all 64 of Claude Code/ }).click();
+  for (const answer of await Promise.all([huge, ...calls])) expect((answer as { isError?: boolean }).isError).toBe(true);
+  await main.getByRole("button", { name: "Clear what is over" }).click();
+  // Who left is still asked about: the answer would count for the next identical call.
+  await expect(main.getByText("Questions that wait: 1", { exact: true })).toBeVisible();
+  await expect(main.getByRole("article")).toHaveCount(1);
+});
+
+test("at twice the size of text nothing is cut, and the question scrolls", async ({ gatehouse, prompt }) => {
+  const client = await gatehouse.connect("Claude Code");
+  const call = client.call("add_note", { text: "- buy milk\n- call Bo", api_key: "sk-live-0123456789abcdefghij" });
+  await expect(prompt.getByRole("article")).toBeVisible();
+  await prompt.evaluate(() => {
+    document.documentElement.style.fontSize = "200%";
+  });
+  for (const opened of [null, "More ways to deny"]) {
+    if (opened) await prompt.getByRole("button", { name: opened }).click();
+    const cut = await prompt.evaluate(() =>
+      [...document.querySelectorAll<HTMLElement>("main *")]
+        .filter((it) => it.checkVisibility() && it.scrollWidth > it.clientWidth + 1 && getComputedStyle(it).overflowX !== "visible")
+        .map((it) => it.className),
+    );
+    expect(cut).toEqual([]);
+    for (const button of await prompt.getByRole("button").all()) {
+      await button.scrollIntoViewIfNeeded();
+      const box = await button.boundingBox();
+      expect(box && box.x >= 0 && box.x + box.width <= 440, await button.textContent() ?? "").toBe(true);
+    }
+    const last = prompt.getByRole("timer");
+    await last.scrollIntoViewIfNeeded();
+    await expect(last).toBeInViewport();
+    const shots = process.env["GATEHOUSE_SHOTS"];
+    if (shots) {
+      await prompt.screenshot({ path: `${shots}/prompt-large-text-${opened ? "deny" : "end"}.png` });
+      await prompt.locator("main").evaluate((it) => {
+        it.scrollTop = 0;
+      });
+      await prompt.screenshot({ path: `${shots}/prompt-large-text-${opened ? "deny-" : ""}begin.png` });
+    }
+  }
+  await prompt.getByRole("button", { name: "Deny this exact call" }).click();
   expect((await call).isError).toBe(true);
 });
 
@@ -206,21 +386,25 @@ test("a tool that is not what was allowed asks again, and shows field by field w
   expect((await call).isError).toBe(true);
 });
 
-for (const [also, sentence] of [
-  ["Block Time: Current time until I unblock it", "Always refuse Time: current_time, for every client"],
-  ["Refuse everything from Claude Code until Gatehouse quits", "Refuse everything on every server until Gatehouse quits, for Claude Code"],
+for (const [picks, deed, sentence] of [
+  [["Time: Current time", "Always", "For every client, not only Claude Code"], "Always deny Time: Current time, for every client", "Always refuse Time: current_time, for every client"],
+  [["everything of Time", "For 15 minutes"], "Deny everything of Time for 15 minutes, for Claude Code", /^Refuse everything of Time until .*, for Claude Code$/],
+  [["everything from Claude Code, on every server", "Until Gatehouse quits"], "Deny everything on every server until Gatehouse quits, for Claude Code", "Refuse everything on every server until Gatehouse quits, for Claude Code"],
+  [["this exact call", "Until Gatehouse quits"], "Deny this exact call until Gatehouse quits, for Claude Code", "Refuse one exact call on Time until Gatehouse quits, for Claude Code"],
 ] as const) {
-  test(`a denial can go on: ${also}`, async ({ gatehouse, prompt, main }) => {
+  test(`a denial can go on: ${deed}`, async ({ gatehouse, prompt, main }) => {
     const client = await gatehouse.connect("Claude Code");
-    const call = client.call("current_time", {});
+    const call = client.call("current_time", { timezone: "Asia/Tokyo" });
     await prompt.getByRole("button", { name: "More ways to deny" }).click();
-    await prompt.getByLabel(also).check();
-    await prompt.getByRole("button", { name: "Deny", exact: true }).click();
+    for (const label of picks) await prompt.getByLabel(label, { exact: true }).check();
+    await noViolations(prompt);
+    if (deed.startsWith("Always")) await pictures(gatehouse, prompt, "prompt-deny", [{ width: 440, height: 640 }]);
+    await prompt.getByRole("button", { name: deed, exact: true }).click();
     expect((await call).isError).toBe(true);
     const again = await client.call("current_time", { timezone: "Asia/Tokyo" });
     expect(again.isError).toBe(true);
     expect(await gatehouse.command("approvals.list", {})).toEqual([]);
-    await main.getByRole("link", { name: "Settings" }).click();
+    await main.getByRole("link", { name: "Permissions" }).click();
     await expect(main.getByText(sentence)).toBeVisible();
   });
 }

@@ -22,7 +22,7 @@ test("a server is tried out in the form, added, and runs", async ({ gatehouse, m
 
   await main.getByRole("article", { name: "files" }).getByRole("button", { name: "Open" }).click();
   await expect(main.getByRole("heading", { name: "files" })).toBeVisible();
-  await expect(main.getByRole("radio", { name: "Reads" }).first()).toBeChecked();
+  await expect(main.getByRole("radio", { name: "Allow reads" })).toBeChecked();
   await expect(main.getByRole("list", { name: "Rules for this server" }).getByText("Always allow all reads of files, for every client", { exact: true })).toBeVisible();
   await pictures(gatehouse, main, "server");
   await noViolations(main);
@@ -32,7 +32,7 @@ test("what may run unasked is set on the server's page, and each rule is taken b
   const id = await gatehouse.addFiles("files", true);
   await main.goto(`${gatehouse.address}/#/servers/${id}/tools`);
   const rules = async () => (await gatehouse.command("policy.show", {})).rules.map(({ sentence }) => sentence);
-  await main.getByText("All", { exact: true }).click();
+  await main.getByText("Allow everything here", { exact: true }).click();
   await expect.poll(rules).toEqual(["Always allow files: everything for every client"]);
   await main.getByRole("button", { name: "Take back: Always allow everything of files" }).click();
   await expect.poll(rules).toEqual([]);
@@ -40,7 +40,7 @@ test("what may run unasked is set on the server's page, and each rule is taken b
   const read = main.getByRole("listitem").filter({ hasText: "Read Text File" });
   const readRule = read.getByRole("radiogroup");
   const free = main.getByLabel("What may run without asking");
-  await free.getByText("Reads", { exact: true }).click();
+  await free.getByText("Allow reads", { exact: true }).click();
   await expect.poll(rules).toHaveLength(1);
   await expect(readRule.getByRole("radio", { name: "Allow" })).toBeChecked();
   await expect(readRule.getByRole("radio", { name: "Ask" })).toBeDisabled();
@@ -51,7 +51,7 @@ test("what may run unasked is set on the server's page, and each rule is taken b
   await noViolations(main);
   await readRule.getByText("Allow", { exact: true }).click();
   await expect.poll(rules).toHaveLength(1);
-  await free.getByText("Ask", { exact: true }).click();
+  await free.getByText("Ask for everything", { exact: true }).click();
   await expect.poll(rules).toEqual([]);
 
   const tool = main.getByRole("listitem").filter({ hasText: "write_file" });
@@ -148,7 +148,7 @@ test("a secret goes to the keychain and into no file that people read", async ({
 test("reads that count as such only later are let in by a button", async ({ gatehouse, main }) => {
   const id = await gatehouse.addFiles("files");
   await main.goto(`${gatehouse.address}/#/servers/${id}/tools`);
-  await main.getByLabel("What may run without asking").getByText("Reads", { exact: true }).click();
+  await main.getByLabel("What may run without asking").getByText("Allow reads", { exact: true }).click();
   await expect(main.getByText("0 of 14 tools run without asking.")).toBeVisible();
   await expect(main.getByText("None counts as a read")).toBeVisible();
   await main.getByRole("switch", { name: "Trust its read-only labels" }).click({ force: true });

@@ -43,7 +43,7 @@ pub fn play(desktop: &Desktop, pictures: &Path, tell: impl Fn(&str)) -> Result<(
     prompt.until("return document.body.innerText.includes('todo.md') || (document.querySelector('nav button:last-of-type')?.click(), null)")?;
     prompt.press("More ways to deny")?;
     prompt.fill("Reason, for the model to read", "Do not empty my list")?;
-    prompt.press("Deny")?;
+    prompt.press("Deny this exact call")?;
     let answer = client.finish(&call)?;
     ensure!(answer.is_tool_error() && answer.text().contains("Do not empty my list"), "{}", answer.text());
     ensure!(fs::read_to_string(folder.join("todo.md"))?.contains("milk"), "it was emptied");
@@ -58,7 +58,7 @@ pub fn play(desktop: &Desktop, pictures: &Path, tell: impl Fn(&str)) -> Result<(
     tell("Both are in Activity.");
 
     reads_pass(main, &mut client, &folder, pictures)?;
-    tell("“Reads” on the server's page: a read passes unasked.");
+    tell("“Allow reads” on the server's page: a read passes unasked.");
     window.quit()?;
 
     let window = RealWindow::start(desktop)?;
@@ -106,7 +106,7 @@ fn reads_pass(main: Page<'_>, client: &mut Client, folder: &Path, pictures: &Pat
     main.press("Servers")?;
     main.click("article[aria-label=files] .server-name a")?;
     main.press("Trust its read-only labels")?;
-    main.press("Reads")?;
+    main.press("Allow reads")?;
     main.shows("Always allow all reads of files, for every client")?;
     main.picture(&pictures.join("server.png"))?;
     let answer = client.call("read_text_file", &json!({ "path": folder.join("todo.md") }))?;

@@ -43,6 +43,7 @@ fn of_prompt() -> Vec<(&'static str, Value)> {
     vec![
         ("prompt_pending", json!({ "known": [] })),
         ("prompt_answer", json!({"answers": []})),
+        ("prompt_reveal", json!({"id": "x", "hash": "x", "argument": 0})),
         ("prompt_signals", json!({"channel": "__CHANNEL__:1"})),
         ("prompt_preferences", json!({})),
         ("prompt_put_away", json!({})),

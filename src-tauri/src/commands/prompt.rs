@@ -1,8 +1,8 @@
 //! What the window with the questions may call: to read them, to answer them, and its own place.
 #![allow(clippy::let_underscore_must_use, reason = "the toolkit's macro for async commands writes one")]
 
-use gatehouse_model::command::{ApprovalsAnswer, ApprovalsList, Command};
-use gatehouse_model::{AskAnswer, AskId, Problem};
+use gatehouse_model::command::{ApprovalsAnswer, ApprovalsList, ApprovalsReveal, Command};
+use gatehouse_model::{AskAnswer, AskId, CallHash, Problem};
 use tauri::ipc::{Channel, Response};
 use tauri::{AppHandle, State, WebviewWindow};
 
@@ -38,6 +38,19 @@ pub(crate) async fn prompt_answer(
     only(&window, PROMPT)?;
     prompt.may_answer()?;
     host.run(&ApprovalsAnswer { answers }).await
+}
+
+/// One argument of a waiting call without its mask: the user pressed Show.
+#[tauri::command]
+pub(crate) async fn prompt_reveal(
+    window: WebviewWindow,
+    host: State<'_, Host>,
+    id: AskId,
+    hash: CallHash,
+    argument: u32,
+) -> Result<Response, Problem> {
+    only(&window, PROMPT)?;
+    host.execute(Command::ApprovalsReveal(ApprovalsReveal { id, hash, argument })).await.map(raw)
 }
 
 /// Sends what happens to the window and to the questions.

@@ -7,7 +7,7 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use gatehouse_app::Authority;
-use gatehouse_model::command::{ApprovalsAnswer, ApprovalsList, Command};
+use gatehouse_model::command::{ApprovalsAnswer, ApprovalsList, ApprovalsReveal, Command};
 use gatehouse_model::{ErrorCode, Problem};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
@@ -43,6 +43,7 @@ async fn reply(door: &Door, command: &str, args: Value) -> Result<Box<RawValue>,
         }
         "prompt_pending" => core(door, name_of::<ApprovalsList>(), &args).await,
         "prompt_answer" => core(door, name_of::<ApprovalsAnswer>(), &args).await,
+        "prompt_reveal" => core(door, name_of::<ApprovalsReveal>(), &args).await,
         "preferences" | "prompt_preferences" => raw(&*door.preferences.lock().await),
         "set_preferences" => {
             *door.preferences.lock().await = args["preferences"].clone();

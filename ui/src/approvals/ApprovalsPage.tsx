@@ -1,46 +1,68 @@
 import "../ask/ask.css";
 import "./approvals.css";
 
+import { Button } from "@mantine/core";
 import { IconShieldCheck } from "@tabler/icons-react";
-import { useEffect } from "react";
+import { useCallback, useEffect } from "react";
 
+import { AwakeContext } from "../ask/AwakeContext";
+import { groupsOf } from "../ask/groups";
 import { waiting } from "../ask/queue";
-import { Question } from "../ask/Question";
 import { useAwake } from "../ask/useAwake";
 import { useQueue } from "../ask/useQueue";
 import { useCore } from "../core/CoreProvider";
-import { useReading } from "../core/useReading";
+import { useQuestions } from "../core/useQuestions";
+import type { ApprovalsReveal, AskAnswer } from "../gen/types";
 import { useMessages } from "../messages";
 import { Empty } from "../parts/Empty";
 import { Page } from "../parts/Page";
 import { ProblemAlert } from "../parts/ProblemAlert";
 import { Waiting } from "../parts/Waiting";
+import { GroupOfQuestions } from "./GroupOfQuestions";
+import { useByAndBy } from "./useByAndBy";
 
-/** The questions that wait, one below the other. */
+/** The questions that wait, by client and server, one below the other. */
 export function ApprovalsPage() {
   const t = useMessages();
   const { platform } = useCore();
-  const { data, problem, loading } = useReading("approvals.list", {});
-  const { queue, problem: refused, read, answer } = useQueue((answers) => platform.command("approvals.answer", { answers }));
+  const { data, problem, loading } = useQuestions();
+  const send = useCallback((answers: AskAnswer[]) => platform.command("approvals.answer", { answers }), [platform]);
+  const { queue, problem: refused, read, shown, answer } = useQueue(send);
   const awake = useAwake(queue.anyChange);
   useEffect(() => {
     if (data) read(data);
   }, [data, read]);
+  const openLink = useCallback((address: string) => platform.openLink(address), [platform]);
+  const reveal = useCallback(async (which: ApprovalsReveal) => (await platform.command("approvals.reveal", which)).text, [platform]);
   const failed = refused ?? problem;
+  const left = waiting(queue).length;
+  const drawn = useByAndBy(queue.slots.length);
   return (
-    <Page title={t("ask.title")}>
+    <Page
+      title={t("ask.title")}
+      actions={
+        queue.slots.length > left && (
+          <Button size="xs" variant="default" onClick={shown}>
+            {t("ask.clearEnded")}
+          </Button>
+        )
+      }
+    >
       {failed && <ProblemAlert problem={failed} />}
       {loading && <Waiting />}
       {!loading && queue.slots.length === 0 && (
         <Empty icon={<IconShieldCheck size={26} />} title={t("ask.none")} text={t("ask.noneText")} />
       )}
-      <div className="approvals" aria-live="polite">
-        {queue.slots.map((slot) => (
-          <div key={slot.pending.id} className="card approvals-card">
-            <Question slot={slot} all={waiting(queue)} awake={awake} keys={false} onAnswer={answer} onLink={(address) => platform.openLink(address)} />
-          </div>
-        ))}
-      </div>
+      <p className="approvals-count" role="status">
+        {queue.slots.length > 0 && t("ask.count", { count: left })}
+      </p>
+      <AwakeContext value={awake}>
+        <div className="approvals">
+          {groupsOf(queue.slots.slice(0, drawn)).map((group) => (
+            <GroupOfQuestions key={group.key} group={group} onAnswer={answer} onLink={openLink} onReveal={reveal} />
+          ))}
+        </div>
+      </AwakeContext>
     </Page>
   );
 }

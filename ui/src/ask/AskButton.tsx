@@ -1,17 +1,19 @@
-import type { ReactNode } from "react";
+import { useContext, type ReactNode } from "react";
+
+import { AwakeContext } from "./AwakeContext";
 
 type Props = {
-  awake: boolean;
   /** The one that most people want. */
   strong?: boolean;
   /** What it does, in full, where its text is short. */
-  label?: string;
+  label?: string | undefined;
   onPress: () => void;
   children: ReactNode;
 };
 
 /** A button that takes no press while it sleeps; it keeps its place and can be reached all the time. */
-export function AskButton({ awake, strong = false, label, onPress, children }: Props) {
+export function AskButton({ strong = false, label, onPress, children }: Props) {
+  const awake = useContext(AwakeContext);
   return (
     <button
       type="button"

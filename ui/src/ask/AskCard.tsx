@@ -1,36 +1,38 @@
-import { IconAlertTriangle, IconEye, IconPencil, IconServer2 } from "@tabler/icons-react";
+import { IconAlertTriangle, IconEye, IconPencil } from "@tabler/icons-react";
 import { useEffect, useId, useRef, useState, type ReactNode } from "react";
 
 import type { Answer, CallAsk, GrantChoice, PendingAsk } from "../gen/types";
 import { useMessages } from "../messages";
 import { useNow } from "../parts/useNow";
 import { AllowPanel } from "./AllowPanel";
+import { AnswerKeys } from "./AnswerKeys";
 import { Arguments } from "./Arguments";
 import { AskButton } from "./AskButton";
 import { Changes } from "./Changes";
-import { lasting } from "./choices";
+import { lasting, once } from "./choices";
 import { DenyPanel } from "./DenyPanel";
-import { useAnswerKeys } from "./useAnswerKeys";
+import { SeenFrom } from "./SeenFrom";
+import { ServerLine } from "./ServerLine";
 import { choiceSentence, clock, keepsFromAlways, reasonWords, warningWords } from "./words";
 
 type Props = {
   pending: PendingAsk;
   call: CallAsk;
-  /** Whether the buttons take clicks yet. */
-  awake: boolean;
   /** Shown beside the client's name: the place in the queue, and the way to the others. */
   place?: ReactNode;
   /** Answers to several calls at once, where that is possible. */
   group?: ReactNode;
   /** Whether Ctrl Enter and Ctrl Backspace answer this card. */
   keys: boolean;
+  /** Changes when what was revealed has to be hidden again. */
+  veil: number;
   onAnswer: (answer: Answer) => void;
+  /** Gives one argument without its mask. */
+  onReveal: (argument: number) => Promise<string>;
 };
 
-const once: GrantChoice = { lifetime: "once", width: "call", everyClient: false, conditions: [] };
-
 /** The question whether a call may run: all that there is to know, and every answer that is offered. */
-export function AskCard({ pending, call, awake, place, group, keys, onAnswer }: Props) {
+export function AskCard({ pending, call, place, group, keys, veil, onAnswer, onReveal }: Props) {
   const t = useMessages();
   const [panel, setPanel] = useState<"none" | "allow" | "deny">("none");
   const title = useId();
@@ -48,7 +50,10 @@ export function AskCard({ pending, call, awake, place, group, keys, onAnswer }: 
   const deny = () => {
     onAnswer({ answer: "deny", choice: once, reason: null });
   };
-  useAnswerKeys(keys && awake && panel === "none", () => { allow(once); }, deny);
+  const back = () => {
+    setPanel("none");
+    heading.current?.focus({ preventScroll: true });
+  };
 
   const reads = call.choices.find(
     ({ lifetime, width, everyClient }) => lifetime === "until_quit" && width === "reads" && !everyClient,
@@ -57,13 +62,12 @@ export function AskCard({ pending, call, awake, place, group, keys, onAnswer }: 
   const more = lasting(call.choices).length > 0;
   return (
     <article className="ask" aria-labelledby={title}>
+      <AnswerKeys on={keys && panel === "none"} onAllow={() => { allow(once); }} onDeny={deny} />
       <header className="ask-head">
         <div className="ask-who">
           <strong>{client.name}</strong> <span className="ask-dim">{t("ask.wants")}</span>
           {client.says !== null && <span className="ask-small">{t("ask.says", { says: client.says })}</span>}
-          {client.seenFrom !== null && (
-            <span className="ask-small">{t("ask.seenFrom", { program: client.seenFrom })}</span>
-          )}
+          {client.seenFrom !== null && <SeenFrom seen={client.seenFrom} />}
         </div>
         {place}
       </header>
@@ -71,9 +75,9 @@ export function AskCard({ pending, call, awake, place, group, keys, onAnswer }: 
         <h2 id={title} ref={heading} tabIndex={-1} aria-label={t("ask.question", { client: client.name, title: call.title, server: server.name })}>
           {call.title}
         </h2>
-        <span className="ask-where" title={server.description ?? undefined}>
-          <IconServer2 size={14} aria-hidden /> {server.name} · <code>{call.exposedName}</code>
-        </span>
+        <ServerLine server={server}>
+          {server.name} · <code>{call.exposedName}</code>
+        </ServerLine>
       </div>
       <p className={`ask-class ask-class-${call.class.class}`}>
         {call.class.class === "read" ? <IconEye size={16} aria-hidden /> : <IconPencil size={16} aria-hidden />}
@@ -82,7 +86,7 @@ export function AskCard({ pending, call, awake, place, group, keys, onAnswer }: 
         {call.class.reachesOutside && <span className="ask-tag">{t("ask.outside")}</span>}
       </p>
       {call.changes.length > 0 && <Changes changes={call.changes} />}
-      <Arguments shown={call.arguments} />
+      <Arguments key={call.hash} shown={call.arguments ?? []} veil={veil} onReveal={onReveal} />
       {call.warnings.length > 0 && (
         <ul className="ask-warnings">
           {call.warnings.map((warning) => (
@@ -93,26 +97,19 @@ export function AskCard({ pending, call, awake, place, group, keys, onAnswer }: 
           {call.warnings.some(keepsFromAlways) && <li className="ask-dim">{t("ask.noAlways")}</li>}
         </ul>
       )}
-      {panel === "allow" && (
-        <AllowPanel call={call} awake={awake} onAllow={allow} onBack={() => { setPanel("none"); }} />
-      )}
-      {panel === "deny" && (
-        <DenyPanel call={call} awake={awake} onAnswer={onAnswer} onBack={() => { setPanel("none"); }} />
-      )}
+      {panel === "allow" && <AllowPanel call={call} onAllow={allow} onBack={back} />}
+      {panel === "deny" && <DenyPanel call={call} onAnswer={onAnswer} onBack={back} />}
       {panel === "none" && (
         <div className="ask-buttons">
           <span className="ask-pair">
-            <AskButton awake={awake} onPress={deny}>
-              {t("ask.deny")}
-            </AskButton>
-            <AskButton awake={awake} label={t("ask.denyMore")} onPress={() => { setPanel("deny"); }}>
+            <AskButton onPress={deny}>{t("ask.deny")}</AskButton>
+            <AskButton label={t("ask.denyMore")} onPress={() => { setPanel("deny"); }}>
               ▾
             </AskButton>
           </span>
           <span className="ask-pair">
             {trustedRead && (
               <AskButton
-                awake={awake}
                 label={choiceSentence(t, reads, call)}
                 onPress={() => {
                   allow(reads);
@@ -121,11 +118,11 @@ export function AskCard({ pending, call, awake, place, group, keys, onAnswer }: 
                 {t("ask.readsUntilQuit")}
               </AskButton>
             )}
-            <AskButton awake={awake} strong onPress={() => { allow(once); }}>
+            <AskButton strong onPress={() => { allow(once); }}>
               {pending.waiting ? t("ask.allowOnce") : t("ask.allowNext")}
             </AskButton>
             {more && (
-              <AskButton awake={awake} strong label={t("ask.allowMore")} onPress={() => { setPanel("allow"); }}>
+              <AskButton strong label={t("ask.allowMore")} onPress={() => { setPanel("allow"); }}>
                 ▾
               </AskButton>
             )}

@@ -1,6 +1,7 @@
 import type { FieldChange, FieldConcern } from "../gen/types";
 import { useMessages } from "../messages";
-import { Marked, readable } from "./Arguments";
+import { readable } from "./blocks";
+import { Marked } from "./Marked";
 
 const concerns: readonly FieldConcern[] = ["safety", "shape", "words"];
 

@@ -1,20 +1,18 @@
-import { useId, useRef, useState, type ReactNode } from "react";
+import { useRef, useState, type ReactNode } from "react";
 
 import type { Answer, ElicitationAsk } from "../gen/types";
 import { useMessages } from "../messages";
-import { Marked } from "./Arguments";
+import { AnswerKeys } from "./AnswerKeys";
 import { AskButton } from "./AskButton";
-import { AskedBy } from "./AskedBy";
 import { FormField } from "./FormField";
 import { contentOf, faultsOf, fieldsOf, firstValues } from "./fields";
-import { useAnswerKeys } from "./useAnswerKeys";
+import { RequestCard } from "./RequestCard";
 
-type Props = { ask: ElicitationAsk; schema: string; awake: boolean; keys: boolean; place?: ReactNode; onAnswer: (answer: Answer) => void };
+type Props = { ask: ElicitationAsk; schema: string; keys: boolean; place?: ReactNode; onAnswer: (answer: Answer) => void };
 
 /** A server asks for something in a form. */
-export function FormCard({ ask: { server, client, message }, schema, awake, keys, place, onAnswer }: Props) {
+export function FormCard({ ask: { server, client, message }, schema, keys, place, onAnswer }: Props) {
   const t = useMessages();
-  const title = useId();
   const area = useRef<HTMLDivElement>(null);
   const [fields] = useState(() => fieldsOf(schema));
   const [values, setValues] = useState(() => firstValues(fields ?? []));
@@ -30,22 +28,25 @@ export function FormCard({ ask: { server, client, message }, schema, awake, keys
     const wrong = fields.findIndex(({ name }) => faults.has(name));
     area.current?.children[wrong]?.querySelector<HTMLElement>("input, select, textarea")?.focus();
   };
-  useAnswerKeys(keys && awake, send);
   return (
-    <article className="ask" aria-labelledby={title}>
-      <AskedBy
-        id={title}
-        title={t("ask.other", { name: server.name })}
-        server={server}
-        client={client}
-        awake={awake}
-        focus={keys}
-        place={place}
-        onCancel={() => { onAnswer({ answer: "cancel" }); }}
-      />
-      <p className="ask-message selectable">
-        <Marked text={message} />
-      </p>
+    <RequestCard
+      title={t("ask.other", { name: server.name })}
+      server={server}
+      client={client}
+      focus={keys}
+      place={place}
+      message={message}
+      hint={t("ask.form.goesTo", { server: server.name })}
+      actions={
+        fields !== null && (
+          <AskButton strong onPress={send}>
+            {t("ask.send")}
+          </AskButton>
+        )
+      }
+      onAnswer={onAnswer}
+    >
+      <AnswerKeys on={keys} onAllow={send} />
       {fields === null ? (
         <p className="ask-hint">{t("ask.form.cannot")}</p>
       ) : (
@@ -63,19 +64,6 @@ export function FormCard({ ask: { server, client, message }, schema, awake, keys
           ))}
         </div>
       )}
-      <div className="ask-foot">
-        <p className="ask-hint">{t("ask.form.goesTo", { server: server.name })}</p>
-        <div className="ask-buttons">
-          <AskButton awake={awake} onPress={() => { onAnswer({ answer: "decline" }); }}>
-            {t("ask.decline")}
-          </AskButton>
-          {fields !== null && (
-            <AskButton awake={awake} strong onPress={send}>
-              {t("ask.send")}
-            </AskButton>
-          )}
-        </div>
-      </div>
-    </article>
+    </RequestCard>
   );
 }

@@ -1,14 +1,14 @@
 import { IconAlertTriangle } from "@tabler/icons-react";
-import { useId, useState, type ReactNode } from "react";
+import { useState, type ReactNode } from "react";
 
 import type { Answer, ElicitationAsk, Problem } from "../gen/types";
 import { useMessages } from "../messages";
 import { asProblem } from "../platform/problem";
 import { addressOf } from "./address";
-import { Marked } from "./Arguments";
+import { Marked } from "./Marked";
 import { AskButton } from "./AskButton";
-import { AskedBy } from "./AskedBy";
 import { seen } from "./fields";
+import { RequestCard } from "./RequestCard";
 
 type Props = {
   ask: ElicitationAsk;
@@ -16,7 +16,6 @@ type Props = {
   host: string;
   /** Whether the call goes on only when the user is done there. */
   untilDone: boolean;
-  awake: boolean;
   keys: boolean;
   place?: ReactNode;
   onAnswer: (answer: Answer) => void;
@@ -25,9 +24,8 @@ type Props = {
 };
 
 /** A server wants a page to be opened. The whole address is there, with its host set off. */
-export function LinkCard({ ask: { server, client, message }, url, host, untilDone, awake, keys, place, onAnswer, onLink }: Props) {
+export function LinkCard({ ask: { server, client, message }, url, host, untilDone, keys, place, onAnswer, onLink }: Props) {
   const t = useMessages();
-  const title = useId();
   const [problem, setProblem] = useState<Problem | null>(null);
   const [opened, setOpened] = useState(false);
   const address = addressOf(url, host);
@@ -49,20 +47,29 @@ export function LinkCard({ ask: { server, client, message }, url, host, untilDon
     );
   };
   return (
-    <article className="ask" aria-labelledby={title}>
-      <AskedBy
-        id={title}
-        title={t("ask.link", { name: server.name })}
-        server={server}
-        client={client}
-        awake={awake}
-        focus={keys}
-        place={place}
-        onCancel={() => { onAnswer({ answer: "cancel" }); }}
-      />
-      <p className="ask-message selectable">
-        <Marked text={message} />
-      </p>
+    <RequestCard
+      title={t("ask.link", { name: server.name })}
+      server={server}
+      client={client}
+      focus={keys}
+      place={place}
+      message={message}
+      hint={opened && untilDone ? t("ask.link.goesOn") : t("ask.link.text", { server: server.name })}
+      problem={problem}
+      actions={
+        <>
+          <AskButton strong={!opened} onPress={open}>
+            {t(opened ? "ask.link.openAgain" : "ask.link.openPage")}
+          </AskButton>
+          {opened && untilDone && (
+            <AskButton strong onPress={() => { onAnswer({ answer: "accept", content: null }); }}>
+              {t("ask.link.done")}
+            </AskButton>
+          )}
+        </>
+      }
+      onAnswer={onAnswer}
+    >
       <p className="ask-address selectable" aria-label={t("ask.link.address")}>
         <Marked text={seen(address.before)} />
         <strong>
@@ -79,31 +86,6 @@ export function LinkCard({ ask: { server, client, message }, url, host, untilDon
           ))}
         </ul>
       )}
-      <div className="ask-foot">
-        <p className="ask-hint" role="status">
-          {opened && untilDone ? t("ask.link.goesOn") : t("ask.link.text", { server: server.name })}
-        </p>
-        {problem && (
-          <p className="ask-problem" role="alert">
-            {[problem.what, problem.why, problem.todo].filter(Boolean).join(" ")}
-          </p>
-        )}
-        <div className="ask-buttons">
-          <AskButton awake={awake} onPress={() => { onAnswer({ answer: "decline" }); }}>
-            {t("ask.decline")}
-          </AskButton>
-          <span className="ask-pair">
-            <AskButton awake={awake} strong={!opened} onPress={open}>
-              {t(opened ? "ask.link.openAgain" : "ask.link.openPage")}
-            </AskButton>
-            {opened && untilDone && (
-              <AskButton awake={awake} strong onPress={() => { onAnswer({ answer: "accept", content: null }); }}>
-                {t("ask.link.done")}
-              </AskButton>
-            )}
-          </span>
-        </div>
-      </div>
-    </article>
+    </RequestCard>
   );
 }

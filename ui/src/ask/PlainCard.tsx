@@ -6,10 +6,10 @@ import { AskButton } from "./AskButton";
 import { Changes } from "./Changes";
 
 type Plain = Extract<Ask, { ask: "config_change" | "client" }>;
-type Props = { ask: Plain; awake: boolean; place?: ReactNode; onAnswer: (answer: Answer) => void };
+type Props = { ask: Plain; place?: ReactNode; onAnswer: (answer: Answer) => void };
 
 /** A question that is neither about a call nor a form. What can only be declined here is never accepted by mistake. */
-export function PlainCard({ ask, awake, place, onAnswer }: Props) {
+export function PlainCard({ ask, place, onAnswer }: Props) {
   const t = useMessages();
   const title = useId();
   const isConfig = ask.ask === "config_change";
@@ -26,11 +26,11 @@ export function PlainCard({ ask, awake, place, onAnswer }: Props) {
         </>
       )}
       <div className="ask-buttons">
-        <AskButton awake={awake} onPress={() => { onAnswer({ answer: "decline" }); }}>
+        <AskButton onPress={() => { onAnswer({ answer: "decline" }); }}>
           {isConfig ? t("ask.config.decline") : t("ask.decline")}
         </AskButton>
         {isConfig && (
-          <AskButton awake={awake} strong onPress={() => { onAnswer({ answer: "accept", content: null }); }}>
+          <AskButton strong onPress={() => { onAnswer({ answer: "accept", content: null }); }}>
             {t("ask.config.accept")}
           </AskButton>
         )}

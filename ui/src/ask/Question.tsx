@@ -1,57 +1,64 @@
-import type { ReactNode } from "react";
+import { memo, type ReactNode } from "react";
 
-import type { Answer, Ask, AskAnswer, PendingAsk } from "../gen/types";
-import { useMessages } from "../messages";
-import { AskButton } from "./AskButton";
+import type { Answer, ApprovalsReveal, Ask, AskAnswer, PendingAsk } from "../gen/types";
 import { AskCard } from "./AskCard";
 import { FormCard } from "./FormCard";
+import { GroupAnswer } from "./GroupAnswer";
 import { LinkCard } from "./LinkCard";
 import { PlainCard } from "./PlainCard";
-import { groupOf, type Slot } from "./queue";
+import type { Slot } from "./queue";
 import { SamplingCard } from "./SamplingCard";
 import { StepUpCard } from "./StepUpCard";
 import { Tombstone } from "./Tombstone";
 
-type Props = {
-  slot: Slot;
-  /** All that wait, for answers to several at once. */
-  all: readonly PendingAsk[];
-  awake: boolean;
-  place?: ReactNode;
-  keys: boolean;
+/** What can be done with questions; the same functions as long as the page stands. */
+export type QuestionActs = {
   onAnswer: (answers: AskAnswer[]) => void;
   /** Opens an address in the browser. */
   onLink: (address: string) => Promise<void>;
+  /** Gives one argument of a call without its mask. */
+  onReveal: (which: ApprovalsReveal) => Promise<string>;
 };
 
-/** One place of the queue, whatever is in it. */
-export function Question({ slot: { pending, end }, all, awake, place, keys, onAnswer, onLink }: Props) {
+type Props = QuestionActs & {
+  slot: Slot;
+  /** Calls that can be answered together with this one, where that is offered in the card. */
+  group?: readonly PendingAsk[];
+  place?: ReactNode;
+  keys: boolean;
+  /** Changes when what was revealed has to be hidden again. */
+  veil?: number;
+};
+
+/** One place of the queue, whatever is in it. It is drawn anew only when that changes. */
+export const Question = memo(function Question({ slot: { pending, end }, group = [], place, keys, veil = 0, onAnswer, onLink, onReveal }: Props) {
   if (end !== null) return <Tombstone pending={pending} end={end} place={place} />;
-  const { ask } = pending;
+  const { id, ask } = pending;
   if (ask.ask !== "call") {
     const answer = (one: Answer) => {
-      onAnswer([{ id: pending.id, hash: null, answer: one }]);
+      onAnswer([{ id, hash: null, answer: one }]);
     };
-    return <Other key={pending.id} ask={ask} awake={awake} place={place} keys={keys} onAnswer={answer} onLink={onLink} />;
+    return <Other key={id} ask={ask} place={place} keys={keys} onAnswer={answer} onLink={onLink} />;
   }
-  const group = groupOf(all, pending);
+  const { hash } = ask;
   return (
     <AskCard
-      key={pending.id}
+      key={id}
       pending={pending}
       call={ask}
-      awake={awake}
       place={place}
       keys={keys}
-      group={group.length > 1 && <Group group={group} awake={awake} onAnswer={onAnswer} />}
+      veil={veil}
+      group={group.length > 1 && <GroupAnswer set={group} onAnswer={onAnswer} />}
       onAnswer={(answer) => {
-        onAnswer([{ id: pending.id, hash: ask.hash, answer }]);
+        onAnswer([{ id, hash, answer }]);
       }}
+      onReveal={(argument) => onReveal({ id, hash, argument })}
     />
   );
-}
+});
 
-type OtherProps = Pick<Props, "awake" | "place" | "keys" | "onLink"> & {
+type OtherProps = Pick<Props, "place" | "keys" | "onLink"> & {
   ask: Exclude<Ask, { ask: "call" }>;
   onAnswer: (answer: Answer) => void;
 };
@@ -70,31 +77,6 @@ function Other({ ask, onLink, ...rest }: OtherProps) {
       return <StepUpCard ask={ask} {...rest} />;
     case "client":
     case "config_change":
-      return <PlainCard ask={ask} awake={rest.awake} place={rest.place} onAnswer={rest.onAnswer} />;
+      return <PlainCard ask={ask} place={rest.place} onAnswer={rest.onAnswer} />;
   }
-}
-
-type GroupProps = { group: readonly PendingAsk[]; awake: boolean; onAnswer: (answers: AskAnswer[]) => void };
-
-/** Answers all calls of one tool that were listed when this was drawn, and no other. */
-function Group({ group, awake, onAnswer }: GroupProps) {
-  const t = useMessages();
-  const count = group.length;
-  const answer = (all: Answer) => {
-    onAnswer(
-      group.flatMap(({ id, ask }) => (ask.ask === "call" ? [{ id, hash: ask.hash, answer: all }] : [])),
-    );
-  };
-  const choice = { lifetime: "once", width: "call", everyClient: false, conditions: [] } as const;
-  return (
-    <div className="ask-group">
-      <span>{t("ask.group", { count })}</span>
-      <AskButton awake={awake} onPress={() => { answer({ answer: "deny", choice: { ...choice, conditions: [] }, reason: null }); }}>
-        {t("ask.denyGroup", { count })}
-      </AskButton>
-      <AskButton awake={awake} onPress={() => { answer({ answer: "allow", choice: { ...choice, conditions: [] } }); }}>
-        {t("ask.allowGroup", { count })}
-      </AskButton>
-    </div>
-  );
 }

@@ -2,13 +2,13 @@ import { useId, useState, type ReactNode } from "react";
 
 import type { Answer, SamplingAsk } from "../gen/types";
 import { useMessages } from "../messages";
-import { Marked } from "./Arguments";
+import { AnswerKeys } from "./AnswerKeys";
+import { Marked } from "./Marked";
 import { AskButton } from "./AskButton";
-import { AskedBy } from "./AskedBy";
 import { seen } from "./fields";
-import { useAnswerKeys } from "./useAnswerKeys";
+import { RequestCard } from "./RequestCard";
 
-type Props = { ask: SamplingAsk; awake: boolean; keys: boolean; place?: ReactNode; onAnswer: (answer: Answer) => void };
+type Props = { ask: SamplingAsk; keys: boolean; place?: ReactNode; onAnswer: (answer: Answer) => void };
 
 /** What a person writes in a model's place, as the protocol has it. */
 export function samplingContent(text: string): string {
@@ -16,9 +16,8 @@ export function samplingContent(text: string): string {
 }
 
 /** A server wants a model's answer. No model is asked here: the user writes one, or declines. */
-export function SamplingCard({ ask: { server, client, system, messages }, awake, keys, place, onAnswer }: Props) {
+export function SamplingCard({ ask: { server, client, system, messages }, keys, place, onAnswer }: Props) {
   const t = useMessages();
-  const title = useId();
   const field = useId();
   const [text, setText] = useState("");
   const [tried, setTried] = useState(false);
@@ -27,19 +26,22 @@ export function SamplingCard({ ask: { server, client, system, messages }, awake,
     setTried(true);
     if (!isEmpty) onAnswer({ answer: "accept", content: samplingContent(text) });
   };
-  useAnswerKeys(keys && awake, send);
   return (
-    <article className="ask" aria-labelledby={title}>
-      <AskedBy
-        id={title}
-        title={t("ask.sampling", { name: server.name })}
-        server={server}
-        client={client}
-        awake={awake}
-        focus={keys}
-        place={place}
-        onCancel={() => { onAnswer({ answer: "cancel" }); }}
-      />
+    <RequestCard
+      title={t("ask.sampling", { name: server.name })}
+      server={server}
+      client={client}
+      focus={keys}
+      place={place}
+      hint={t("ask.sampling.goesTo", { server: server.name })}
+      actions={
+        <AskButton strong onPress={send}>
+          {t("ask.send")}
+        </AskButton>
+      }
+      onAnswer={onAnswer}
+    >
+      <AnswerKeys on={keys} onAllow={send} />
       <div className="ask-talk selectable" tabIndex={0} role="group" aria-label={t("ask.sampling.messages")}>
         {system !== null && (
           <div>
@@ -79,17 +81,6 @@ export function SamplingCard({ ask: { server, client, system, messages }, awake,
           )}
         </span>
       </div>
-      <div className="ask-foot">
-        <p className="ask-hint">{t("ask.sampling.goesTo", { server: server.name })}</p>
-        <div className="ask-buttons">
-          <AskButton awake={awake} onPress={() => { onAnswer({ answer: "decline" }); }}>
-            {t("ask.decline")}
-          </AskButton>
-          <AskButton awake={awake} strong onPress={send}>
-            {t("ask.send")}
-          </AskButton>
-        </div>
-      </div>
-    </article>
+    </RequestCard>
   );
 }

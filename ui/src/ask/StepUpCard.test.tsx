@@ -3,6 +3,7 @@ import { describe, expect, it, vi } from "vitest";
 
 import { SpeechContext } from "../messages";
 import { catalogues } from "../messages/catalogues";
+import { AwakeContext } from "./AwakeContext";
 import { StepUpCard } from "./StepUpCard";
 
 const server = { id: "srv-1", generation: 0, name: "notes", description: null, icon: null };
@@ -11,7 +12,9 @@ function show(awake: boolean) {
   const onAnswer = vi.fn();
   render(
     <SpeechContext value={{ language: "en", messages: catalogues.en }}>
-      <StepUpCard ask={{ server, scopes: ["notes.write", "email", "email"] }} awake={awake} keys onAnswer={onAnswer} />
+      <AwakeContext value={awake}>
+        <StepUpCard ask={{ server, scopes: ["notes.write", "email", "email"] }} keys onAnswer={onAnswer} />
+      </AwakeContext>
     </SpeechContext>,
   );
   return onAnswer;

@@ -1,6 +1,7 @@
-// Picks out of the choices that the core offers; nothing else is ever offered.
+// Picks out of what is offered: to allow, what the core offers and nothing else; to deny, the same parts in
+// every way in which they go together.
 
-import type { ChoiceLifetime, ChoiceWidth, Condition, GrantChoice } from "../gen/types";
+import type { CallAsk, ChoiceLifetime, ChoiceWidth, Condition, GrantChoice } from "../gen/types";
 
 /** What is picked in the card. */
 export type Picked = { width: ChoiceWidth; lifetime: ChoiceLifetime; everyClient: boolean; condition: Condition | null };
@@ -8,32 +9,51 @@ export type Picked = { width: ChoiceWidth; lifetime: ChoiceLifetime; everyClient
 const same = (one: Condition | null, other: Condition | null) => JSON.stringify(one) === JSON.stringify(other);
 const conditionOf = ({ conditions }: GrantChoice): Condition | null => conditions[0] ?? null;
 
+/** This one call, this one time. */
+export const once: GrantChoice = { lifetime: "once", width: "call", everyClient: false, conditions: [] };
+
 /** Whatever lasts: the choices but for the button that is there by itself. */
 export function lasting(choices: readonly GrantChoice[]): readonly GrantChoice[] {
   return choices.filter(({ lifetime }) => lifetime !== "once");
 }
 
-export function widths(choices: readonly GrantChoice[]): readonly ChoiceWidth[] {
-  return [...new Set(lasting(choices).map(({ width }) => width))];
+/** Every way to deny (PERM-4). What keeps an allow from lasting keeps no denial from it. */
+export function denials({ client, choices, class: { class: access } }: CallAsk): readonly GrantChoice[] {
+  const lifetimes = (["quarter_hour", "session", "until_quit", "always"] as const).filter(
+    (lifetime) => lifetime !== "session" || client.session !== null,
+  );
+  const of = (width: ChoiceWidth, conditions: Condition[]): GrantChoice[] =>
+    lifetimes.flatMap((lifetime) => {
+      const forEvery = lifetime !== "session" && width !== "call" && width !== "client";
+      return (forEvery ? [false, true] : [false]).map((everyClient) => ({ lifetime, width, everyClient, conditions }));
+    });
+  const reads = access === "read" ? (["reads"] as const) : [];
+  return [
+    once,
+    ...(["call", "tool", ...reads, "server", "client"] as const).flatMap((width) => of(width, [])),
+    ...conditions(choices, "tool").flatMap((condition) => of("tool", [condition])),
+  ];
 }
 
-export function conditions(choices: readonly GrantChoice[], width: ChoiceWidth): readonly Condition[] {
-  const all = lasting(choices).filter((choice) => choice.width === width);
+export function widths(offered: readonly GrantChoice[]): readonly ChoiceWidth[] {
+  return [...new Set(offered.map(({ width }) => width))];
+}
+
+export function conditions(offered: readonly GrantChoice[], width: ChoiceWidth): readonly Condition[] {
+  const all = offered.filter((choice) => choice.width === width);
   const found = all.map(conditionOf).filter((condition) => condition !== null);
   return found.filter((condition, at) => found.findIndex((other) => same(condition, other)) === at);
 }
 
-export function lifetimes(choices: readonly GrantChoice[], picked: Picked): readonly ChoiceLifetime[] {
-  const fits = lasting(choices).filter(
-    (choice) => choice.width === picked.width && same(conditionOf(choice), picked.condition),
-  );
+export function lifetimes(offered: readonly GrantChoice[], picked: Picked): readonly ChoiceLifetime[] {
+  const fits = offered.filter((choice) => choice.width === picked.width && same(conditionOf(choice), picked.condition));
   return [...new Set(fits.map(({ lifetime }) => lifetime))];
 }
 
 /** The offered choice that was picked; nothing where the parts do not go together. */
-export function chosen(choices: readonly GrantChoice[], picked: Picked): GrantChoice | null {
+export function chosen(offered: readonly GrantChoice[], picked: Picked): GrantChoice | null {
   return (
-    lasting(choices).find(
+    offered.find(
       (choice) =>
         choice.width === picked.width &&
         choice.lifetime === picked.lifetime &&
@@ -43,9 +63,12 @@ export function chosen(choices: readonly GrantChoice[], picked: Picked): GrantCh
   );
 }
 
+/** What is picked to begin a denial with: this call, this once. */
+export const denyAtFirst: Picked = { width: "call", lifetime: "once", everyClient: false, condition: null };
+
 /** What is picked at first: this tool, for as long as is offered without being for ever. */
-export function atFirst(choices: readonly GrantChoice[]): Picked {
-  const all = lasting(choices).filter(({ conditions: some }) => some.length === 0);
+export function atFirst(offered: readonly GrantChoice[]): Picked {
+  const all = offered.filter(({ conditions: some }) => some.length === 0);
   const width = all.find((choice) => choice.width === "tool")?.width ?? all[0]?.width ?? "tool";
   const fits = all.filter((choice) => choice.width === width);
   const lifetime = fits.find((choice) => choice.lifetime === "until_quit")?.lifetime ?? fits[0]?.lifetime ?? "until_quit";
@@ -53,11 +76,11 @@ export function atFirst(choices: readonly GrantChoice[]): Picked {
 }
 
 /** Changes a part and brings the others into line with what is offered. */
-export function pick(choices: readonly GrantChoice[], picked: Picked, change: Partial<Picked>): Picked {
+export function pick(offered: readonly GrantChoice[], picked: Picked, change: Partial<Picked>): Picked {
   const wanted = { ...picked, ...change };
-  if (!conditions(choices, wanted.width).some((one) => same(one, wanted.condition))) wanted.condition = null;
-  const offered = lifetimes(choices, wanted);
-  if (!offered.includes(wanted.lifetime)) wanted.lifetime = offered[0] ?? wanted.lifetime;
-  if (chosen(choices, wanted) === null) wanted.everyClient = false;
+  if (!conditions(offered, wanted.width).some((one) => same(one, wanted.condition))) wanted.condition = null;
+  const fits = lifetimes(offered, wanted);
+  if (!fits.includes(wanted.lifetime)) wanted.lifetime = fits[0] ?? wanted.lifetime;
+  if (chosen(offered, wanted) === null) wanted.everyClient = false;
   return wanted;
 }

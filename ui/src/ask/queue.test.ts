@@ -49,6 +49,18 @@ describe("the queue", () => {
     expect(change({ is: "shown" })).toBe(1);
   });
 
+  it("keeps what did not change as the same object, whatever was read", () => {
+    const begun = after({ is: "read", pending: [a, b] });
+    const again = next(begun, { is: "read", pending: structuredClone([a, b]) });
+    expect(again).toBe(begun);
+    const more = next(begun, { is: "read", pending: structuredClone([a, { ...b, waiting: false }, c]) });
+    expect(more.slots[0]).toBe(begun.slots[0]);
+    expect(more.slots[1]).not.toBe(begun.slots[1]);
+    expect(more.slots[1]?.pending.ask).toBe(begun.slots[1]?.pending.ask);
+    const late = next(begun, { is: "read", pending: structuredClone([{ ...a, expiresAt: 1 }, b]) });
+    expect([late.change, late.anyChange]).toEqual([begun.change, begun.anyChange]);
+  });
+
   it("answers together only what is of one client, tool and class", () => {
     const other = { class: "read", reason: { by: "override" }, reachesOutside: false } as const;
     const tool = someAsk("tool", { subject: { kind: "tool", name: "delete" } });

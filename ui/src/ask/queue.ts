@@ -38,8 +38,8 @@ export function waiting({ slots }: Queue): readonly PendingAsk[] {
 
 export function next(queue: Queue, happening: Happening): Queue {
   const after = happened(queue, happening);
-  const all = (one: Queue) => one.slots.map(looks).join();
-  return all(queue) === all(after) ? after : { ...after, anyChange: queue.anyChange + 1 };
+  const same = queue.slots.length === after.slots.length && queue.slots.every((slot, at) => looksLike(slot, after.slots[at]));
+  return same ? after : { ...after, anyChange: queue.anyChange + 1 };
 }
 
 function happened(queue: Queue, happening: Happening): Queue {
@@ -64,19 +64,34 @@ function read(queue: Queue, pending: readonly PendingAsk[]): Queue {
   const kept = queue.slots.map((slot): Slot => {
     const still = now.get(slot.pending.id);
     now.delete(slot.pending.id);
-    if (still) return { pending: still, end: null };
+    if (still) return renewed(slot, still);
     return slot.end === null ? { ...slot, end: "ended" } : slot;
   });
   const slots = [...kept, ...[...now.values()].map((one): Slot => ({ pending: one, end: null }))];
+  if (slots.length === queue.slots.length && slots.every((slot, at) => slot === queue.slots[at])) return queue;
   const before = queue.slots[queue.at];
-  const after = slots[queue.at];
-  const same = before !== undefined && after !== undefined && looks(before) === looks(after);
-  return { ...queue, slots, change: same ? queue.change : queue.change + 1 };
+  return { ...queue, slots, change: looksLike(before, slots[queue.at]) ? queue.change : queue.change + 1 };
 }
 
-/** What a slot shows, apart from the passing of time. */
-function looks({ pending, end }: Slot): string {
-  return JSON.stringify([pending.ask, pending.waiting, end]);
+/** The slot of a question that waits. What did not change stays the same object, so that nothing is drawn or cut anew. */
+function renewed(slot: Slot, still: PendingAsk): Slot {
+  if (slot.end === null && alike(slot.pending, still)) return slot;
+  const ask = alike(slot.pending.ask, still.ask) ? slot.pending.ask : still.ask;
+  return { pending: { ...still, ask }, end: null };
+}
+
+/** Whether two slots show the same, apart from the passing of time. */
+function looksLike(one: Slot | undefined, other: Slot | undefined): boolean {
+  if (!one || !other) return false;
+  return one.end === other.end && one.pending.waiting === other.pending.waiting && one.pending.ask === other.pending.ask;
+}
+
+/** Whether two readings say the same. Texts are compared as they are, and never written out anew. */
+function alike(one: unknown, other: unknown): boolean {
+  if (one === other) return true;
+  if (typeof one !== "object" || typeof other !== "object" || one === null || other === null) return false;
+  const [own, others] = [Object.entries(one), Object.entries(other)];
+  return own.length === others.length && own.every(([name, value]) => alike(value, (other as Record<string, unknown>)[name]));
 }
 
 /** Moves to the next question that waits, and takes the tombstones away that are left behind. */
@@ -110,7 +125,8 @@ export function groupOf(all: readonly PendingAsk[], one: PendingAsk): readonly P
   return mark === null ? [one] : all.filter((other) => groupMark(other) === mark);
 }
 
-function groupMark({ ask }: PendingAsk): string | null {
+/** What calls that can be answered together have in common; nothing for what is not a call. */
+export function groupMark({ ask }: PendingAsk): string | null {
   if (ask.ask !== "call") return null;
   return JSON.stringify([ask.client.id, ask.server.id, ask.server.generation, ask.subject, ask.class.class]);
 }

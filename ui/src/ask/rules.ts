@@ -1,6 +1,6 @@
 // Rules that stand, in words and with the real names.
 
-import type { Grant } from "../gen/types";
+import type { Grant, Width } from "../gen/types";
 import type { Translate } from "../messages";
 import { conditionWords } from "./words";
 
@@ -19,13 +19,16 @@ export function ruleSentence(t: Translate, rule: Grant, names: Names): string {
 }
 
 function whatOf(t: Translate, { server, width }: Grant, names: Names): string {
-  if (server === null) return t("rule.everything");
+  if (server === null) {
+    const what = onEvery(t, width);
+    return what === null ? t("rule.everything") : t("rule.onEvery", { what });
+  }
   const name = names.server(server.server);
   switch (width.width) {
     case "call":
       return t("rule.call", { server: name });
     case "tool":
-      return t("ask.width.tool", { server: name, title: width.tool });
+      return t("ask.width.tool", { server: name, title: subjectOf(t, width.tool) });
     case "reads":
       return t("ask.width.reads", { server: name });
     case "writes":
@@ -33,4 +36,24 @@ function whatOf(t: Translate, { server, width }: Grant, names: Names): string {
     case "everything":
       return t("ask.width.server", { server: name });
   }
+}
+
+function onEvery(t: Translate, width: Width): string | null {
+  switch (width.width) {
+    case "tool":
+      return subjectOf(t, width.tool);
+    case "reads":
+      return t("rule.reads");
+    case "writes":
+      return t("rule.allWrites");
+    case "call":
+    case "everything":
+      return null;
+  }
+}
+
+/** What a rule's name stands for: the kind is in front of all but tools. */
+function subjectOf(t: Translate, rule: string): string {
+  const [, kind, name = ""] = /^(resource|prompt|completion):([^]*)$/.exec(rule) ?? [];
+  return kind === "resource" || kind === "prompt" || kind === "completion" ? t(`rule.${kind}`, { name }) : rule;
 }

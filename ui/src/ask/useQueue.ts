@@ -13,22 +13,28 @@ export type QueueActs = {
   answer: (answers: AskAnswer[]) => void;
 };
 
-/** The queue with what can be done to it. A refused answer leaves its question as it is and says why. */
+/**
+ * The queue with what can be done to it. A refused answer leaves its question as it is and says why. What can
+ * be done stays the same functions for as long as `send` does.
+ */
 export function useQueue(send: (answers: AskAnswer[]) => Promise<unknown>): QueueActs {
   const [queue, happen] = useReducer(next, emptyQueue);
   const [problem, setProblem] = useState<Problem | null>(null);
-  const answer = (answers: AskAnswer[]) => {
-    setProblem(null);
-    send(answers).then(
-      () => {
-        const allowed = answers.every(({ answer: one }) => one.answer === "allow" || one.answer === "accept");
-        happen({ is: "answered", ids: answers.map(({ id }) => id), end: allowed ? "allowed" : "denied" });
-      },
-      (thrown: unknown) => {
-        setProblem(asProblem(thrown));
-      },
-    );
-  };
+  const answer = useCallback(
+    (answers: AskAnswer[]) => {
+      setProblem(null);
+      send(answers).then(
+        () => {
+          const allowed = answers.every(({ answer: one }) => one.answer === "allow" || one.answer === "accept");
+          happen({ is: "answered", ids: answers.map(({ id }) => id), end: allowed ? "allowed" : "denied" });
+        },
+        (thrown: unknown) => {
+          setProblem(asProblem(thrown));
+        },
+      );
+    },
+    [send],
+  );
   return {
     queue,
     problem,

@@ -81,11 +81,19 @@ export function conditionWords(t: Translate, { pointer, test }: Condition): stri
 
 /** The whole deed in one sentence, with the real names. */
 export function choiceSentence(t: Translate, choice: GrantChoice, call: CallAsk): string {
-  const plain = widthWords(t, choice, call);
+  return t(`ask.sentence.${choice.lifetime}`, deedOf(t, choice, call));
+}
+
+/** The same for a denial. */
+export function denialSentence(t: Translate, choice: GrantChoice, call: CallAsk): string {
+  return t(`ask.refusal.${choice.lifetime}`, deedOf(t, choice, call));
+}
+
+function deedOf(t: Translate, choice: GrantChoice, call: CallAsk): { what: string; who: string } {
+  const plain = choice.width === "client" ? t("rule.everything") : widthWords(t, choice, call);
   const when = choice.conditions.map((one) => conditionWords(t, one)).join(", ");
   const what = when === "" ? plain : t("ask.whatWhen", { what: plain, when });
-  const who = choice.everyClient ? t("ask.every") : call.client.name;
-  return t(`ask.sentence.${choice.lifetime}`, { what, who });
+  return { what, who: choice.everyClient ? t("ask.every") : call.client.name };
 }
 
 /** Minutes and seconds. */

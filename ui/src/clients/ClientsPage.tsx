@@ -15,6 +15,7 @@ import { useConfirm } from "../parts/useConfirm";
 import { useNow } from "../parts/useNow";
 import { Waiting } from "../parts/Waiting";
 import { asProblem } from "../platform";
+import { ClientPreset } from "./ClientPreset";
 import { TokenShown } from "./TokenShown";
 
 /** The AI applications that may connect. */
@@ -162,6 +163,7 @@ function Client({ client, onMinted, onChanged }: Props) {
           {t("clients.revoke")}
         </Button>
       </Group>
+      <ClientPreset client={client} />
       {dialog}
     </article>
   );

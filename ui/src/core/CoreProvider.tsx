@@ -1,7 +1,8 @@
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { createContext, useContext, useEffect, useState, type ReactNode } from "react";
 
-import type { Envelope } from "../gen/types";
+import { questionReader } from "../ask/known";
+import type { Envelope, PendingAsk } from "../gen/types";
 import type { Platform } from "../platform";
 import { affected } from "./affected";
 
@@ -12,6 +13,8 @@ type Listener = (envelope: Envelope | null) => void;
 
 export type Core = {
   platform: Platform;
+  /** Reads the questions that wait, with the arguments that are known already in their places. */
+  questions: () => Promise<PendingAsk[]>;
   /** Hears every event; `null` says that some were missed. */
   hear: (listener: Listener) => () => void;
 };
@@ -32,6 +35,7 @@ export function CoreProvider({ platform, children }: { platform: Platform; child
   const [listeners] = useState(() => new Set<Listener>());
   const [core] = useState<Core>(() => ({
     platform,
+    questions: questionReader((known) => platform.command("approvals.list", { known })),
     hear: (listener) => {
       listeners.add(listener);
       return () => listeners.delete(listener);
@@ -53,8 +57,9 @@ export function CoreProvider({ platform, children }: { platform: Platform; child
       });
     };
     const stop = platform.events((envelope) => {
-      if (envelope) for (const name of affected(envelope.event)) old.add(name);
-      else all = true;
+      if (envelope) {
+        for (const name of affected(envelope.event)) old.add(name);
+      } else all = true;
       if (all || old.size > 0) timer ??= setTimeout(readAgain, GATHER);
       for (const listener of listeners) listener(envelope);
     });

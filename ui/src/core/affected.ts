@@ -4,7 +4,6 @@ import type { Event } from "../gen/types";
 type Reading = keyof Commands;
 
 const servers: Reading[] = ["servers.list", "status"];
-const questions: Reading[] = ["approvals.list", "status"];
 
 /** The readings that an event makes old. */
 export function affected({ event }: Event): readonly Reading[] {
@@ -35,7 +34,7 @@ export function affected({ event }: Event): readonly Reading[] {
     case "approval_changed":
     case "approval_resolved":
     case "approval_expired":
-      return questions;
+      return ["approvals.list", "status"];
     case "client_connected":
     case "client_gone":
       return ["clients.list", "status"];

@@ -15,15 +15,19 @@ export type Reading<Reply> = {
   readAgain: () => Promise<void>;
 };
 
-/** Reads with a command that only looks, and again whenever an event made the answer old. */
+/**
+ * Reads with a command that only looks, and again whenever an event made the answer old. `read` is another way
+ * to the same answer.
+ */
 export function useReading<Name extends keyof Commands>(
   name: Name,
   args: Commands[Name]["args"],
+  read?: () => Promise<Commands[Name]["reply"]>,
 ): Reading<Commands[Name]["reply"]> {
   const { platform } = useCore();
   const { data, error, isPending, refetch } = useQuery<Commands[Name]["reply"], unknown>({
     queryKey: [name, args],
-    queryFn: async () => platform.command(name, args),
+    queryFn: async () => (read ? read() : platform.command(name, args)),
     placeholderData: keepPreviousData,
   });
   return {

@@ -15,7 +15,7 @@ import { ServersPage } from "../servers/ServersPage";
 import { MemoryNotice } from "../vault/MemoryNotice";
 import { useVault } from "../vault/useVault";
 import { Palette } from "./Palette";
-import { ActivityPage, ApprovalsPage, ClientsPage, prefetchPages, ServerPage, SettingsPage, Unlock } from "./laterPages";
+import { ActivityPage, ApprovalsPage, ClientsPage, PermissionsPage, prefetchPages, ServerPage, SettingsPage, Unlock } from "./laterPages";
 import { pages } from "./pages";
 import { Rail } from "./Rail";
 import { go, useRoute, type Route } from "./route";
@@ -106,6 +106,8 @@ function PageOf({ route, look }: { route: Route; look: LookProps }) {
       return <ServerPage id={route.id} tab={route.tab} at={route.at} key={route.id} />;
     case "approvals":
       return <ApprovalsPage />;
+    case "permissions":
+      return <PermissionsPage />;
     case "activity":
       return <ActivityPage view={route.view} />;
     case "clients":

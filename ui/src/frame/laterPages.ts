@@ -5,6 +5,7 @@ import { AddForm } from "../servers/AddServer";
 
 export const ServerPage = later(async () => (await import("../servers/ServerPage")).ServerPage);
 export const ApprovalsPage = later(async () => (await import("../approvals/ApprovalsPage")).ApprovalsPage);
+export const PermissionsPage = later(async () => (await import("../permissions/PermissionsPage")).PermissionsPage);
 export const ActivityPage = later(async () => (await import("../activity/ActivityPage")).ActivityPage);
 export const ClientsPage = later(async () => (await import("../clients/ClientsPage")).ClientsPage);
 export const Unlock = later(async () => (await import("../vault/Unlock")).Unlock);
@@ -13,7 +14,7 @@ export const SettingsPage = later(async () => (await import("../settings/Setting
 /** Fetches them one after the other, when nothing else is to do. What fails is fetched again when it is wanted. */
 export function prefetchPages(): void {
   idle(async () => {
-    for (const one of [AddForm, ServerPage, ApprovalsPage, ActivityPage, SettingsPage, ClientsPage]) {
+    for (const one of [AddForm, ServerPage, ApprovalsPage, PermissionsPage, ActivityPage, SettingsPage, ClientsPage]) {
       await one.prefetch().catch(() => undefined);
     }
   });

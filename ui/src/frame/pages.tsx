@@ -3,6 +3,7 @@ import {
   IconPlugConnected,
   IconServer2,
   IconSettings,
+  IconShieldCheck,
   IconShieldQuestion,
   type TablerIcon,
 } from "@tabler/icons-react";
@@ -16,6 +17,7 @@ export type PageEntry = { name: MessageKey; icon: TablerIcon; route: Route; cove
 export const pages: readonly PageEntry[] = [
   { name: "frame.servers", icon: IconServer2, route: { page: "servers" }, covers: ["servers", "server"] },
   { name: "frame.approvals", icon: IconShieldQuestion, route: { page: "approvals" }, covers: ["approvals"] },
+  { name: "frame.permissions", icon: IconShieldCheck, route: { page: "permissions" }, covers: ["permissions"] },
   { name: "frame.activity", icon: IconActivity, route: { page: "activity", view: "calls" }, covers: ["activity"] },
   { name: "frame.clients", icon: IconPlugConnected, route: { page: "clients" }, covers: ["clients"] },
   { name: "frame.settings", icon: IconSettings, route: { page: "settings" }, covers: ["settings"] },

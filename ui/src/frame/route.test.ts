@@ -10,6 +10,7 @@ describe("a route", () => {
     { page: "server", id: "s", tab: "activity" },
     { page: "server", id: "s", tab: "settings", at: "sign-in" },
     { page: "approvals" },
+    { page: "permissions" },
     { page: "activity", view: "calls" },
     { page: "activity", view: "events" },
     { page: "clients" },

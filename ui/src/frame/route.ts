@@ -10,6 +10,7 @@ export type Route =
   /** `at`: the part of the settings that is wanted. */
   | { page: "server"; id: string; tab: ServerTab; at?: "sign-in" }
   | { page: "approvals" }
+  | { page: "permissions" }
   | { page: "activity"; view: "calls" | "events" }
   | { page: "clients" }
   | { page: "settings" };
@@ -27,6 +28,7 @@ export function parse(hash: string): Route {
         ...(second === "settings" && third === "sign-in" && { at: third }),
       };
     case "approvals":
+    case "permissions":
     case "clients":
     case "settings":
       return { page };
@@ -46,6 +48,7 @@ export function format(route: Route): string {
       return `#/activity/${route.view}`;
     case "servers":
     case "approvals":
+    case "permissions":
     case "clients":
     case "settings":
       return `#/${route.page}`;

@@ -3,9 +3,10 @@ import { ask } from "./en/ask";
 import { clients } from "./en/clients";
 import { frame } from "./en/frame";
 import { offer } from "./en/offer";
+import { permissions } from "./en/permissions";
 import { servers } from "./en/servers";
 import { settings } from "./en/settings";
 import { vault } from "./en/vault";
 
 /** English. The keys of this catalogue are those of every other one. */
-export const en = { ...frame, ...servers, ...offer, ...ask, ...activity, ...clients, ...settings, ...vault } as const;
+export const en = { ...frame, ...servers, ...offer, ...ask, ...activity, ...clients, ...permissions, ...settings, ...vault } as const;

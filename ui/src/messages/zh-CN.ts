@@ -3,9 +3,10 @@ import { ask } from "./zh-CN/ask";
 import { clients } from "./zh-CN/clients";
 import { frame } from "./zh-CN/frame";
 import { offer } from "./zh-CN/offer";
+import { permissions } from "./zh-CN/permissions";
 import { servers } from "./zh-CN/servers";
 import { settings } from "./zh-CN/settings";
 import { vault } from "./zh-CN/vault";
 
 /** 简体中文 */
-export const zhCN = { ...frame, ...servers, ...offer, ...ask, ...activity, ...clients, ...settings, ...vault };
+export const zhCN = { ...frame, ...servers, ...offer, ...ask, ...activity, ...clients, ...permissions, ...settings, ...vault };

@@ -3,7 +3,7 @@ import { useState, type ReactNode } from "react";
 
 import { useMessages } from "../messages";
 
-type Question = { title: string; text: string; ok: string; onOk: () => void };
+type Question = { title: string; text: string; ok: string; /** What is done can be undone easily. */ harmless?: boolean; onOk: () => void };
 
 /** Asks before something that cannot be undone; the first answer in reach is no. */
 export function useConfirm(): [(question: Question) => void, ReactNode] {
@@ -21,7 +21,7 @@ export function useConfirm(): [(question: Question) => void, ReactNode] {
           {t("frame.cancel")}
         </Button>
         <Button
-          color="red"
+          {...(question?.harmless ? {} : { color: "red" })}
           onClick={() => {
             close();
             question?.onOk();

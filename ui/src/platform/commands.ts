@@ -32,8 +32,9 @@ export function mainOver({ ask, listen }: Carrier): Platform {
 /** The prompt window over a carrier. */
 export function promptOver({ ask, listen }: Carrier): PromptPlatform {
   return {
-    pending: () => ask("prompt_pending"),
+    pending: (known) => ask("prompt_pending", { known }),
     answer: (answers) => ask("prompt_answer", { answers }),
+    reveal: ({ id, hash, argument }) => ask("prompt_reveal", { id, hash, argument }),
     signals: (heard) => listen("prompt_signals", heard),
     preferences: () => ask("prompt_preferences"),
     putAway: () => ask("prompt_put_away"),

@@ -1,5 +1,5 @@
 import type { Commands } from "../gen/commands";
-import type { AskAnswer, Envelope, PendingAsk } from "../gen/types";
+import type { ApprovalsReveal, AskAnswer, AskId, Envelope, PendingAsk, RevealedArgument } from "../gen/types";
 
 export type Theme = "system" | "light" | "dark";
 export type PreferredLanguage = "system" | "en" | "zh-CN";
@@ -67,8 +67,11 @@ export type Platform = {
 
 /** All that the prompt window may do. */
 export type PromptPlatform = {
-  pending(): Promise<PendingAsk[]>;
+  /** The questions that wait; those that are known come without their arguments. */
+  pending(known: AskId[]): Promise<PendingAsk[]>;
   answer(answers: AskAnswer[]): Promise<void>;
+  /** One argument of a waiting call without its mask. */
+  reveal(which: ApprovalsReveal): Promise<RevealedArgument>;
   signals(heard: (signal: PromptSignal) => void): Stop;
   preferences(): Promise<Preferences>;
   /** Hides the window and decides nothing. */

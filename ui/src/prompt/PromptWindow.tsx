@@ -1,10 +1,13 @@
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 
+import { AwakeContext } from "../ask/AwakeContext";
+import { questionReader } from "../ask/known";
 import { Place } from "../ask/Place";
-import { waiting } from "../ask/queue";
+import { groupOf, waiting } from "../ask/queue";
 import { Question } from "../ask/Question";
 import { useAwake } from "../ask/useAwake";
 import { useQueue } from "../ask/useQueue";
+import type { ApprovalsReveal } from "../gen/types";
 import { SpeechContext, useMessages } from "../messages";
 import { defaultPreferences, type PromptPlatform } from "../platform";
 import { useAppearance } from "../theme/useAppearance";
@@ -29,14 +32,14 @@ export function PromptWindow({ platform }: { platform: PromptPlatform }) {
 
 function Questions({ platform, onLook }: { platform: PromptPlatform; onLook: () => void }) {
   const t = useMessages();
-  const { queue, problem, read, move, shown, answer } = useQueue((answers) => platform.answer(answers));
+  const { queue, problem, read, move, shown, answer } = useQueue(useCallback((answers) => platform.answer(answers), [platform]));
   const awake = useAwake(queue.change);
+  const [timesAway, setTimesAway] = useState(0);
 
   useEffect(() => {
-    const readAgain = () => {
-      // What cannot be read cannot be answered: the core's own deadline is a no.
-      platform.pending().then(read, () => undefined);
-    };
+    // What cannot be read cannot be answered: the core's own deadline is a no.
+    const questions = questionReader((known) => platform.pending(known));
+    const readAgain = oneAtATime(() => questions().then(read, () => undefined));
     readAgain();
     return platform.signals((signal) => {
       if (signal === "preferences") onLook();
@@ -48,8 +51,10 @@ function Questions({ platform, onLook }: { platform: PromptPlatform; onLook: () 
   useEffect(() => {
     const pressed = (event: KeyboardEvent) => {
       const typing = [HTMLTextAreaElement, HTMLInputElement, HTMLSelectElement].some((kind) => event.target instanceof kind);
-      if (event.key === "Escape") void platform.putAway().catch(() => undefined);
-      else if (typing) return;
+      if (event.key === "Escape") {
+        setTimesAway((times) => times + 1);
+        void platform.putAway().catch(() => undefined);
+      } else if (typing) return;
       else if (event.key === "ArrowRight") move(1);
       else if (event.key === "ArrowLeft") move(-1);
     };
@@ -59,34 +64,56 @@ function Questions({ platform, onLook }: { platform: PromptPlatform; onLook: () 
     };
   }, [platform, move]);
 
+  const area = useFit(platform);
+  const openLink = useCallback((address: string) => platform.openLink(address), [platform]);
+  const reveal = useCallback(async (which: ApprovalsReveal) => (await platform.reveal(which)).text, [platform]);
   const slot = queue.slots[queue.at];
   return (
-    <main className="prompt" ref={useFit(platform)}>
-      {problem && (
-        <p className="ask-problem" role="alert">
-          {problem.code === "stale_answer" ? t("ask.stale") : [problem.what, problem.why, problem.todo].filter(Boolean).join(" ")}
-        </p>
-      )}
-      {slot ? (
-        <Question
-          slot={slot}
-          all={waiting(queue)}
-          awake={awake}
-          keys
-          place={<Place queue={queue} onMove={move} />}
-          onAnswer={answer}
-          onLink={(address) => platform.openLink(address)}
-        />
-      ) : (
-        <div className="ask-none">
-          <p>{t("ask.none")}</p>
-          <button type="button" className="ask-button" onClick={() => void platform.openMain().catch(() => undefined)}>
-            {t("ask.openMain")}
-          </button>
-        </div>
-      )}
-    </main>
+    <AwakeContext value={awake}>
+      <main className="prompt" ref={area}>
+        {problem && (
+          <p className="ask-problem" role="alert">
+            {problem.code === "stale_answer" ? t("ask.stale") : [problem.what, problem.why, problem.todo].filter(Boolean).join(" ")}
+          </p>
+        )}
+        {slot ? (
+          <Question
+            slot={slot}
+            group={groupOf(waiting(queue), slot.pending)}
+            keys
+            veil={queue.change + timesAway}
+            place={<Place queue={queue} onMove={move} />}
+            onAnswer={answer}
+            onLink={openLink}
+            onReveal={reveal}
+          />
+        ) : (
+          <div className="ask-none">
+            <p>{t("ask.none")}</p>
+            <button type="button" className="ask-button" onClick={() => void platform.openMain().catch(() => undefined)}>
+              {t("ask.openMain")}
+            </button>
+          </div>
+        )}
+      </main>
+    </AwakeContext>
   );
+}
+
+/** Runs one reading at a time; what is asked for meanwhile is one more, afterwards. */
+function oneAtATime(run: () => Promise<unknown>): () => void {
+  let state: "idle" | "busy" | "again" = "idle";
+  const begin = () => {
+    state = "busy";
+    void run().finally(() => {
+      if (state === "again") begin();
+      else state = "idle";
+    });
+  };
+  return () => {
+    if (state === "idle") begin();
+    else state = "again";
+  };
 }
 
 /** Keeps the window as high as what it shows. */

@@ -1,4 +1,4 @@
-import { Button, Pill, SegmentedControl, Switch } from "@mantine/core";
+import { Pill, Switch } from "@mantine/core";
 
 import { ruleSentence } from "../ask/rules";
 import { useAction } from "../core/useAction";
@@ -6,6 +6,7 @@ import { useNames } from "../core/useNames";
 import { useReading } from "../core/useReading";
 import type { AutoApprove, ServerView } from "../gen/types";
 import { useMessages } from "../messages";
+import { Late, Preset } from "../permissions/Preset";
 import { freeOf, reach, rulesOf } from "./rules";
 
 /** What may run without asking, and every rule of this server in words (PERM-3). */
@@ -19,15 +20,10 @@ export function Freedom({ view: { config, trustedLabels } }: { view: ServerView 
   return (
     <div className="freedom">
       <span id="freedom">{t("servers.free")}</span>
-      <SegmentedControl
-        aria-labelledby="freedom"
-        size="xs"
-        disabled={set.busy || policy === undefined}
-        data={(["ask", "reads", "writes", "all"] as const).map((value) => ({
-          value,
-          label: t(`servers.free.${value}`),
-        }))}
+      <Preset
+        labelledBy="freedom"
         value={free}
+        disabled={set.busy || policy === undefined}
         onChange={(to) => void set.run({ server: config.id, client: null, to })}
       />
       <Switch
@@ -62,14 +58,7 @@ function Reach({ server, free, trusted, onRenew }: ReachProps) {
     <p className="dim freedom-reach">
       <span>{t("servers.free.count", { count: now.free, all: tools.length })}</span>{" "}
       {noReads && <span>{t("servers.free.noReads")}</span>}
-      {now.late > 0 && (
-        <>
-          <span>{t("servers.free.late", { count: now.late })}</span>
-          <Button size="compact-xs" variant="light" onClick={onRenew}>
-            {t("servers.free.renew")}
-          </Button>
-        </>
-      )}
+      <Late count={now.late} onRenew={onRenew} />
     </p>
   );
 }

@@ -74,7 +74,7 @@ export function Tool({ tool, rules, own, whole, onWhole, onTry }: Props) {
           <span>{t(`ask.class.${known.class}`)}</span>
           <span className="dim">· {reasonWords(t, known.reason)}</span>
           {now.wide?.effect === "allow" && (
-            <span className="tool-free">{t("servers.tool.free", { free: t(`servers.free.${wordOf(now.wide)}`) })}</span>
+            <span className="tool-free">{t("servers.tool.free", { free: t(`preset.${wordOf(now.wide)}`) })}</span>
           )}
         </p>
         {known.class === "read" && known.reachesOutside && (

@@ -7,14 +7,17 @@ export function rulesOf(policy: PolicyView | undefined, server: string): Grant[]
   return (policy?.rules ?? []).map(({ rule }) => rule).filter((rule) => rule.server?.server === server);
 }
 
-/** For every client, until it is taken back, and whatever the arguments are. */
-const isPlain = ({ clients, lifetime, conditions }: Grant) =>
-  clients.clients === "every" && lifetime.lifetime === "always" && conditions.length === 0;
+/** Until it is taken back, and whatever the arguments are. */
+const isPlain = ({ lifetime, conditions }: Grant) => lifetime.lifetime === "always" && conditions.length === 0;
 
-/** What Ask · Reads · Writes · All stands at. */
-export function freeOf(rules: readonly Grant[], { generation }: Pick<ServerConfig, "generation">): AutoApprove {
+/** Whether a rule is for this client, or for every client where none is given; no wider and no narrower. */
+const isOf = ({ clients }: Grant, client: string | null) =>
+  clients.clients === "every" ? client === null : clients.client === client;
+
+/** What runs on a server without asking, as it is set for a client, or for every client. */
+export function freeOf(rules: readonly Grant[], { generation }: Pick<ServerConfig, "generation">, client: string | null = null): AutoApprove {
   const wide = rules
-    .filter((rule) => rule.effect === "allow" && isPlain(rule) && rule.server?.generation === generation)
+    .filter((rule) => rule.effect === "allow" && isPlain(rule) && isOf(rule, client) && rule.server?.generation === generation)
     .map(({ width }) => width.width);
   const reads = wide.includes("reads");
   const writes = wide.includes("writes");
@@ -37,7 +40,7 @@ function isFor(free: AutoApprove, { class: { class: access, reachesOutside } }: 
   }
 }
 
-function covers({ effect, width }: Grant, tool: ToolView): boolean {
+export function covers({ effect, width }: Pick<Grant, "effect" | "width">, tool: ToolView): boolean {
   switch (width.width) {
     case "call":
       return false;
@@ -52,7 +55,7 @@ function covers({ effect, width }: Grant, tool: ToolView): boolean {
   }
 }
 
-/** What happens with a tool, whoever calls it. */
+/** What happens with a tool, whoever calls it, or when this client does. */
 export type Ruling = {
   now: "ask" | "allow" | "block";
   /** Its own rules, which its control sets. */
@@ -63,8 +66,8 @@ export type Ruling = {
   changed: boolean;
 };
 
-export function ruling(rules: readonly Grant[], tool: ToolView): Ruling {
-  const about = rules.filter((rule) => isPlain(rule) && covers(rule, tool));
+export function ruling(rules: readonly Grant[], tool: ToolView, client: string | null = null): Ruling {
+  const about = rules.filter((rule) => isPlain(rule) && (isOf(rule, null) || isOf(rule, client)) && covers(rule, tool));
   const denies = about.filter(({ effect }) => effect === "deny");
   const given = about.filter(({ effect, server }) => effect === "allow" && server?.generation === tool.generation);
   const allows = given.filter(({ pins }) => pins[tool.name] === tool.fingerprint);
@@ -79,8 +82,13 @@ export function ruling(rules: readonly Grant[], tool: ToolView): Ruling {
 }
 
 /** How many tools run without asking, and how many of those meant by the setting still ask. */
-export function reach(rules: readonly Grant[], tools: readonly ToolView[], free: AutoApprove): { free: number; late: number } {
-  const now = tools.map((tool) => ({ tool, now: ruling(rules, tool).now }));
+export function reach(
+  rules: readonly Grant[],
+  tools: readonly ToolView[],
+  free: AutoApprove,
+  client: string | null = null,
+): { free: number; late: number } {
+  const now = tools.map((tool) => ({ tool, now: ruling(rules, tool, client).now }));
   return {
     free: now.filter((one) => one.now === "allow").length,
     late: now.filter((one) => one.now === "ask" && isFor(free, one.tool)).length,

@@ -13,7 +13,6 @@ import { Audit } from "./Audit";
 import { ClientDocument } from "./ClientDocument";
 import { Data } from "./Data";
 import { Packages } from "./Packages";
-import { Rules } from "./Rules";
 import { Section } from "./Section";
 
 /** What is set for Gatehouse as a whole. */
@@ -25,7 +24,6 @@ export function SettingsPage(look: LookProps) {
       <div className="settings">
         <Appearance {...look} />
         {report && <Gateway report={report} />}
-        <Rules />
         <Packages />
         <ClientDocument />
         {report && <Data report={report} />}
@@ -101,7 +99,7 @@ function Gateway({ report }: { report: StatusReport }) {
 
 const keys: readonly [MessageKey, readonly string[]][] = [
   ["settings.key.palette", ["Ctrl", "K"]],
-  ["settings.key.page", ["Ctrl", "1…5"]],
+  ["settings.key.page", ["Ctrl", "1…6"]],
   ["settings.key.allow", ["Ctrl", "Enter"]],
   ["settings.key.deny", ["Ctrl", "Backspace"]],
   ["settings.key.queue", ["←", "→"]],

@@ -4,6 +4,7 @@ export const frame = {
   "frame.pages": "Pages",
   "frame.servers": "Servers",
   "frame.approvals": "Approvals",
+  "frame.permissions": "Permissions",
   "frame.activity": "Activity",
   "frame.clients": "Clients",
   "frame.settings": "Settings",

@@ -5,6 +5,7 @@ export const frame: Record<keyof typeof en, string> = {
   "frame.pages": "页面",
   "frame.servers": "服务器",
   "frame.approvals": "审批",
+  "frame.permissions": "权限",
   "frame.activity": "活动",
   "frame.clients": "客户端",
   "frame.settings": "设置",

@@ -1,7 +1,17 @@
-import { useEffect, useRef } from "react";
+import { useContext, useEffect, useRef } from "react";
+
+import { AwakeContext } from "./AwakeContext";
+
+type Props = {
+  /** Whether keys answer here at all. */
+  on: boolean;
+  onAllow: () => void;
+  onDeny?: () => void;
+};
 
 /** Ctrl or Cmd with Enter says yes, with Backspace no where that is given; Enter alone does nothing. */
-export function useAnswerKeys(listening: boolean, onAllow: () => void, onDeny?: () => void) {
+export function AnswerKeys({ on, onAllow, onDeny }: Props) {
+  const listening = useContext(AwakeContext) && on;
   const acts = useRef({ onAllow, onDeny });
   useEffect(() => {
     acts.current = { onAllow, onDeny };
@@ -20,4 +30,5 @@ export function useAnswerKeys(listening: boolean, onAllow: () => void, onDeny?: 
       window.removeEventListener("keydown", pressed);
     };
   }, [listening]);
+  return null;
 }

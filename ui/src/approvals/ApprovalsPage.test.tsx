@@ -1,0 +1,73 @@
+import { MantineProvider } from "@mantine/core";
+import { render, screen, waitFor } from "@testing-library/react";
+import { beforeEach, describe, expect, it, vi } from "vitest";
+
+import { someAsk } from "../ask/example";
+import { CoreProvider } from "../core/CoreProvider";
+import type { Envelope, PendingAsk } from "../gen/types";
+import { SpeechContext } from "../messages";
+import { catalogues } from "../messages/catalogues";
+import type { Platform } from "../platform";
+import { ApprovalsPage } from "./ApprovalsPage";
+
+const drawn = vi.hoisted(() => new Map<string, number>());
+vi.mock("../ask/AskCard", () => ({
+  AskCard: ({ pending }: { pending: { id: string } }) => {
+    drawn.set(pending.id, (drawn.get(pending.id) ?? 0) + 1);
+    return <article>{pending.id}</article>;
+  },
+}));
+
+const many = Array.from({ length: 64 }, (_, at) => someAsk(`ask-${String(at)}`));
+
+function show() {
+  let waiting: readonly PendingAsk[] = many;
+  let tell: (envelope: Envelope | null) => void = () => undefined;
+  const platform = {
+    command: () => Promise.resolve(structuredClone(waiting)),
+    events: (heard: typeof tell) => {
+      tell = heard;
+      return () => undefined;
+    },
+  } as unknown as Platform;
+  render(
+    <MantineProvider>
+      <SpeechContext value={{ language: "en", messages: catalogues.en }}>
+        <CoreProvider platform={platform}>
+          <ApprovalsPage />
+        </CoreProvider>
+      </SpeechContext>
+    </MantineProvider>,
+  );
+  return (now: readonly PendingAsk[]) => {
+    waiting = now;
+    tell(null);
+  };
+}
+
+describe("64 questions on one page", () => {
+  beforeEach(() => {
+    drawn.clear();
+  });
+
+  it("are each drawn once, whatever happens to the others", async () => {
+    const happens = show();
+    await waitFor(() => {
+      expect(screen.getAllByRole("article")).toHaveLength(64);
+    });
+    expect([...drawn.values()].every((times) => times === 1)).toBe(true);
+
+    const zed = { id: "cli-2", name: "Zed", says: null, seenFrom: null, session: null };
+    happens([...many.slice(1), someAsk("new", { client: zed })]);
+    await screen.findByText("new");
+    expect(screen.getByText("Questions that wait: 64")).toBeTruthy();
+    // The guard falls asleep with what changed, and wakes again.
+    const deny = screen.getByRole("button", { name: "Deny all 63: Write file" });
+    expect(deny.getAttribute("aria-disabled")).toBe("true");
+    await waitFor(() => {
+      expect(deny.getAttribute("aria-disabled")).toBe("false");
+    });
+    expect([...drawn].filter(([, times]) => times !== 1)).toEqual([]);
+    expect(drawn.size).toBe(65);
+  });
+});

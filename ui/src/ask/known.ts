@@ -1,0 +1,29 @@
+// Arguments that were read once are not read again: they can be huge.
+
+import type { AskId, PendingAsk, ShownArgument } from "../gen/types";
+
+type Read = (known: AskId[]) => Promise<PendingAsk[]>;
+
+/**
+ * Reads the questions that wait, each with its arguments: they come with the first reading of a question and
+ * are forgotten when it no longer waits. What a question is about never changes, so its id stands for them.
+ */
+export function questionReader(read: Read): () => Promise<PendingAsk[]> {
+  let known = new Map<AskId, ShownArgument[]>();
+  return async () => {
+    // Another reading may end while this one is on its way.
+    const had = known;
+    const all = await read([...had.keys()]);
+    const now = new Map<AskId, ShownArgument[]>();
+    const whole = all.map((pending): PendingAsk => {
+      const { id, ask } = pending;
+      if (ask.ask !== "call") return pending;
+      const there = ask.arguments ?? had.get(id);
+      if (there === undefined) throw new Error(`The arguments of ${id} are missing.`);
+      now.set(id, there);
+      return { ...pending, ask: { ...ask, arguments: there } };
+    });
+    known = now;
+    return whole;
+  };
+}

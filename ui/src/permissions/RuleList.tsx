@@ -1,0 +1,71 @@
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { useMemo, useRef } from "react";
+
+import { useReading } from "../core/useReading";
+import type { ToolView } from "../gen/types";
+import { useMessages } from "../messages";
+import { useNow } from "../parts/useNow";
+import { Rule } from "./Rule";
+import type { Said } from "./said";
+import type { About } from "./WhatIf";
+
+type Props = { shown: readonly Said[]; onWhatIf: (about: About) => void; onOver: () => Promise<void> };
+
+const nothing: readonly ToolView[] = [];
+
+/** Only the rules in sight are on the page. */
+export function RuleList({ shown, onWhatIf, onOver }: Props) {
+  const t = useMessages();
+  const area = useRef<HTMLDivElement>(null);
+  const now = useNow(20_000);
+  const known = useReading("tools.list", { server: null }).data;
+  const tools = useMemo(() => {
+    const of = new Map<string, ToolView[]>();
+    for (const tool of known ?? nothing) {
+      const there = of.get(tool.server);
+      if (there) there.push(tool);
+      else of.set(tool.server, [tool]);
+    }
+    return of;
+  }, [known]);
+  // eslint-disable-next-line react-hooks/incompatible-library -- it re-renders by itself
+  const rows = useVirtualizer({
+    count: shown.length,
+    getScrollElement: () => area.current,
+    estimateSize: () => 62,
+    getItemKey: (at) => shown[at]?.view.rule.id ?? at,
+    overscan: 8,
+  });
+  return (
+    <div className="card perm-scroll" ref={area} tabIndex={0} role="region" aria-label={t("perm.rules")}>
+      <div role="list" className="perm-list" style={{ height: rows.getTotalSize() }}>
+        {rows.getVirtualItems().map((row) => {
+          const one = shown[row.index];
+          if (!one) return null;
+          const { rule } = one.view;
+          return (
+            <div
+              key={row.key}
+              role="listitem"
+              aria-setsize={shown.length}
+              aria-posinset={row.index + 1}
+              ref={rows.measureElement}
+              data-index={row.index}
+              className={`perm-rule perm-${rule.effect}`}
+              style={{ transform: `translateY(${String(row.start)}px)` }}
+            >
+              <Rule
+                said={one}
+                tools={(rule.server && tools.get(rule.server.server)) ?? nothing}
+                now={now}
+                onWhatIf={onWhatIf}
+                onOver={onOver}
+                onGone={() => area.current?.focus({ preventScroll: true })}
+              />
+            </div>
+          );
+        })}
+      </div>
+    </div>
+  );
+}

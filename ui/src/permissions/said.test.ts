@@ -1,0 +1,96 @@
+import { describe, expect, it } from "vitest";
+
+import type { Grant, RuleView, ToolView } from "../gen/types";
+import { fill, type Translate } from "../messages";
+import { catalogues } from "../messages/catalogues";
+import { fitting, noFilter, reachOf, said, type Filter } from "./said";
+
+const t: Translate = (key, values = {}) => fill(catalogues.en[key], values);
+const names = { server: (id: string) => `server ${id}`, client: (id: string) => `client-${id}`, time: (at: number) => `day ${String(at)}` };
+
+const view = (id: string, part: Partial<Grant> = {}, lastUsed: number | null = null): RuleView => ({
+  rule: {
+    id,
+    effect: "allow",
+    server: { server: "s", generation: 1 },
+    width: { width: "tool", tool: "write_file" },
+    clients: { clients: "every" },
+    lifetime: { lifetime: "always" },
+    conditions: [],
+    pins: {},
+    program: null,
+    created: 0,
+    reason: null,
+    ...part,
+  },
+  sentence: `core says ${id}`,
+  lastUsed,
+});
+
+const all = said(
+  t,
+  [
+    view("old"),
+    view("new", { created: 9, clients: { clients: "one", client: "c" }, pins: { look: "1" }, width: { width: "reads" } }, 7),
+    view("deny", { created: 5, effect: "deny", server: null, width: { width: "everything" }, reason: "Use staging" }),
+    view("timed", { created: 3, server: { server: "z", generation: 1 }, lifetime: { lifetime: "until", at: 100 }, program: "/usr/bin/claude", conditions: [{ pointer: "/path", test: { test: "inside", folder: "/notes" } }] }),
+  ],
+  names,
+);
+
+describe("rules", () => {
+  const found = (filter: Partial<Filter>) => fitting(all, { ...noFilter, ...filter }).map(({ view: { rule } }) => rule.id);
+
+  it("stand with the newest first", () => {
+    expect(found({})).toEqual(["new", "deny", "timed", "old"]);
+  });
+
+  it.each<[Partial<Filter>, string[]]>([
+    [{ text: "STAGING use" }, ["deny"]],
+    [{ text: "look" }, ["new"]],
+    [{ text: "inside /notes" }, ["timed"]],
+    [{ text: "/usr/bin/claude" }, ["timed"]],
+    [{ text: "client-c" }, ["new"]],
+    [{ text: "never used" }, ["deny", "timed", "old"]],
+    [{ text: "day 7" }, ["new"]],
+    [{ text: "nowhere" }, []],
+    [{ kind: "deny" }, ["deny"]],
+    [{ kind: "allow" }, ["new", "timed", "old"]],
+    [{ kind: "timed" }, ["timed"]],
+    // What is on every server, or for every client, is on and for this one too.
+    [{ server: "z" }, ["deny", "timed"]],
+    [{ client: "c" }, ["new", "deny", "timed", "old"]],
+    [{ client: "d" }, ["deny", "timed", "old"]],
+    [{ text: "server s", kind: "allow", server: "s" }, ["new", "old"]],
+  ])("are found by %j", (filter, expected) => {
+    expect(found(filter)).toEqual(expected);
+  });
+});
+
+describe("what a rule says", () => {
+  it.each<[Partial<Grant>, string]>([
+    [{ width: { width: "tool", tool: "resource:file:///x" } }, "Always allow server s: the resource file:///x, for every client"],
+    [{ width: { width: "tool", tool: "prompt:review" } }, "Always allow server s: the prompt review, for every client"],
+    [{ effect: "deny", server: null, width: { width: "tool", tool: "rm" } }, "Always refuse rm on every server, for every client"],
+    [{ effect: "deny", server: null, width: { width: "reads" } }, "Always refuse all reads on every server, for every client"],
+    [{ effect: "deny", server: null, width: { width: "everything" } }, "Always refuse everything on every server, for every client"],
+  ])("of %j", (part, expected) => {
+    expect(said(t, [view("x", part)], names)[0]?.sentence).toBe(expected);
+  });
+});
+
+describe("what became of the tools of a rule", () => {
+  const tool = (name: string, fingerprint: string, access: "read" | "write" = "read") =>
+    ({ server: "s", generation: 1, name, fingerprint, class: { class: access, reason: { by: "default" }, reachesOutside: false } }) as ToolView;
+  const tools = [tool("look", "2"), tool("list", "1"), tool("later", "1"), tool("put", "1", "write")];
+
+  it.each<[string, Partial<Grant>, object | null]>([
+    ["a wide one", { width: { width: "reads" }, pins: { look: "1", list: "1" } }, { count: 2, changed: ["look"], later: 1 }],
+    ["one for a tool that changed", { width: { width: "tool", tool: "look" }, pins: { look: "1" } }, { count: null, changed: ["look"], later: 0 }],
+    ["one for a tool as it was", { width: { width: "tool", tool: "list" }, pins: { list: "1" } }, { count: null, changed: [], later: 0 }],
+    ["one for a tool that is not known now", { width: { width: "tool", tool: "gone" }, pins: { gone: "1" } }, { count: null, changed: [], later: 0 }],
+    ["a denial", { effect: "deny", width: { width: "reads" } }, null],
+  ])("of %s", (_, part, expected) => {
+    expect(reachOf(view("x", part).rule, tools)).toEqual(expected);
+  });
+});
