@@ -189,7 +189,7 @@ async fn runs_unasked(core: &Core, token: &str) -> bool {
     let token = RequestSecret::new(&Secret::new(token));
     let call = Call { token, tool, arguments: r#"{"text":"a note"}"#.into() };
     let asked = until(core, "a question", async || {
-        let first = run(core, ApprovalsList {}).await.unwrap().into_iter().next()?;
+        let first = run(core, ApprovalsList { known: Vec::new() }).await.unwrap().into_iter().next()?;
         let Ask::Call(ask) = &first.ask else { return None };
         let answer = Answer::Deny { choice: GrantChoice::once(), reason: None };
         let answers = vec![AskAnswer { id: first.id.clone(), hash: Some(ask.hash.clone()), answer }];
@@ -224,7 +224,7 @@ async fn what_one_owner_was_allowed_does_not_count_under_the_other() {
             // Not even the servers: to this owner the file is a hand edit that nobody has confirmed.
             for name in ["Time", "Notes"] {
                 let edit = until(&core, "the question about a server", async || {
-                    let mut pending = run(&core, ApprovalsList {}).await.unwrap();
+                    let mut pending = run(&core, ApprovalsList { known: Vec::new() }).await.unwrap();
                     pending.retain(|one| matches!(&one.ask, Ask::ConfigChange(ask) if ask.server == name));
                     pending.pop()
                 })
@@ -245,7 +245,9 @@ async fn what_one_owner_was_allowed_does_not_count_under_the_other() {
         }
         let minted = run(&core, ClientsAdd { name: "Agent".into() }).await.unwrap();
         assert!(!runs_unasked(&core, minted.token.reveal()).await, "{owner:?}");
-        run(&core, PolicyAutoApprove { server: "Notes".into(), to: AutoApprove::All }).await.unwrap();
+        run(&core, PolicyAutoApprove { server: Some("Notes".into()), client: None, to: AutoApprove::All })
+            .await
+            .unwrap();
         assert!(runs_unasked(&core, minted.token.reveal()).await, "{owner:?}");
         tokens.push(minted.token);
         core.shutdown().await;
@@ -253,7 +255,9 @@ async fn what_one_owner_was_allowed_does_not_count_under_the_other() {
     // A revocation under the one leaves the other as it was.
     let core = start(Owner::Window).await;
     until_state(&core, "Notes", "connected").await;
-    run(&core, PolicyAutoApprove { server: "Notes".into(), to: AutoApprove::Ask }).await.unwrap();
+    run(&core, PolicyAutoApprove { server: Some("Notes".into()), client: None, to: AutoApprove::Ask })
+        .await
+        .unwrap();
     core.shutdown().await;
     let core = start(Owner::Serve).await;
     until_state(&core, "Notes", "connected").await;
