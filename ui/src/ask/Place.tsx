@@ -15,7 +15,7 @@ export function Place({ queue, onMove }: { queue: Queue; onMove: (by: 1 | -1) =>
       <button type="button" className="ask-arrow" aria-label={t("ask.previous")} onClick={() => { onMove(-1); }}>
         <IconChevronLeft size={16} aria-hidden />
       </button>
-      <span>{at === null ? t("ask.more", { count: left.length }) : t("ask.place", { at, count: left.length })}</span>
+      <span role="status">{at === null ? t("ask.more", { count: left.length }) : t("ask.place", { at, count: left.length })}</span>
       <button type="button" className="ask-arrow" aria-label={t("ask.next")} onClick={() => { onMove(1); }}>
         <IconChevronRight size={16} aria-hidden />
       </button>
