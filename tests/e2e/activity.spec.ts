@@ -63,7 +63,7 @@ test("events stand in words from the start on, and live", async ({ gatehouse, ma
   const client = await gatehouse.connect("Claude Code");
   const call = client.call("current_time", { timezone: "Asia/Tokyo" });
   await expect(main.getByText("Claude Code asks to use Current time of Time")).toBeVisible();
-  const [ask] = await gatehouse.command("approvals.list", {});
+  const [ask] = await gatehouse.command("approvals.list", { known: [] });
   if (ask?.ask.ask !== "call") throw new Error("no question");
   const choice = { lifetime: "once" as const, width: "call" as const, everyClient: false, conditions: [] };
   await gatehouse.command("approvals.answer", { answers: [{ id: ask.id, hash: ask.ask.hash, answer: { answer: "allow", choice } }] });
