@@ -93,6 +93,8 @@ fn a_server_has_tools_that_look_like_the_allowed_one() -> Result<()> {
         ensure!(question["ask"]["exposedName"] == exposed.as_str(), "{question:#}");
         let hides = question["ask"]["warnings"].to_string().contains("hidden_characters");
         ensure!(hides == (at >= LOOK_ALIKES), "{name:?}: {question:#}");
+        let alike = question["ask"]["warnings"].to_string().contains("look_alikes");
+        ensure!(alike == (at < LOOK_ALIKES), "{name:?}: {question:#}");
         ensure!(lines.contains("hidden characters in") == hides, "the terminal does not say so: {lines}");
         ensure!(asks::offers_always(&question)? != hides, "{name:?}: {question:#}");
     }

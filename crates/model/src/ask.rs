@@ -183,6 +183,11 @@ pub enum Warning {
         /// Where: `title`, `description`, `name` or an argument's name.
         place: String,
     },
+    /// Letters were found that pass for others, as of another alphabet.
+    LookAlikes {
+        /// Where: `title` or `name`.
+        place: String,
+    },
     /// The server came by import, link or project file and was not confirmed.
     UnconfirmedServer,
     /// The token is used from another program than before.

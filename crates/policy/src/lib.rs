@@ -6,6 +6,7 @@
 //! counts in favour of a call.
 
 pub mod access;
+pub mod alike;
 pub mod conditions;
 pub mod definition;
 pub mod exact;

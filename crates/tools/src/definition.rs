@@ -5,6 +5,7 @@ use gatehouse_model::Fingerprint;
 use gatehouse_model::grant::{AccessClass, Classified};
 use gatehouse_model::server::TestedTool;
 use gatehouse_policy::access::{ToolFacts, classify};
+use gatehouse_policy::alike::{mixes_alphabets, name_passes_for_another};
 use gatehouse_policy::definition::{fingerprint, hidden_places};
 use gatehouse_policy::show::{clean_text, has_hidden};
 use gatehouse_servers::ToolDefinition;
@@ -35,6 +36,8 @@ pub(crate) struct Definition {
     pub(crate) flags: Vec<String>,
     /// `title` and `description`, where hidden characters were taken out.
     pub(crate) cleaned: Vec<&'static str>,
+    /// `name` and `title`, where letters are in it that pass for others.
+    pub(crate) alike: Vec<&'static str>,
     /// Access class in each of the user's moods.
     classes: Classes,
     /// What results have to be; made when the first one comes.
@@ -123,7 +126,12 @@ impl Definition {
             .into_iter()
             .filter(|place| !matches!(place.as_str(), "/title" | "/description" | "/annotations/title"))
             .collect();
+        let alike = [
+            ("name", name_passes_for_another(&name)),
+            ("title", title.as_deref().is_some_and(mixes_alphabets)),
+        ];
         Ok(Self {
+            alike: alike.into_iter().filter(|(_, found)| *found).map(|(place, _)| place).collect(),
             name: name.into(),
             name_json: name_json.to_owned(),
             title,

@@ -34,6 +34,8 @@ pub(crate) fn warnings(matter: &Matter, rights: &RightsNow, rule: &Rule, past: &
         let places =
             definition.cleaned.iter().map(ToString::to_string).chain(definition.flags.iter().cloned());
         warnings.extend(places.map(|place| Warning::HiddenCharacters { place }));
+        let alike = definition.alike.iter().map(|place| Warning::LookAlikes { place: (*place).to_owned() });
+        warnings.extend(alike);
     } else if has_hidden(&matter.subject.rule_name()) {
         warnings.push(Warning::HiddenCharacters { place: "name".to_owned() });
     }

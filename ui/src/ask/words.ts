@@ -30,6 +30,8 @@ export function warningWords(t: Translate, warning: Warning): string {
       return t("ask.warn.changed");
     case "hidden_characters":
       return t("ask.warn.hidden", { place: warning.place });
+    case "look_alikes":
+      return t("ask.warn.alike", { place: warning.place });
     case "unconfirmed_server":
       return t("ask.warn.unconfirmed");
     case "other_program":
@@ -45,6 +47,7 @@ export function keepsFromAlways({ warning }: Warning): boolean {
     case "unconfirmed_server":
       return true;
     case "first_use":
+    case "look_alikes":
     case "other_program":
       return false;
   }

@@ -3259,6 +3259,10 @@ export type Warning = { "warning": "first_use" } | { "warning": "definition_chan
 /**
  * Where: `title`, `description`, `name` or an argument's name.
  */
+place: string, } | { "warning": "look_alikes",
+/**
+ * Where: `title` or `name`.
+ */
 place: string, } | { "warning": "unconfirmed_server" } | { "warning": "other_program",
 /**
  * Seen before.

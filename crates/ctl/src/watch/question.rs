@@ -140,6 +140,9 @@ fn warned(warning: &Warning) -> String {
         Warning::FirstUse => "no call of this was allowed before".to_owned(),
         Warning::DefinitionChanged => "its definition is not the one that was allowed".to_owned(),
         Warning::HiddenCharacters { place } => format!("hidden characters in {}", plain::line(place)),
+        Warning::LookAlikes { place } => {
+            format!("letters in its {} that pass for others", plain::line(place))
+        }
         Warning::UnconfirmedServer => "the server was imported and never confirmed".to_owned(),
         Warning::OtherProgram { before } => {
             format!("the token is used from another program than before ({})", plain::line(before))

@@ -35,6 +35,7 @@ export const ask = {
   "ask.warn.first": "First use of this tool",
   "ask.warn.changed": "Its definition is not the one that you allowed",
   "ask.warn.hidden": "Hidden characters in: {place}",
+  "ask.warn.alike": "Letters in its {place} pass for others: read it closely",
   "ask.warn.unconfirmed": "You have not confirmed this server yet",
   "ask.warn.program": "Used from another program than before ({before})",
   "ask.noAlways": "“Always” is not offered while this is so.",

@@ -36,6 +36,7 @@ export const ask: Record<keyof typeof en, string> = {
   "ask.warn.first": "首次使用此工具",
   "ask.warn.changed": "它的定义与您当初允许的不同",
   "ask.warn.hidden": "发现隐藏字符：{place}",
+  "ask.warn.alike": "其{place}中有貌似其他字母的字符，请仔细辨认",
   "ask.warn.unconfirmed": "您尚未确认此服务器",
   "ask.warn.program": "使用它的程序与以前不同（{before}）",
   "ask.noAlways": "在此情况下不提供“始终”选项。",
