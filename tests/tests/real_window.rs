@@ -104,6 +104,8 @@ fn each_window_may_do_its_own_and_nothing_else() -> Result<()> {
     let called = main
         .invoke("command", &json!({"name": "call", "args": {"token": "t", "tool": "x", "arguments": "{}"}}));
     assert!(called.is_err(), "a window is no client");
+    let opened = prompt.invoke("prompt_open_link", &json!({ "address": "https://example.org" }));
+    assert!(opened.unwrap_err().to_string().contains("No question"), "a page that nobody asks about");
 
     window.quit()
 }

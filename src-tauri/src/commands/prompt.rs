@@ -1,8 +1,9 @@
 //! What the window with the questions may call: to read them, to answer them, and its own place.
 #![allow(clippy::let_underscore_must_use, reason = "the toolkit's macro for async commands writes one")]
 
+use gatehouse_model::ask::Elicited;
 use gatehouse_model::command::{ApprovalsAnswer, ApprovalsList, ApprovalsReveal, Command};
-use gatehouse_model::{AskAnswer, AskId, CallHash, Problem};
+use gatehouse_model::{Ask, AskAnswer, AskId, CallHash, ErrorCode, Problem};
 use tauri::ipc::{Channel, Response};
 use tauri::{AppHandle, State, WebviewWindow};
 
@@ -107,9 +108,21 @@ pub(crate) fn prompt_open_main(
     Ok(())
 }
 
-/// Opens the page that a question is about in the browser.
+/// Opens the page that a question is about in the browser. No other page can be opened from here.
 #[tauri::command]
-pub(crate) fn prompt_open_link(window: WebviewWindow, address: String) -> Result<(), Problem> {
+pub(crate) async fn prompt_open_link(
+    window: WebviewWindow,
+    host: State<'_, Host>,
+    address: String,
+) -> Result<(), Problem> {
     only(&window, PROMPT)?;
+    let waiting = host.run(&ApprovalsList { known: Vec::new() }).await?;
+    if !waiting.iter().any(|pending| is_about(&pending.ask, &address)) {
+        return Err(Problem::new(ErrorCode::StaleAnswer, "No question that waits is about this page."));
+    }
     links::open_link(&address)
+}
+
+fn is_about(ask: &Ask, address: &str) -> bool {
+    matches!(ask, Ask::Elicitation(wanted) if matches!(&wanted.want, Elicited::Url { url, .. } if url == address))
 }
