@@ -14,6 +14,7 @@ mod preferences;
 mod prompt;
 mod pump;
 mod secrets;
+mod shortcut;
 mod started;
 mod tray;
 mod window;

@@ -19,7 +19,7 @@ use crate::prompt::window::PROMPT;
 use crate::started::Started;
 use crate::tray::Tray;
 use crate::words::Words;
-use crate::{address, preferences, pump};
+use crate::{address, preferences, pump, shortcut};
 
 /// The application's name among those of the session; the configuration has the same.
 const IDENTIFIER: &str = "app.gatehouse.desktop";
@@ -154,6 +154,7 @@ async fn rest(app: AppHandle) {
     }
     app.state::<Prompt>().warm();
     app.state::<Tray>().put_up(&app);
+    shortcut::listen(&app);
 }
 
 /// Stops the core, and then ends the application.

@@ -216,6 +216,27 @@ fn a_question_comes_up_without_the_keyboard_and_wakes_slowly() -> Result<()> {
     window.quit()
 }
 
+/// The keys count whoever has the keyboard.
+#[test]
+fn the_keys_pause_everything_from_anywhere() -> Result<()> {
+    let desktop = Desktop::start()?;
+    let window = RealWindow::start(&desktop)?;
+    let main = window.main();
+    let paused = || -> Result<bool> {
+        let status = main.invoke("command", &json!({"name": "status", "args": {}}))?;
+        Ok(status["paused"] == true)
+    };
+    main.invoke("hide_main", &json!({}))?;
+    desktop.until_visible("Gatehouse", false)?;
+    assert!(!paused()?);
+    desktop.tool(&["key", "ctrl+alt+shift+p"])?;
+    let deadline = Instant::now() + PATIENCE;
+    while !paused()? {
+        assert!(Instant::now() < deadline, "the keys are not heard");
+    }
+    window.quit()
+}
+
 /// A client of its own, connected to the gateway of this window.
 fn connected(main: Page<'_>) -> Result<Client> {
     let minted = main.invoke("command", &json!({"name": "clients.add", "args": {"name": "Claude Code"}}))?;
