@@ -209,6 +209,8 @@ fn no_fault_is_missing() -> Result<()> {
         "wrong-output",
         "no-output",
         "asks-at-start",
+        "adds-tool",
+        "deceives",
     ];
     let (_, faults) = source.split_once("impl Fault {").context("the faults are elsewhere")?;
     let faults = faults.lines().take_while(|line| !line.starts_with('}'));
