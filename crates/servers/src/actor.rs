@@ -383,7 +383,12 @@ impl ServerActor {
     }
 
     fn retire(&mut self) {
-        self.shared.live.store(None);
+        let live = self.shared.live.swap(None);
+        if let (Some(live), Phase::Failed { message, .. }) = (live, &self.state.phase)
+            && live.broke.set(message.clone()).is_err()
+        {
+            tracing::trace!(server = %self.shared.id, "the connection was given up before");
+        }
         if let Some(tenure) = self.tenure.take() {
             tenure.cancel();
         }

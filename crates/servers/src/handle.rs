@@ -4,8 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
@@ -209,10 +209,10 @@ impl ServerHandle {
             () = pause.cancelled() => Err(LinkError::Cancelled),
             answer = live.link.request(LinkRequest { method, params, progress, responder, limit, cancel }) => answer,
             () = live.ended.cancelled() => {
-                let reason = if shared.is_on() {
-                    "The server was stopped or reconnected."
-                } else {
-                    "MCP was switched off in Gatehouse."
+                let reason = match live.broke.get() {
+                    Some(reason) => reason,
+                    None if shared.is_on() => "The server was stopped or reconnected.",
+                    None => "MCP was switched off in Gatehouse.",
                 };
                 Err(LinkError::Closed { reason: reason.to_owned() })
             }
@@ -432,6 +432,8 @@ pub(crate) struct Live {
     pub(crate) link: Arc<dyn Link>,
     /// Cancelled when the connection is given up.
     pub(crate) ended: CancellationToken,
+    /// Why it was given up, set before that, where it broke.
+    pub(crate) broke: OnceLock<String>,
 }
 
 impl Shared {

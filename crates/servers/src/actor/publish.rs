@@ -1,7 +1,7 @@
 //! What an actor lets others know: its status, its lists, its log. Whoever reads finds the new state
 //! before whoever listens hears of it.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use gatehouse_model::server::{LogLine, LogSource};
 use gatehouse_model::{Event, ServerStatus, StatusCause};
@@ -58,7 +58,8 @@ impl ServerActor {
         let declared = Declared::read(&lists.capabilities);
         let ended = self.tenure.clone().unwrap_or_default();
         self.shared.lists.store(Arc::new(lists));
-        let live = Live { epoch, generation: config.generation, declared, link, ended };
+        let live =
+            Live { epoch, generation: config.generation, declared, link, ended, broke: OnceLock::new() };
         self.shared.live.store(Some(Arc::new(live)));
         self.plan_check();
         for (kind, fresh_for) in fresh {

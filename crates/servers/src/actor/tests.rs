@@ -85,6 +85,19 @@ async fn sign_in_is_asked_for_once_and_calls_are_told() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_call_that_a_crash_cuts_short_says_how_the_server_ended() {
+    let house = House::connected("one").await;
+    let server = house.server("one");
+    server.is_deaf_to(Some("tools/call"));
+    let call = house.spawn_call("one");
+    house.settle().await;
+    server.dies("The process ended with exit code 7.");
+    let error = call.await.unwrap().unwrap_err();
+    assert!(matches!(&error, CallError::Closed { reason } if reason.contains("exit code 7")), "{error:?}");
+    house.end().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_crash_is_told_with_its_reason_and_followed_by_a_new_connection() {
     let house = House::connected("one").await;
     let server = house.server("one");
