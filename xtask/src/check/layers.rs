@@ -72,6 +72,7 @@ const BARE: [(&str, &[&str]); 2] = [
             "url",
             "globset",
             "unicode-normalization",
+            "unicode-security",
             "memchr",
         ],
     ),
