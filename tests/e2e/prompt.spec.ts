@@ -175,7 +175,7 @@ test("a secret is shown to whoever asks, and hidden again when the window is put
   expect((await call).isError).toBe(true);
 });
 
-test("a question tells what the server is for, and which program it is seen from", async ({ gatehouse, prompt }) => {
+test("a question tells what the server is for, and which program it is seen from", async ({ gatehouse, main, prompt }) => {
   const { config } = (await gatehouse.command("servers.list", {})).find((it) => it.config.name === "Time") ?? {};
   if (!config) throw new Error("there is no Time");
   const { look, ...rest } = config;
@@ -184,9 +184,17 @@ test("a question tells what the server is for, and which program it is seen from
     draft: { ...rest, look: { ...look, description: "Tells the time of any place" } } as never,
     secrets: [],
   });
+  await expect(main.getByRole("article", { name: "Time" }).locator("[data-icon=clock]")).toBeVisible();
+  await main.getByRole("link", { name: "Time", exact: true }).click();
+  await main.getByRole("tab", { name: "Settings" }).click();
+  await main.getByRole("button", { name: "More settings" }).click();
+  await main.getByLabel("Icon").selectOption("Calendar");
+  await main.getByRole("button", { name: "Save" }).click();
+  await expect.poll(async () => (await gatehouse.command("servers.list", {})).find((it) => it.config.name === "Time")?.icon).toBe("calendar");
   const client = await gatehouse.connect("Claude Code");
   const call = client.call("current_time", {});
   const card = prompt.getByRole("article");
+  await expect(card.locator("[data-icon=calendar]")).toBeVisible();
   await expect(card.getByText("Tells the time of any place")).toBeVisible();
   await card.getByText(/^seen from /).click();
   await expect(card.getByText(/^started by /)).toBeVisible();

@@ -111,7 +111,7 @@ impl Inner {
                 generation: server.generation,
                 name: server.name.clone(),
                 description: server.look.description.clone(),
-                icon: server.look.icon.clone(),
+                icon: server.icon().to_owned(),
             },
             scopes: missing.to_vec(),
         };

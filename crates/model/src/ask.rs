@@ -106,8 +106,8 @@ pub struct AskServer {
     pub name: String,
     /// Its description.
     pub description: Option<String>,
-    /// Name of its locally kept icon.
-    pub icon: Option<String>,
+    /// Name of its icon, one of those that are in the program.
+    pub icon: String,
 }
 
 /// What a call is about (PERM-18).

@@ -34,13 +34,21 @@ pub struct ServerConfig {
     pub origin: Origin,
 }
 
+impl ServerConfig {
+    /// Name of the icon that it is shown with.
+    #[must_use]
+    pub fn icon(&self) -> &str {
+        self.look.icon.as_deref().unwrap_or_else(|| self.transport.usual_icon())
+    }
+}
+
 /// What only people see; editing it never reconnects and needs no confirmation.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Look {
     /// One sentence on what the server is for.
     pub description: Option<String>,
-    /// Name of a locally kept icon.
+    /// Name of one of the icons that are in the program; the usual one of its kind where absent.
     pub icon: Option<String>,
     /// Group that the card is shown in.
     pub group: Option<String>,
@@ -85,6 +93,18 @@ pub enum Transport {
 }
 
 impl Transport {
+    /// Name of the usual icon of its kind.
+    fn usual_icon(&self) -> &'static str {
+        match self {
+            Self::Stdio { .. } => "terminal",
+            Self::Auto(_) | Self::Http(_) | Self::Sse(_) | Self::Ws(_) => "world",
+            Self::Builtin { builtin: Builtin::Time } => "clock",
+            Self::Builtin { builtin: Builtin::Notes } => "notes",
+            Self::Builtin { builtin: Builtin::Files { .. } } => "folder",
+            Self::Builtin { builtin: Builtin::Fetch { .. } } => "download",
+        }
+    }
+
     /// The word that files and people use for this transport.
     #[must_use]
     pub fn kind(&self) -> &'static str {
@@ -285,6 +305,8 @@ fn yes() -> bool {
 pub struct ServerView {
     /// Its configuration; secret references stay references.
     pub config: ServerConfig,
+    /// Name of the icon that it is shown with.
+    pub icon: String,
     /// Its state.
     pub status: crate::status::ServerStatus,
     /// What it offers, counted.

@@ -172,7 +172,7 @@ impl Inner {
                 generation: matter.generation(),
                 name: matter.config.name.clone(),
                 description: matter.config.look.description.clone(),
-                icon: matter.config.look.icon.clone(),
+                icon: matter.config.icon().to_owned(),
             },
             subject: matter.subject.clone(),
             title,

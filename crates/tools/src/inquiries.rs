@@ -209,7 +209,7 @@ fn question(request: &ServerRequest, whom: Whom) -> Option<Ask> {
         generation: config.generation,
         name: config.name.clone(),
         description: config.look.description.clone(),
-        icon: config.look.icon.clone(),
+        icon: config.icon().to_owned(),
     };
     let Whom { client, until_done } = whom;
     let want = match Inquiry::of(request)? {

@@ -26,7 +26,7 @@ describe("an event in words", () => {
     [{ event: "sign_in_changed", server: "s", signIn: { is: "in", account: null, issuer: "https://as.example", scopes: [], expires: null, renews: true } }, "You are signed in to files"],
     [{ event: "sign_in_changed", server: "s", signIn: { is: "out", problem: null } }, "You are signed out of files"],
     [{ event: "sign_in_changed", server: "s", signIn: { is: "out", problem: { code: "refused", what: "You said no there.", why: null, todo: null } } }, "Signing in to files came to nothing: You said no there."],
-    [{ event: "approval_requested", pending: { ...someAsk("a"), ask: { ask: "step_up", server: { id: "s", generation: 1, name: "notes", description: null, icon: null }, scopes: ["x"] } } }, "notes asks for more rights"],
+    [{ event: "approval_requested", pending: { ...someAsk("a"), ask: { ask: "step_up", server: { id: "s", generation: 1, name: "notes", description: null, icon: "terminal" }, scopes: ["x"] } } }, "notes asks for more rights"],
     [{ event: "rights_changed", verified: false }, "The stored rights could not be verified: everything asks"],
   ])("%#: %s", (event, words) => {
     expect(eventWords(t, event, names)).toBe(words);

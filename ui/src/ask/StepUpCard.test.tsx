@@ -6,7 +6,7 @@ import { catalogues } from "../messages/catalogues";
 import { AwakeContext } from "./AwakeContext";
 import { StepUpCard } from "./StepUpCard";
 
-const server = { id: "srv-1", generation: 0, name: "notes", description: null, icon: null };
+const server = { id: "srv-1", generation: 0, name: "notes", description: null, icon: "notes" };
 
 function show(awake: boolean) {
   const onAnswer = vi.fn();

@@ -12,7 +12,7 @@ export function someAsk(id: string, differs: Partial<CallAsk> = {}, waiting = tr
     ask: {
       ask: "call",
       client: { id: "cli-1", name: "Claude Code", says: "claude-code 2.1", seenFrom: null, session: null },
-      server: { id: "srv-1", generation: 1, name: "files", description: "My notes", icon: null },
+      server: { id: "srv-1", generation: 1, name: "files", description: "My notes", icon: "folder" },
       subject: { kind: "tool", name: "write_file" },
       title: "Write file",
       exposedName: "files__write_file",

@@ -153,9 +153,9 @@ name: string,
  */
 description: string | null,
 /**
- * Name of its locally kept icon.
+ * Name of its icon, one of those that are in the program.
  */
-icon: string | null, };
+icon: string, };
 
 /**
  * One entry of the audit chain.
@@ -1488,7 +1488,7 @@ export type Look = {
  */
 description: string | null,
 /**
- * Name of a locally kept icon.
+ * Name of one of the icons that are in the program; the usual one of its kind where absent.
  */
 icon: string | null,
 /**
@@ -2267,6 +2267,10 @@ export type ServerView = {
  * Its configuration; secret references stay references.
  */
 config: ServerConfig,
+/**
+ * Name of the icon that it is shown with.
+ */
+icon: string,
 /**
  * Its state.
  */

@@ -1,9 +1,10 @@
 import { ActionIcon, Menu, Switch } from "@mantine/core";
-import { IconClock, IconDots, IconFolder, IconNotes, IconTerminal2, IconWorld, IconWorldDownload } from "@tabler/icons-react";
+import { IconDots } from "@tabler/icons-react";
 
 import { format, go } from "../frame/route";
-import type { ServerConfig, ServerView } from "../gen/types";
+import type { ServerView } from "../gen/types";
 import { useMessages } from "../messages";
+import { ServerIcon } from "../parts/ServerIcon";
 import { Failure } from "./Failure";
 import { NextStep } from "./NextStep";
 import { SignIn } from "./SignIn";
@@ -21,7 +22,7 @@ export function ServerCard({ view, taken }: { view: ServerView; taken: readonly 
   return (
     <article className="card server-card" aria-label={config.name}>
       <span className="server-icon">
-        <ServerIcon config={config} />
+        <ServerIcon name={view.icon} size={20} />
       </span>
       <div className="server-words">
         <div className="server-name">
@@ -69,20 +70,4 @@ export function ServerCard({ view, taken }: { view: ServerView; taken: readonly 
       {acts.dialog}
     </article>
   );
-}
-
-function ServerIcon({ config: { transport } }: { config: ServerConfig }) {
-  const look = { size: 20, stroke: 1.75, "aria-hidden": true };
-  if (transport.type === "stdio") return <IconTerminal2 {...look} />;
-  if (transport.type !== "builtin") return <IconWorld {...look} />;
-  switch (transport.builtin.kind) {
-    case "time":
-      return <IconClock {...look} />;
-    case "notes":
-      return <IconNotes {...look} />;
-    case "files":
-      return <IconFolder {...look} />;
-    case "fetch":
-      return <IconWorldDownload {...look} />;
-  }
 }

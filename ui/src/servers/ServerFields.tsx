@@ -1,8 +1,9 @@
-import { ActionIcon, Button, Checkbox, PasswordInput, SegmentedControl, Stack, Text, TextInput } from "@mantine/core";
+import { ActionIcon, Button, Checkbox, NativeSelect, PasswordInput, SegmentedControl, Stack, Text, TextInput } from "@mantine/core";
 import { IconPlus, IconX } from "@tabler/icons-react";
 import { useState } from "react";
 
 import { useMessages } from "../messages";
+import { iconNames, ServerIcon } from "../parts/ServerIcon";
 import { BuiltinFields } from "./BuiltinFields";
 import { CommandWords } from "./CommandWords";
 import { emptyLine, type Faults, type Form, type Line } from "./form";
@@ -83,6 +84,18 @@ export function ServerFields({ form, faults, at, onChange }: Props) {
             value={form.description}
             onChange={(event) => {
               onChange({ description: event.currentTarget.value });
+            }}
+          />
+          <NativeSelect
+            label={t("servers.form.icon")}
+            data={[
+              { value: "", label: t("servers.form.iconUsual") },
+              ...iconNames.map((value) => ({ value, label: t(`servers.icon.${value}`) })),
+            ]}
+            leftSection={<ServerIcon name={form.icon} size={16} />}
+            value={form.icon}
+            onChange={(event) => {
+              onChange({ icon: event.currentTarget.value });
             }}
           />
           <TextInput

@@ -29,6 +29,7 @@ const view = (status: ServerStatus, signIn: SignInState | null): ServerView => (
     limits: usualLimits,
     origin: "user",
   },
+  icon: "world",
   status,
   counts: { tools: 3, resources: 0, prompts: 0 },
   declared: { tools: true, resources: false, subscribe: false, prompts: false, completions: false, logging: false },

@@ -77,6 +77,8 @@ export type Form = {
   allowPrivate: boolean;
   limits: LimitsForm;
   description: string;
+  /** Name of an icon; empty for the usual one. */
+  icon: string;
   group: string;
   autostart: boolean;
 };
@@ -96,6 +98,7 @@ export const emptyForm: Form = {
   allowPrivate: false,
   limits: limitsForm(usualLimits),
   description: "",
+  icon: "",
   group: "",
   autostart: true,
 };
@@ -103,7 +106,7 @@ export const emptyForm: Form = {
 export const emptyLine: Line = { name: "", value: "", secret: false, kept: false };
 
 /** What does not touch the connection, so that a test of it still holds. */
-export const looks: readonly (keyof Form)[] = ["name", "description", "group", "autostart", "limits"];
+export const looks: readonly (keyof Form)[] = ["name", "description", "icon", "group", "autostart", "limits"];
 
 /** What is wrong with a field. */
 export type Faults = Partial<
@@ -193,7 +196,7 @@ export function toDraft(form: Form, before?: ServerConfig): { draft: ServerDraft
     transport: transport(form, values),
     enabled: before?.enabled ?? true,
     autostart: form.autostart,
-    look: { icon: before?.look.icon ?? null, description: optional(form.description), group: optional(form.group) },
+    look: { icon: optional(form.icon), description: optional(form.description), group: optional(form.group) },
     limits: limits(form.limits),
   };
   return { draft, secrets };
@@ -256,7 +259,7 @@ function builtin(form: Form): Builtin {
 
 /** The form of a server that is there. */
 export function fromConfig({ name, transport: how, look, autostart, limits: held }: Omit<ServerDraft, "enabled">): Form {
-  const about = { description: look.description ?? "", group: look.group ?? "" };
+  const about = { description: look.description ?? "", icon: look.icon ?? "", group: look.group ?? "" };
   const common: Form = { ...emptyForm, ...about, name, autostart, limits: limitsForm(held) };
   switch (how.type) {
     case "stdio":

@@ -369,6 +369,7 @@ async fn view_of(parts: &Parts, snapshot: ServerSnapshot) -> ServerView {
         sign_in: sign_in::state(parts, &snapshot.config).await,
         auto_approve: rights.auto_approve(&snapshot.config.id),
         trusted_labels: rights.trusts_labels(&snapshot.config.id),
+        icon: snapshot.config.icon().to_owned(),
         config: (*snapshot.config).clone(),
         status: snapshot.status,
         counts: snapshot.counts,
