@@ -176,6 +176,13 @@ test("a secret is shown to whoever asks, and hidden again when the window is put
 });
 
 test("a question tells what the server is for, and which program it is seen from", async ({ gatehouse, main, prompt }) => {
+  await expect(main.getByRole("article", { name: "Time" }).locator("[data-icon=clock]")).toBeVisible();
+  await main.getByRole("link", { name: "Time", exact: true }).click();
+  await main.getByRole("tab", { name: "Settings" }).click();
+  await main.getByRole("button", { name: "More settings" }).click();
+  await main.getByLabel("Icon").selectOption("Calendar");
+  await main.getByRole("button", { name: "Save" }).click();
+  await expect.poll(async () => (await gatehouse.command("servers.list", {})).find((it) => it.config.name === "Time")?.icon).toBe("calendar");
   const { config } = (await gatehouse.command("servers.list", {})).find((it) => it.config.name === "Time") ?? {};
   if (!config) throw new Error("there is no Time");
   const { look, ...rest } = config;
@@ -184,13 +191,6 @@ test("a question tells what the server is for, and which program it is seen from
     draft: { ...rest, look: { ...look, description: "Tells the time of any place" } } as never,
     secrets: [],
   });
-  await expect(main.getByRole("article", { name: "Time" }).locator("[data-icon=clock]")).toBeVisible();
-  await main.getByRole("link", { name: "Time", exact: true }).click();
-  await main.getByRole("tab", { name: "Settings" }).click();
-  await main.getByRole("button", { name: "More settings" }).click();
-  await main.getByLabel("Icon").selectOption("Calendar");
-  await main.getByRole("button", { name: "Save" }).click();
-  await expect.poll(async () => (await gatehouse.command("servers.list", {})).find((it) => it.config.name === "Time")?.icon).toBe("calendar");
   const client = await gatehouse.connect("Claude Code");
   const call = client.call("current_time", {});
   const card = prompt.getByRole("article");
