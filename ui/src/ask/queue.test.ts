@@ -24,6 +24,7 @@ describe("the queue", () => {
     ["shows the first one", "[a] b", [{ is: "read", pending: [a, b] }]],
     ["puts new ones behind", "[a] c b", [{ is: "read", pending: [a] }, { is: "read", pending: [c, b, a] }]],
     ["leaves a tombstone where the shown one ended", "[a:ended] b", [{ is: "read", pending: [a, b] }, { is: "read", pending: [b] }]],
+    ["says what the user answered, also where its end was read first", "[a:allowed] b", [{ is: "read", pending: [a, b] }, { is: "read", pending: [b] }, { is: "answered", ids: ["a"], end: "allowed" }]],
     ["leaves a tombstone where the user answered", "[a:allowed] b", [{ is: "read", pending: [a, b] }, { is: "answered", ids: ["a"], end: "allowed" }, { is: "read", pending: [b] }]],
     ["moves only when told to", "[b] c", [{ is: "read", pending: [a, b, c] }, { is: "read", pending: [b, c] }, { is: "moved", by: 1 }]],
     ["jumps over tombstones", "a [c]", [{ is: "read", pending: [a, b, c] }, { is: "read", pending: [a, c] }, { is: "moved", by: 1 }]],

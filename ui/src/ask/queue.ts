@@ -47,8 +47,10 @@ function happened(queue: Queue, happening: Happening): Queue {
     case "read":
       return read(queue, happening.pending);
     case "answered": {
+      // That a question is over may be read before it is known that this very answer ended it.
+      const open = ({ end }: Slot) => end === null || end === "ended";
       const slots = queue.slots.map((slot) =>
-        slot.end === null && happening.ids.includes(slot.pending.id) ? { ...slot, end: happening.end } : slot,
+        open(slot) && happening.ids.includes(slot.pending.id) ? { ...slot, end: happening.end } : slot,
       );
       return { ...queue, slots, change: queue.change + 1 };
     }
