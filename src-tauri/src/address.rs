@@ -1,10 +1,10 @@
 //! Where the gateway listens and where everything is kept: the same places that `gatehousectl` looks
 //! in. The port of last time is taken again, so that no client has to be told a new one.
 
-use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 
+use gatehouse_common::atomic_file;
 use tauri::{AppHandle, Manager, Runtime};
 
 const PORT_FILE: &str = "port";
@@ -34,12 +34,7 @@ pub(crate) fn usual(data_dir: &Path) -> SocketAddr {
 /// Keeps the port of an endpoint for next time.
 pub(crate) fn remember(data_dir: &Path, endpoint: &str) {
     let Some(port) = url::Url::parse(endpoint).ok().and_then(|url| url.port()) else { return };
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let written = options.open(data_dir.join(PORT_FILE)).and_then(|mut file| write!(file, "{port}"));
-    if let Err(error) = written {
+    if let Err(error) = atomic_file::replace(&data_dir.join(PORT_FILE), port.to_string().as_bytes()) {
         tracing::warn!(%error, "the port could not be remembered");
     }
 }

@@ -1,41 +1,167 @@
-//! Keeps others from steering the window through variables of the environment (PERM-16): web view
-//! automation and remote inspectors could press **Allow**. Nothing here reads what a variable says.
+//! Which variables of the environment the window's process runs with (PERM-16): few and known ones. Others
+//! open the web view to automation and inspectors, which could press **Allow**, or make the toolkit, the
+//! web view or the C library load code into this process.
+//!
+//! What a loader does with variables of its own (`LD_PRELOAD`) it has done before anything here runs.
 
 use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
 
-/// Beginnings of the names of variables that open the web view or the toolkit to other programs.
-const STEERING: [&str; 5] = ["TAURI_", "WEBKIT_INSPECTOR", "WEBKIT_INJECTED", "WEBVIEW2_", "GTK_DEBUG"];
+use gatehouse_common::user_environment::kept_as;
 
-/// A build that finds such a variable starts again without it, since the toolkit's own threads and
-/// libraries read the environment of the process. Only builds with the feature `test-door`, which no
-/// release has, leave them. The answer is the exit code of this process, where it is to end.
-pub(crate) fn restart_if_steered() -> Option<ExitCode> {
-    if cfg!(feature = "test-door") {
+/// Names of variables that only say something: where the session, its display, folders and proxies are, and
+/// how things should look. None of them names a file with code in it for this process; `GTK_IM_MODULE` names
+/// one of the input methods that the system lists.
+const KNOWN: &[&str] = &[
+    // The user and the session.
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "PATH",
+    "PWD",
+    "TERM",
+    "LANG",
+    "LANGUAGE",
+    "TZ",
+    "TMPDIR",
+    "TMP",
+    "TEMP",
+    "DISPLAY",
+    "WAYLAND_DISPLAY",
+    "XAUTHORITY",
+    "ICEAUTHORITY",
+    "SESSION_MANAGER",
+    "DESKTOP_SESSION",
+    "DESKTOP_STARTUP_ID",
+    "GNOME_DESKTOP_SESSION_ID",
+    "KDE_FULL_SESSION",
+    "KDE_SESSION_VERSION",
+    "DBUS_SESSION_BUS_ADDRESS",
+    "DBUS_SYSTEM_BUS_ADDRESS",
+    "SSH_AUTH_SOCK",
+    "SSH_AGENT_PID",
+    "BROWSER",
+    // How things look, and how they are drawn and typed.
+    "GTK_THEME",
+    "GTK_CSD",
+    "GTK_OVERLAY_SCROLLING",
+    "GTK_USE_PORTAL",
+    "GTK_IM_MODULE",
+    "XMODIFIERS",
+    "GDK_SCALE",
+    "GDK_DPI_SCALE",
+    "XCURSOR_THEME",
+    "XCURSOR_SIZE",
+    "NO_AT_BRIDGE",
+    "WEBKIT_DISABLE_DMABUF_RENDERER",
+    "WEBKIT_DISABLE_COMPOSITING_MODE",
+    "LIBGL_ALWAYS_SOFTWARE",
+    "DRI_PRIME",
+    // The network.
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "ALL_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+    "all_proxy",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "RUST_BACKTRACE",
+    // macOS.
+    "__CF_USER_TEXT_ENCODING",
+    "__CFBundleIdentifier",
+    "XPC_FLAGS",
+    "XPC_SERVICE_NAME",
+    "COMMAND_MODE",
+    // Windows.
+    "ALLUSERSPROFILE",
+    "APPDATA",
+    "COMMONPROGRAMFILES",
+    "COMMONPROGRAMFILES(X86)",
+    "COMMONPROGRAMW6432",
+    "COMPUTERNAME",
+    "COMSPEC",
+    "DRIVERDATA",
+    "HOMEDRIVE",
+    "HOMEPATH",
+    "LOCALAPPDATA",
+    "LOGONSERVER",
+    "NUMBER_OF_PROCESSORS",
+    "OS",
+    "PATHEXT",
+    "PROCESSOR_ARCHITECTURE",
+    "PROCESSOR_IDENTIFIER",
+    "PROCESSOR_LEVEL",
+    "PROCESSOR_REVISION",
+    "PROGRAMDATA",
+    "PROGRAMFILES",
+    "PROGRAMFILES(X86)",
+    "PROGRAMW6432",
+    "PUBLIC",
+    "SESSIONNAME",
+    "SYSTEMDRIVE",
+    "SYSTEMROOT",
+    "USERDOMAIN",
+    "USERDOMAIN_ROAMINGPROFILE",
+    "USERNAME",
+    "USERPROFILE",
+    "WINDIR",
+];
+
+/// Beginnings of such names: locale, folders and session, Gatehouse's own, and the drives' folders on Windows.
+const KNOWN_PREFIXES: [&str; 4] = ["LC_", "XDG_", "GATEHOUSE_", "="];
+
+/// What begins like this all the same and is withheld: the toolkit reads a settings file there, which may name
+/// modules with code. Gatehouse keeps nothing there, and finds the folder of downloads as if it were not set;
+/// servers get it.
+const WITHHELD: [&str; 2] = ["XDG_CONFIG_HOME", "XDG_CONFIG_DIRS"];
+
+/// Where the window may be drawn. The toolkit has other ways, one of which is a web page that anybody opens.
+const BACKENDS: [&str; 2] = ["x11", "wayland"];
+
+/// A build that finds any other variable starts again without it, since the toolkit's own threads and
+/// libraries read the environment of the process. Servers get theirs from what is kept beside. Only builds
+/// with the feature `test-door`, which no release has, run as they were started. The answer is the exit code
+/// of this process, where it is to end.
+pub(crate) fn restart_if_unknown() -> Option<ExitCode> {
+    if cfg!(feature = "test-door") || std::env::vars_os().all(|(name, value)| is_known(&name, &value)) {
         return None;
     }
-    let found = steering(std::env::vars_os().map(|(name, _)| name));
-    if found.is_empty() { None } else { Some(restart_without(&found)) }
+    Some(restart(std::env::vars_os()))
 }
 
-/// The names among these that have to go.
-fn steering(names: impl Iterator<Item = OsString>) -> Vec<OsString> {
-    names.filter(|name| is_steering(name)).collect()
+fn is_known(name: &OsStr, value: &OsStr) -> bool {
+    let Some(name) = name.to_str() else { return false };
+    let known = |name: &str| match name {
+        "GDK_BACKEND" => {
+            value.to_str().is_some_and(|list| list.split(',').all(|one| BACKENDS.contains(&one)))
+        }
+        _ if WITHHELD.contains(&name) => false,
+        _ => KNOWN.contains(&name) || KNOWN_PREFIXES.iter().any(|prefix| name.starts_with(prefix)),
+    };
+    // There, names in another case are the same names.
+    if cfg!(windows) { known(&name.to_ascii_uppercase()) } else { known(name) }
 }
 
-fn is_steering(name: &OsStr) -> bool {
-    let name = name.to_string_lossy().to_ascii_uppercase();
-    STEERING.iter().any(|start| name.starts_with(start))
+/// The variables to run with. A name that is no text is nobody's.
+fn harmless(given: impl Iterator<Item = (OsString, OsString)>) -> impl Iterator<Item = (OsString, OsString)> {
+    given.filter_map(|(name, value)| {
+        if is_known(&name, &value) {
+            Some((name, value))
+        } else {
+            Some((kept_as(name.to_str()?).into(), value))
+        }
+    })
 }
 
-fn restart_without(names: &[OsString]) -> ExitCode {
+fn restart(given: impl Iterator<Item = (OsString, OsString)>) -> ExitCode {
     let failed = match std::env::current_exe() {
         Ok(program) => {
             let mut command = std::process::Command::new(program);
-            command.args(std::env::args_os().skip(1));
-            for name in names {
-                command.env_remove(name);
-            }
+            command.args(std::env::args_os().skip(1)).env_clear().envs(harmless(given));
             match replace(command) {
                 Ok(code) => return code,
                 Err(error) => error,
@@ -43,7 +169,9 @@ fn restart_without(names: &[OsString]) -> ExitCode {
         }
         Err(error) => error,
     };
-    eprintln!("Gatehouse does not run under remote control, and could not start without it: {failed}");
+    eprintln!(
+        "Gatehouse does not run with variables that can steer it, and could not start without them: {failed}"
+    );
     ExitCode::FAILURE
 }
 
@@ -66,50 +194,126 @@ mod tests {
     use super::*;
 
     #[test]
-    fn automation_and_inspectors_are_found_and_nothing_else() {
-        let names = [
-            ("TAURI_AUTOMATION", true),
-            ("TAURI_WEBVIEW_AUTOMATION", true),
-            ("tauri_automation", true),
-            ("WEBKIT_INSPECTOR_SERVER", true),
-            ("WEBKIT_INSPECTOR_HTTP_SERVER", true),
-            ("WEBVIEW2_ADDITIONAL_BROWSER_ARGUMENTS", true),
-            ("GTK_DEBUG", true),
-            ("PATH", false),
-            ("HOME", false),
-            ("WEBKIT_DISABLE_DMABUF_RENDERER", false),
-            ("GTK_THEME", false),
-            ("MY_TAURI_AUTOMATION", false),
-        ];
-        for (name, expected) in names {
-            assert_eq!(steering([OsString::from(name)].into_iter()).len() == 1, expected, "{name}");
+    fn a_desktop_session_keeps_its_variables_and_nothing_that_loads_code() {
+        for name in [
+            "DISPLAY",
+            "WAYLAND_DISPLAY",
+            "XDG_RUNTIME_DIR",
+            "XDG_CURRENT_DESKTOP",
+            "DBUS_SESSION_BUS_ADDRESS",
+            "LC_ALL",
+            "GDK_SCALE",
+            "GTK_THEME",
+            "GTK_IM_MODULE",
+            "XMODIFIERS",
+            "https_proxy",
+            "SSH_AUTH_SOCK",
+            "GATEHOUSE_DATA_DIR",
+        ] {
+            assert!(is_known(OsStr::new(name), OsStr::new("x")), "{name}");
+        }
+        for name in [
+            // Automation and inspectors.
+            "TAURI_AUTOMATION",
+            "TAURI_WEBVIEW_AUTOMATION",
+            "tauri_automation",
+            "WEBKIT_INSPECTOR_SERVER",
+            "WEBKIT_INSPECTOR_HTTP_SERVER",
+            "WEBVIEW2_ADDITIONAL_BROWSER_ARGUMENTS",
+            "GTK_DEBUG",
+            "AT_SPI_BUS_ADDRESS",
+            // Code for this process, or for the web view's.
+            "LD_PRELOAD",
+            "LD_LIBRARY_PATH",
+            "LD_AUDIT",
+            "DYLD_INSERT_LIBRARIES",
+            "GLIBC_TUNABLES",
+            "GCONV_PATH",
+            "LOCPATH",
+            "XDG_CONFIG_HOME",
+            "XDG_CONFIG_DIRS",
+            "GTK_MODULES",
+            "GTK3_MODULES",
+            "GTK_PATH",
+            "GTK_EXE_PREFIX",
+            "GTK_IM_MODULE_FILE",
+            "GDK_PIXBUF_MODULE_FILE",
+            "GDK_PIXBUF_MODULEDIR",
+            "GIO_EXTRA_MODULES",
+            "GIO_MODULE_DIR",
+            "GSETTINGS_BACKEND",
+            "GST_PLUGIN_PATH",
+            "GST_REGISTRY",
+            "WEBKIT_EXEC_PATH",
+            "WEBKIT_INJECTED_BUNDLE_PATH",
+            "WEBKIT_DISABLE_SANDBOX_THIS_IS_DANGEROUS",
+            "LIBGL_DRIVERS_PATH",
+            "LIBVA_DRIVERS_PATH",
+            "VK_ICD_FILENAMES",
+            "__EGL_VENDOR_LIBRARY_FILENAMES",
+            "__GLX_VENDOR_LIBRARY_NAME",
+            "OPENSSL_CONF",
+            "NODE_OPTIONS",
+            "",
+            "MY_HOME",
+            "home",
+        ] {
+            assert!(
+                !is_known(OsStr::new(name), OsStr::new("x")) || cfg!(windows) && name == "home",
+                "{name}"
+            );
         }
     }
 
-    /// Somebody starts it as a driver does. In its second life nothing of that is left.
+    #[test]
+    fn the_window_is_drawn_on_a_display_alone() {
+        for (value, is_kept) in [
+            ("x11", true),
+            ("wayland", true),
+            ("wayland,x11", true),
+            ("broadway", false),
+            ("x11,broadway", false),
+            ("*", false),
+            ("", false),
+        ] {
+            assert_eq!(is_known(OsStr::new("GDK_BACKEND"), OsStr::new(value)), is_kept, "{value}");
+        }
+    }
+
+    /// Somebody starts it as a driver or an attacker does. In its second life nothing of that is left, and
+    /// servers still find what the user set.
     #[cfg(unix)]
     #[test]
     fn a_steered_start_becomes_one_that_nobody_steers() {
+        use gatehouse_common::user_environment::{variable, variables};
         const CHILD: &str = "GATEHOUSE_STEERED_CHILD";
         const FREE: &str = "nobody steers this";
+        let set = [
+            ("TAURI_AUTOMATION", "true"),
+            ("WEBKIT_INSPECTOR_SERVER", "127.0.0.1:9"),
+            ("GTK_MODULES", "/tmp/evil.so"),
+            ("GDK_BACKEND", "broadway"),
+            ("XDG_CONFIG_HOME", "/tmp/evil"),
+            ("GITHUB_TOKEN", "for a server"),
+        ];
         if std::env::var_os(CHILD).is_some() {
-            let found = steering(std::env::vars_os().map(|(name, _)| name));
-            if found.is_empty() {
+            if std::env::vars_os().all(|(name, value)| is_known(&name, &value)) {
+                assert!(set.iter().all(|(name, _)| std::env::var_os(name).is_none()));
+                assert!(set.iter().all(|(name, value)| variable(name).is_some_and(|found| found == *value)));
+                assert!(variables().contains_key(OsStr::new("GITHUB_TOKEN")));
+                assert_eq!(std::env::var("DISPLAY").as_deref(), Ok(":7"));
                 println!("{FREE}");
                 return;
             }
-            restart_without(&found);
+            restart(std::env::vars_os());
             panic!("it came back");
         }
         let this = "environment::tests::a_steered_start_becomes_one_that_nobody_steers";
         let child = std::process::Command::new(std::env::current_exe().unwrap())
             .args([this, "--exact", "--nocapture"])
             .env(CHILD, "1")
-            .envs([
-                ("TAURI_AUTOMATION", "true"),
-                ("TAURI_WEBVIEW_AUTOMATION", "true"),
-                ("WEBKIT_INSPECTOR_SERVER", "127.0.0.1:9"),
-            ])
+            .env("DISPLAY", ":7")
+            .envs(set)
             .output()
             .unwrap();
         let said = String::from_utf8_lossy(&child.stdout);

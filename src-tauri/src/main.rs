@@ -24,8 +24,8 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let started = started::Started::now();
-    gatehouse_app::run_guard_if_asked();
-    if let Some(code) = environment::restart_if_steered() {
+    gatehouse_app::run_helper_if_asked();
+    if let Some(code) = environment::restart_if_unknown() {
         return code;
     }
     match window::run(started) {

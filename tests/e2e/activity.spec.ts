@@ -75,3 +75,26 @@ test("events stand in words from the start on, and live", async ({ gatehouse, ma
   await main.getByLabel("Kind").selectOption("approvals");
   await expect(main.getByText(/A call ended/)).toBeHidden();
 });
+
+test("each change of the configuration is an event with its cause", async ({ gatehouse, main }) => {
+  await main.goto(`${gatehouse.address}/#/activity/events`);
+  const server = await gatehouse.addFixture("works");
+  await expect(main.getByText("Configuration changed: works was added")).toBeVisible();
+  const view = (await gatehouse.command("servers.list", {})).find(({ config }) => config.id === server);
+  if (!view) throw new Error("no server");
+  const { transport, enabled, autostart, look, limits } = view.config;
+  const draft = { name: "renamed", transport, enabled, autostart, look, limits };
+  await gatehouse.command("servers.edit", { server, draft, secrets: [] });
+  await expect(main.getByText("Configuration changed: a server is now called renamed")).toBeVisible();
+  await gatehouse.command("servers.edit", { server, draft: { ...draft, look: { ...look, description: "Fixture" } }, secrets: [] });
+  await expect(main.getByText("Configuration changed: renamed was edited")).toBeVisible();
+  await gatehouse.command("servers.stop", { server, disable: true });
+  await expect(main.getByText("Configuration changed: renamed was switched off")).toBeVisible();
+  await gatehouse.command("servers.remove", { server });
+  await expect(main.getByText("Configuration changed: renamed was removed")).toBeVisible();
+  const { auditDays, activityCalls } = await gatehouse.command("settings.show", {});
+  await gatehouse.command("settings.set", { auditDays, activityDays: 12, activityCalls, packages: null, clientDocument: null, calls: null, toolNames: null });
+  await expect(main.getByText("Configuration changed: Gatehouse's own settings")).toBeVisible();
+  await main.getByLabel("Kind").selectOption("gatehouse");
+  await expect(main.getByText("Configuration changed: works was added")).toBeVisible();
+});

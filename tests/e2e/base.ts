@@ -86,13 +86,13 @@ export class Gatehouse {
 
   /** Adds the fixture server, which misbehaves on demand. */
   async addFixture(name: string, ...switches: string[]): Promise<string> {
-    return this.addServer(name, { type: "stdio", command: this.program("fixture-server"), args: switches, env: {}, cwd: null });
+    return this.addServer(name, { type: "stdio", command: this.program("fixture-server"), args: switches, env: {}, cwd: null, streams: "sockets" });
   }
 
   /** Adds the filesystem server from npm on a folder of the test. */
   async addFiles(name: string, trustLabels = false): Promise<string> {
     const args = [this.npmServer("server-filesystem"), this.folder];
-    return this.addServer(name, { type: "stdio", command: "node", args, env: {}, cwd: null }, trustLabels);
+    return this.addServer(name, { type: "stdio", command: "node", args, env: {}, cwd: null, streams: "sockets" }, trustLabels);
   }
 
   /** Adds a client and connects it. */

@@ -36,6 +36,7 @@ test("every rule stands in words, with its use and its end, is found, and is tak
   ]);
   await expect(rule(main, "Allow Notes: add_note").getByRole("timer")).toHaveText(/ends in 1[45]:\d\d/);
   await expect(rule(main, "everything of Notes")).toContainText(/tools covered: \d+/);
+  await expect(rule(main, "everything of Notes")).toContainText("waits for its first use");
   await expect(rule(main, "delete_note")).toContainText("says: Ask me first");
 
   const time = rule(main, "Time: current_time");
@@ -140,7 +141,7 @@ test("other rules are rehearsed over the calls that were made, and set only when
   await expect(sure).toContainText("Allow everything here, on Time, for Claude Code.");
   await sure.getByRole("button", { name: "Apply" }).click();
   await expect(drawer.getByText("It is set.")).toBeVisible();
-  expect(await rules(gatehouse)).toContain("Always allow Time: everything for Claude Code");
+  expect(await rules(gatehouse)).toContain("Always allow Time: everything for Claude Code; waits for its first use");
 });
 
 test("to be without a rule is rehearsed from its row", async ({ gatehouse, main }) => {
@@ -168,7 +169,7 @@ test("a client has a default over every server, which says where it is mixed and
   await card.getByText("Allow reads", { exact: true }).click();
   await expect(card.getByRole("radio", { name: "Allow reads" })).toBeChecked();
   await expect(main.getByRole("article", { name: "Zed" }).getByRole("radio", { name: "Ask for everything" })).toBeChecked();
-  expect(await rules(gatehouse)).toEqual(expect.arrayContaining(["Always allow Time: all reads for Claude Code", "Always allow Notes: all reads for Claude Code"]));
+  expect(await rules(gatehouse)).toEqual(expect.arrayContaining(["Time", "Notes"].map((server) => `Always allow ${server}: all reads for Claude Code; waits for its first use`)));
 
   await gatehouse.addFiles("files");
   await gatehouse.command("tools.classify", { server: "files", tool: "read_text_file", class: "read" });

@@ -72,7 +72,7 @@ test("a template is filled in with what the server proposes", async ({ gatehouse
 test("a prompt is filled in and got", async ({ gatehouse, main }) => {
   const id = await gatehouse.addFixture("fixture");
   await main.goto(`${gatehouse.address}/#/servers/${id}/prompts`);
-  await main.getByRole("option", { name: /greet/i }).click();
+  await main.getByRole("option", { name: /^greet/i }).click();
   await main.getByRole("button", { name: "Get" }).click();
   await expect(main.getByText("This is required.")).toBeVisible();
   await main.getByRole("combobox", { name: "name" }).fill("Ana");

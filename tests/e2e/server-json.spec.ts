@@ -58,18 +58,18 @@ test("a server is edited as JSON, with its faults in place", async ({ gatehouse,
   await main.getByText("Form", { exact: true }).click();
   await main.getByRole("button", { name: "Time limits and more" }).click();
   await expect(main.getByLabel("Strict")).toBeChecked();
-  await expect(main.getByLabel("One call (s)")).toHaveValue("");
+  await expect(main.getByRole("combobox", { name: "One call without progress" })).toHaveValue("none");
   await noViolations(main);
 });
 
 test("a secret stays a reference, and follows to no other program", async ({ gatehouse, main }) => {
   const draft = {
     name: "fixture",
-    transport: { type: "stdio", command: gatehouse.program("fixture-server"), args: [], env: { TOKEN: "${secret:TOKEN}" }, cwd: null },
+    transport: { type: "stdio", command: gatehouse.program("fixture-server"), args: [], env: { TOKEN: "${secret:TOKEN}" }, cwd: null, streams: "sockets" },
     enabled: true,
     autostart: true,
     look: { description: null, icon: null, group: null },
-    limits: { connectSecs: 30, callSecs: 300, callCapSecs: 3600, healthEverySecs: 30, healthTimeoutSecs: 5, healthFailures: 3, strict: false, roots: [] },
+    limits: { connectSecs: 30, callSecs: "default", callCapSecs: "default", healthEverySecs: 30, healthTimeoutSecs: 5, healthFailures: 3, strict: false, roots: [] },
   } as const;
   const { config } = await gatehouse.command("servers.add", {
     draft: { ...draft, transport: { ...draft.transport, args: [] }, limits: { ...draft.limits, roots: [] } },

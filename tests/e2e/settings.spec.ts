@@ -28,3 +28,68 @@ test("the audit is verified, retention is set", async ({ gatehouse, main }) => {
   await expect(main.getByText("Saved")).toBeVisible();
   expect(await gatehouse.command("settings.show", {})).toMatchObject({ activityDays: 30, auditDays: 365 });
 });
+
+test("calls have limits, and tools are named as is set", async ({ gatehouse, main }) => {
+  await main.getByRole("link", { name: "Settings" }).click();
+  await main.getByLabel("Seconds without progress").fill("");
+  await main.getByLabel("Seconds in all").fill("120");
+  await main.locator("form").filter({ hasText: "Seconds in all" }).getByRole("button", { name: "Save" }).click();
+  await expect.poll(async () => (await gatehouse.command("settings.show", {})).calls).toEqual({ silentSecs: null, capSecs: 120 });
+  await main.getByRole("radio", { name: "mcp__server__tool" }).check();
+  const names = async () => (await gatehouse.command("tools.list", { server: "Notes" })).map(({ exposedName }) => exposedName);
+  await expect.poll(names).toContain("mcp__Notes__add_note");
+  await noViolations(main);
+  await pictures(gatehouse, main, "settings-calls");
+  await main.getByRole("radio", { name: "The tool's own name" }).check();
+  await expect.poll(names).toContain("add_note");
+});
+
+test("a tool that is left out says why, and a server has limits of its own", async ({ gatehouse, main }) => {
+  const { config } = await gatehouse.command("servers.add", {
+    draft: {
+      name: "fixture",
+      transport: { type: "stdio", command: gatehouse.program("fixture-server"), args: ["--fault", "bad-header", "--without", "prompts"], env: {}, cwd: null, streams: "sockets" },
+      enabled: true,
+      autostart: true,
+      look: { description: null, icon: null, group: null },
+      limits: { connectSecs: 30, callSecs: "default", callCapSecs: "default", healthEverySecs: 30, healthTimeoutSecs: 5, healthFailures: 3, strict: true, roots: [] },
+    },
+    secrets: [],
+    trustLabels: false,
+  });
+  await main.goto(`${gatehouse.address}/#/servers/${config.id}/tools`);
+  await main.getByRole("button", { name: "Left out (1)" }).click();
+  await expect(main.getByText("spoilt")).toBeVisible();
+  await expect(main.getByText("x-mcp-header")).toBeVisible();
+  await noViolations(main);
+  await pictures(gatehouse, main, "left-out");
+  await main.goto(`${gatehouse.address}/#/servers/${config.id}/prompts`);
+  await expect(main.getByText("does not declare that it has prompts")).toBeVisible();
+  await pictures(gatehouse, main, "strict");
+  await main.goto(`${gatehouse.address}/#/servers/${config.id}/settings`);
+  await main.getByRole("button", { name: "Time limits and more" }).click();
+  await main.getByRole("combobox", { name: "One call in all" }).selectOption("No limit");
+  await main.getByRole("combobox", { name: "One call without progress" }).selectOption("Own limit");
+  await main.getByLabel("One call without progress, in seconds").fill("7");
+  await noViolations(main);
+  await pictures(gatehouse, main, "server-limits");
+  await main.getByRole("button", { name: "Save" }).click();
+  const limits = async () => (await gatehouse.command("servers.list", {})).find(({ config: { name } }) => name === "fixture")?.config.limits;
+  await expect.poll(limits).toMatchObject({ callSecs: 7, callCapSecs: null });
+});
+
+test("entries of the audit stand in words, newest first", async ({ gatehouse, main }) => {
+  await gatehouse.command("policy.autoApprove", { server: "Time", client: null, to: "reads" });
+  await gatehouse.connect("Claude Code");
+  await main.getByRole("link", { name: "Settings" }).click();
+  await main.getByRole("button", { name: "Show entries" }).click();
+  const entries = main.getByRole("dialog").getByRole("listitem");
+  await expect(entries.first()).toContainText("Client Claude Code added");
+  await expect(entries.filter({ hasText: "Reads of Time run without asking, for every client" })).toHaveCount(1);
+  await expect(entries.last()).toContainText("added");
+  await gatehouse.command("pause", {});
+  await expect(entries.first()).toContainText("Everything paused");
+  await gatehouse.command("resume", {});
+  await noViolations(main);
+  await pictures(gatehouse, main, "audit");
+});

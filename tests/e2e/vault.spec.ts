@@ -12,8 +12,8 @@ const shots = process.env["GATEHOUSE_SHOTS"];
 
 type Run = { gatehouse: Gatehouse; main: Page };
 
-/** A start of Gatehouse on the folder of this test, which ends the one before. */
-const test = plain.extend<{ start: () => Promise<Run>; vaultFile: string; folder: string }>({
+/** A start of Gatehouse on the folder of this test, which ends the one before; between the two, files can be looked at. */
+const test = plain.extend<{ start: (between?: () => void) => Promise<Run>; vaultFile: string; folder: string }>({
   folder: async ({}, use) => {
     const folder = mkdtempSync(join(tmpdir(), "gatehouse-e2e-"));
     await use(folder);
@@ -30,8 +30,9 @@ const test = plain.extend<{ start: () => Promise<Run>; vaultFile: string; folder
       await last?.main.close();
       expect(await last?.door.end()).toBe(0);
     };
-    await use(async () => {
+    await use(async (between) => {
       if (runs.length > 0) await end();
+      between?.();
       const door = new Door(folder);
       const main = await context.newPage();
       runs.push({ door, main });
@@ -170,8 +171,10 @@ test("the vault is opened at the next start, after a wrong passphrase too", asyn
 
 test("the vault is put aside for this time, and what says so too", async ({ start, vaultFile }) => {
   await makeVault(await start());
-  const before = readFileSync(vaultFile);
-  const run = await start();
+  let before = Buffer.alloc(0);
+  const run = await start(() => {
+    before = readFileSync(vaultFile);
+  });
   const { main } = run;
   await main.getByRole("button", { name: "Use memory only this time" }).click();
   await expect(main.getByText("There is no keychain")).toBeVisible();
@@ -201,9 +204,11 @@ test("the vault is put aside for this time, and what says so too", async ({ star
 
 test("a damaged vault and one of a newer version are said in words, and left alone", async ({ start, vaultFile }) => {
   await makeVault(await start());
-  const sound = readFileSync(vaultFile);
-  writeFileSync(vaultFile, "not a vault");
-  const run = await start();
+  let sound = Buffer.alloc(0);
+  const run = await start(() => {
+    sound = readFileSync(vaultFile);
+    writeFileSync(vaultFile, "not a vault");
+  });
   const { gatehouse, main } = run;
   const alert = main.getByRole("alert");
   await expect(alert).toContainText("The vault is damaged");

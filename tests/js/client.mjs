@@ -52,6 +52,7 @@ async function connect({ url, token, revision, answers = {} }) {
   client.onerror = () => {};
   answer(answers);
   client.setNotificationHandler("notifications/resources/updated", ({ params }) => say({ updated: params.uri }));
+  client.setNotificationHandler("notifications/tools/list_changed", () => say({ toolsChanged: true }));
   client.setNotificationHandler("notifications/message", ({ params }) =>
     say({ logged: params.data, level: params.level }),
   );

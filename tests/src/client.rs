@@ -137,7 +137,7 @@ impl Client {
         self.answer(op)
     }
 
-    /// The next message of the client's that has this member: `asked`, `updated`, `logged`.
+    /// The next message of the client's that has this member: `asked`, `updated`, `logged`, `toolsChanged`.
     ///
     /// # Errors
     /// When none comes in time.
@@ -169,6 +169,19 @@ impl Client {
         self.calls += 1;
         let id = format!("call-{}", self.calls);
         let command = json!({"op": "call", "id": id, "name": name, "arguments": arguments, "progress": true});
+        self.lines.say(&command.to_string())?;
+        Ok(id)
+    }
+
+    /// Starts a call that the client gives up after so many milliseconds; for the Python SDK.
+    ///
+    /// # Errors
+    /// When the client has ended.
+    pub fn begin_impatient(&mut self, name: &str, arguments: &Value, millis: u32) -> Result<String> {
+        self.calls += 1;
+        let id = format!("call-{}", self.calls);
+        let command =
+            json!({"op": "call", "id": id, "name": name, "arguments": arguments, "timeoutMs": millis});
         self.lines.say(&command.to_string())?;
         Ok(id)
     }

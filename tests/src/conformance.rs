@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
+use gatehouse_mcp_wire::headers::ParamHeader;
 use gatehouse_model::server::{Limits, Look, Origin, Remote};
 use gatehouse_model::{BoxFuture, Generation, Secret, ServerConfig, ServerStatus, SystemClock, Transport};
 use gatehouse_servers::{
@@ -86,9 +87,12 @@ impl Client {
             limits: Limits::default(),
             origin: Origin::User,
         };
-        let keep = |field: &str, secret: &str| user::keep(&*secrets, &config, field, secret);
-        let sign_in = user::settings(scenario, &context, keep)?;
+        let (sign_in, entered) = user::settings(scenario, &context)?;
         config.transport = Transport::Http(Remote { sign_in, ..Remote::at(url) });
+        // Secrets are bound to the server with all of its settings.
+        for (field, secret) in entered {
+            user::keep(&*secrets, &config, field, &secret)?;
+        }
         if let Some(id_token) = context["idp_id_token"].as_str() {
             user.sign_ins.adopt_id_token(&config, Secret::new(id_token)).await?;
         }
@@ -207,7 +211,7 @@ impl Client {
                     method: request["method"].as_str().context("no method")?.into(),
                     params: to_raw_value(&request["params"])?,
                 };
-                let answer = answered(&Agrees, request).await;
+                let answer = answered(&Agrees, request, self.manager.schemas()).await;
                 let answer =
                     answer.map_err(|error| anyhow::anyhow!("nobody could answer: {}", error.get()))?;
                 responses.insert(name.clone(), serde_json::from_str(answer.get())?);
@@ -250,7 +254,7 @@ impl Client {
     async fn every_tool(&self) -> Result<()> {
         let mut called = 0;
         for tool in self.list().await? {
-            if gatehouse_servers::param_header_fault(&tool["inputSchema"].to_string()).is_some() {
+            if ParamHeader::of_schema(&tool["inputSchema"].to_string()).is_err() {
                 continue;
             }
             called += 1;

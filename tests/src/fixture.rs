@@ -78,6 +78,10 @@
 //! | `grandchild-holds-stdout` | a child of its own keeps standard output open for 10 minutes |
 //! | `changes-tools` | there is a tool `mutate` |
 //! | `adds-tool` | there is a tool `mutate` |
+//! | `adds-prompts` | there is a tool `mutate`: from then on there are the prompt [`LATE_PROMPT`], the resource [`LATE_RESOURCE`] and the template [`LATE_TEMPLATE`], and `plain` is defined otherwise |
+//! | `open-templates` | there are the templates of [`OPEN_TEMPLATES`], and any resource can be read |
+//! | `folds-names` | there is a tool [`LENIENT_TOOL`], which reads its arguments as lenient parsers do |
+//! | `bad-header` | there is a tool `spoilt`, whose `x-mcp-header` is empty |
 //! | `deceives` | there are the tools of [`DECEIVERS`] |
 //! | `pages` | the tool list comes in pages of 2 |
 //! | `half-open` | after the first whole tool list everything is read and nothing answered; connections stay open |
@@ -90,16 +94,22 @@
 //! | `ttl[=MS]` | lists of 2026-07-28 may be kept for a minute (or MS) |
 //! | `wrong-output` | `typed` answers what its schema forbids |
 //! | `no-output` | `typed` answers without `structuredContent` |
+//! | `leaks[=TEXT]` | the text (or what is in `FIXTURE_SECRET`) is said wherever a server can say something; there is a tool `leak` |
+//! | `bombs` | there are tools whose output schemas take for ever to check, or all memory |
+//! | `big-pages` | the tool list never ends, and each page has 1 MiB |
+//! | `progress-flood[=N]` | 10,000 (or N) progress notifications of 16 KiB come before the answer of each tool call |
 //! | `asks-at-start` | once an older client is ready and has a standing stream, it is asked for a form |
 
 mod answers;
 mod asks;
 mod bell;
+mod bombs;
 mod calls;
 mod completion;
 mod door;
 mod engine;
 mod http;
+mod lenient;
 mod lost;
 mod message;
 mod options;
@@ -121,6 +131,10 @@ use std::time::Duration;
 use engine::Server;
 use options::{Fault, Options, Transport};
 
+pub use bombs::{SCHEMAS as BOMBS, VALUE as BOMB_VALUE, schema as bomb};
+pub use lenient::LENIENT_TOOL;
+pub use prompts::LATE_PROMPT;
+pub use resources::{LATE_RESOURCE, LATE_TEMPLATE, OPEN_TEMPLATES};
 pub use tools::{CHANGED_DESCRIPTION, CHANGED_TOOL, DECEIVERS, LATE_TOOL, ODD_RESULT_MEMBERS};
 
 /// The revision that has no sessions.
@@ -163,6 +177,9 @@ fn serve(options: Options) -> anyhow::Result<()> {
     }
     if options.has(&Fault::GrandchildHoldsStdout) {
         stdio::leave_grandchild(&options)?;
+    }
+    if let Some(secret) = options.leaked() {
+        eprintln!("fixture-server: started with {secret}");
     }
     if let Some(wait) = options.dies_after() {
         std::thread::Builder::new().spawn(move || {

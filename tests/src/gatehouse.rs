@@ -53,7 +53,11 @@ const OPERATOR: &str = r#"exec 3<"$KEY"; exec "$0" --data-dir "$DATA" --operator
 const OPERATOR_HEARD: &str = r#"exec 3<"$KEY" 2>&1; exec "$0" --data-dir "$DATA" --operator-key-fd 3 "$@""#;
 const ANYONE: &str = r#"exec setsid "$0" --data-dir "$DATA" "$@""#;
 
-const PASSPHRASE: &str = "correct horse battery staple";
+/// How the person has the operator key replaced.
+const ROTATE: &str = r#"exec 3<"$KEY" 5>"$KEY.new"; "$0" --data-dir "$DATA" --operator-key-fd 3 operator-key rotate --new-key-fd 5 && mv "$KEY.new" "$KEY""#;
+
+/// The passphrase of its vault.
+pub const PASSPHRASE: &str = "correct horse battery staple";
 
 impl Gatehouse {
     /// Starts on an empty data folder, with a vault for its secrets.
@@ -100,8 +104,54 @@ impl Gatehouse {
     /// # Errors
     /// When it does not get ready.
     pub fn launch(&mut self) -> Result<()> {
-        let mut command = self.serve_command(&[])?;
+        self.launch_with(&[])
+    }
+
+    /// Starts again with more words for `serve`.
+    ///
+    /// # Errors
+    /// When it does not get ready.
+    pub fn launch_with(&mut self, more: &[&str]) -> Result<()> {
+        let mut command = self.serve_command(more)?;
         self.run(&mut command)
+    }
+
+    /// The same with more variables in its environment.
+    ///
+    /// # Errors
+    /// When it does not get ready.
+    pub fn launch_in(&mut self, variables: &[(&str, &str)]) -> Result<()> {
+        let mut command = self.serve_command(&[])?;
+        command.envs(variables.iter().copied());
+        self.run(&mut command)
+    }
+
+    /// The person has the operator key no more. What was known of it is handed out, for
+    /// [`Gatehouse::remember_key`].
+    ///
+    /// # Errors
+    /// When there was none.
+    pub fn forget_key(&self) -> Result<String> {
+        let known = fs::read_to_string(self.key_file())?;
+        fs::remove_file(self.key_file())?;
+        Ok(known)
+    }
+
+    /// The person has the operator key again.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn remember_key(&self, known: &str) -> Result<()> {
+        Ok(fs::write(self.key_file(), known)?)
+    }
+
+    /// The person makes another operator key, and has that from then on.
+    ///
+    /// # Errors
+    /// When it is not made.
+    pub fn rotate_key(&self) -> Result<()> {
+        let output = self.ctl_script(ROTATE, &[])?.stdin(Stdio::null()).output()?;
+        if output.status.success() { Ok(()) } else { bail!("the key was not rotated: {output:?}") }
     }
 
     fn run(&mut self, command: &mut Command) -> Result<()> {
@@ -114,7 +164,7 @@ impl Gatehouse {
     }
 
     /// The command that starts `serve` here: the vault's passphrase comes in on descriptor 4, the
-    /// operator key goes out on descriptor 3.
+    /// operator key goes out on descriptor 3 at the first start, and holds for the later ones.
     ///
     /// # Errors
     /// When `gatehousectl` is not built.
@@ -122,7 +172,7 @@ impl Gatehouse {
         let mut command = Command::new("/bin/sh");
         command
             .arg("-c")
-            .arg(r#"exec 3>"$KEY" 4<"$PASS"; exec "$0" serve --data-dir "$DATA" --secrets vault --operator-key-fd 3 --vault-passphrase-fd 4 "$@""#)
+            .arg(r#"exec 3>>"$KEY" 4<"$PASS"; exec "$0" serve --data-dir "$DATA" --secrets vault --operator-key-fd 3 --vault-passphrase-fd 4 "$@""#)
             .arg(places::program("gatehousectl")?)
             .args(more)
             .env("KEY", self.key_file())
@@ -183,7 +233,7 @@ impl Gatehouse {
         Ok(self.serve.as_ref().context("not running")?.pid())
     }
 
-    /// The operator key of this run.
+    /// The operator key of this folder.
     ///
     /// # Errors
     /// When it was not written.

@@ -121,6 +121,12 @@ impl Waiting {
         Modern { name: "bytes", can: "{}" }.begin(endpoint, token, &params)
     }
 
+    /// Whether it has ended.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.0.is_finished()
+    }
+
     /// What became of it.
     ///
     /// # Errors

@@ -211,6 +211,14 @@ fn no_fault_is_missing() -> Result<()> {
         "asks-at-start",
         "adds-tool",
         "deceives",
+        "folds-names",
+        "leaks",
+        "bombs",
+        "big-pages",
+        "progress-flood",
+        "adds-prompts",
+        "open-templates",
+        "bad-header",
     ];
     let (_, faults) = source.split_once("impl Fault {").context("the faults are elsewhere")?;
     let faults = faults.lines().take_while(|line| !line.starts_with('}'));

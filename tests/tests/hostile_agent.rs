@@ -57,13 +57,16 @@ fn it_answers_its_own_question() -> Result<()> {
     let args = json!({ "answers": [{ "id": id, "hash": question["ask"]["hash"], "answer": answer }] });
     let stream = UnixStream::connect(gatehouse.data_dir().join("control.sock"))?;
     stream.set_read_timeout(Some(PATIENCE))?;
-    for key in [Value::Null, json!(""), json!(token)] {
-        let line = json!({ "id": 1, "command": "approvals.answer", "args": args, "operatorKey": key });
+    for (key, code) in [(None, "not_permitted"), (Some(""), "bad_request"), (Some(&*token), "bad_request")] {
+        let mut line = json!({ "id": 1, "command": "approvals.answer", "args": args });
+        if let Some(key) = key {
+            line["operatorKey"] = json!(key);
+        }
         (&stream).write_all(format!("{line}\n").as_bytes())?;
         let mut answer = String::new();
         BufReader::new(stream.try_clone()?).read_line(&mut answer)?;
         let answer: Value = serde_json::from_str(&answer)?;
-        ensure!(answer["problem"]["code"] == "not_permitted", "{key}: {answer}");
+        ensure!(answer["problem"]["code"] == code, "{key:?}: {answer}");
     }
     ensure!(asks::waiting(&gatehouse, 1)?[0]["id"] == id, "the question is gone");
     gatehouse.ask(&["approvals", "answer", id, "deny"])?;
@@ -89,9 +92,9 @@ fn it_speaks_to_the_socket_itself() -> Result<()> {
         reader.read_line(&mut answer)?;
         Ok(serde_json::from_str(&answer)?)
     };
-    for key in ["", r#","operatorKey":"""#, r#","operatorKey":"guess""#, r#","operatorKey":null"#] {
+    for (key, code) in [("", "not_permitted"), (r#","operatorKey":"guess""#, "bad_request")] {
         let answer = ask(&format!(r#"{{"id":1,"command":"clients.add","args":{{"name":"x"}}{key}}}"#))?;
-        ensure!(answer["problem"]["code"] == "not_permitted", "{key}: {answer}");
+        ensure!(answer["problem"]["code"] == code, "{key}: {answer}");
     }
     let answer = ask(r#"{"id":2,"command":"no.such","args":{}}"#)?;
     ensure!(answer["problem"]["code"] == "bad_request", "{answer}");
@@ -128,30 +131,26 @@ fn it_replays_old_tokens() -> Result<()> {
     Ok(())
 }
 
-/// Tried: a `serve` of its own on the folder that is in use, to get a key that counts. Stopped by: the lock
-/// of the folder, which one process has. What it was told is no key of the one that runs, and that goes on.
+/// Tried: a `serve` of its own on the folder that is in use, also one that makes the key anew. Stopped by: the
+/// lock of the folder, which one process has. It is told no key, and that of the one that runs counts on.
 #[test]
 fn it_serves_on_the_folder_in_use() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     let key = gatehouse.folder("own")?.join("key");
-    let output = Command::new("/bin/sh")
-        .arg("-c")
-        .arg(r#"exec 3>"$OWN"; exec "$0" serve --data-dir "$DATA" --secrets memory --operator-key-fd 3"#)
-        .arg(places::program("gatehousectl")?)
-        .env("OWN", &key)
-        .env("DATA", gatehouse.data_dir())
-        .output()?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    ensure!(!output.status.success() && said.contains("in use"), "{output:?}");
-    ensure!(output.stdout.is_empty(), "{output:?}");
-    let output = Command::new("/bin/sh")
-        .arg("-c")
-        .arg(r#"exec 3<"$OWN"; exec "$0" --data-dir "$DATA" --operator-key-fd 3 clients add twin"#)
-        .arg(places::program("gatehousectl")?)
-        .env("OWN", &key)
-        .env("DATA", gatehouse.data_dir())
-        .output()?;
-    ensure!(output.status.code() == Some(4), "the key of a start that was refused is good: {output:?}");
+    for more in ["", "--new-operator-key"] {
+        let output = Command::new("/bin/sh")
+            .arg("-c")
+            .arg(r#"exec 3>"$OWN"; exec "$0" serve --data-dir "$DATA" --secrets memory --operator-key-fd 3 $MORE"#)
+            .arg(places::program("gatehousectl")?)
+            .env("OWN", &key)
+            .env("MORE", more)
+            .env("DATA", gatehouse.data_dir())
+            .output()?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        ensure!(!output.status.success() && said.contains("in use"), "{output:?}");
+        ensure!(output.stdout.is_empty(), "{output:?}");
+        ensure!(fs::read(&key)?.is_empty(), "it was told a key");
+    }
     gatehouse.add_client("later")?;
     Ok(())
 }

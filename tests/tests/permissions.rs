@@ -64,13 +64,11 @@ fn a_draft_is_rehearsed_and_a_preset_is_for_one_client() -> Result<()> {
     for part in ["add_note", "draft-1", "Of 3 calls since", "1 would be allowed (now 0)", "2 are decided"] {
         ensure!(report.contains(part), "{part} is missing in {report}");
     }
-    // The same as a file, and by any program: nothing comes of it.
+    // The same as a file: nothing comes of it.
     let file = gatehouse.folder("drafts")?.join("draft.json");
     let everything = json!({ "autoApprove": [{ "to": "all" }] });
     std::fs::write(&file, everything.to_string())?;
-    let output =
-        gatehouse.anyone(&["--json", "policy", "rehearse", "--draft", file.to_str().context("path")?])?;
-    let found: Value = serde_json::from_slice(&output.stdout)?;
+    let found = gatehouse.ask(&["policy", "rehearse", "--draft", file.to_str().context("path")?])?;
     ensure!(found["draft"]["allowed"] == 3, "{found:#}");
     ensure!(gatehouse.ask(&["policy", "show"])?["rules"] == json!([]), "a rehearsal left a rule");
     for wrong in [
@@ -87,7 +85,11 @@ fn a_draft_is_rehearsed_and_a_preset_is_for_one_client() -> Result<()> {
     let preset = ["policy", "auto-approve", "all", "--every-server", "--client", "Claude"];
     ensure!(gatehouse.anyone(&preset)?.status.code() == Some(4), "anybody may allow everything");
     gatehouse.ask(&preset)?;
-    for (tool, arguments) in [add_note(), time()] {
+    // On each server its first use asks.
+    for wish in [add_note(), time()] {
+        ensure!(answered(&mut client, &mut person, wish, "allow")?.is_ok());
+    }
+    for (tool, arguments) in [("add_note", json!({ "text": "eggs" })), ("current_time", json!({}))] {
         ensure!(client.call(tool, &arguments)?.is_ok(), "{tool} was not allowed");
     }
     let mut second = Client::connect(Sdk::TypeScript, REVISION, &gatehouse.endpoint, Some(&other))?;

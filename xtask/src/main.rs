@@ -9,6 +9,7 @@ mod check;
 mod codegen;
 mod conformance;
 mod demo;
+mod fuzz;
 mod places;
 mod process;
 mod run;
@@ -29,6 +30,7 @@ cargo xtask <task>
   run        sets up, builds and opens Gatehouse
   demo       plays a first click in the real windows, and leaves pictures
   test       sets up, checks and tests everything
+  fuzz       tries the fuzz targets for longer: [TARGET] [--seconds N]
   check      format, lints, layers, generated types, file rules, interface, licences
   conformance  plays the scenarios of the MCP conformance suite: --role client --requirements REVISION
   codegen    writes ui/src/gen from the commands and events of the core
@@ -60,6 +62,7 @@ fn dispatch() -> Result<()> {
         "demo" => demo::demo(&places),
         "test" => test::test(&places, rest),
         "check" => check::check(&places),
+        "fuzz" => fuzz::fuzz(&places, rest),
         "codegen" => codegen::write(&places),
         "conformance" => conformance::conformance(&places, rest),
         "bench" => bench::bench(&places, rest),

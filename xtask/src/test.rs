@@ -4,10 +4,13 @@ use anyhow::{Context, Result};
 
 use crate::places::Places;
 use crate::process::{cargo, npm, run, say};
-use crate::{check, conformance, setup, ui};
+use crate::{check, conformance, fuzz, setup, ui};
 
 /// What lets tests drive the real window; nothing that is bundled has it.
 const DOOR: [&str; 2] = ["--features", "gatehouse/test-door"];
+
+/// How long each fuzz target gets.
+const FUZZ_SECONDS: u64 = 60;
 
 /// Further arguments go to `cargo test`.
 pub(crate) fn test(places: &Places, arguments: &[String]) -> Result<()> {
@@ -26,5 +29,9 @@ pub(crate) fn test(places: &Places, arguments: &[String]) -> Result<()> {
     run(npm(&places.tests_e2e()).args(["run", "test"]).env("GATEHOUSE_PROGRAMS", programs))?;
     conformance::every_revision(places)?;
     say("Testing the core and the windows");
-    run(cargo(&places.root).args(["test", "--workspace"]).args(DOOR).args(arguments))
+    // The fuzz targets get their time below, all at once.
+    let tests = ["test", "--workspace"];
+    run(cargo(&places.root).args(tests).args(DOOR).args(arguments).env(fuzz::BUDGET, "0"))?;
+    say("Trying the fuzz targets side by side");
+    fuzz::all(places, FUZZ_SECONDS, &["--workspace", "--tests", "--features", "gatehouse/test-door"])
 }

@@ -1,103 +1,109 @@
-//! Who may do what (PERM-16): the key that proves a person at the terminal, and the check that
-//! comes before every command. A missing, wrong or unset key never gives the operator's authority.
+//! Who may do what (PERM-16): what a caller on the control socket proved to know, and the check that
+//! comes before every command. Whoever proved nothing never has the operator's authority.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use gatehouse_model::command::{Command, Right};
-use gatehouse_model::{ErrorCode, Problem, Secret};
-use sha2::{Digest as _, Sha256};
-use subtle::ConstantTimeEq as _;
+use gatehouse_model::command::{Authority, Command, CommandRule};
+use gatehouse_model::{ErrorCode, Problem};
+use gatehouse_store::ControlKey;
+use parking_lot::RwLock;
 
-/// On whose word a command comes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Authority {
-    /// Anybody who runs as this user.
-    Anyone,
-    /// A person: one of Gatehouse's own windows, or a caller who showed the operator key.
-    Operator,
+/// What the other end of a connection proved to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Proved {
+    /// Nothing.
+    Nothing,
+    /// A client's token.
+    Token,
+    /// The operator key of this number.
+    OperatorKey(u64),
 }
 
-/// Makes an operator key: 256 random bits in base64url.
-///
-/// # Errors
-/// When the system has no randomness to give.
-pub fn new_operator_key() -> Result<Secret, Problem> {
-    let mut bits = [0_u8; 32];
-    getrandom::fill(&mut bits).map_err(|e| {
-        Problem::new(ErrorCode::Internal, "No operator key could be made.")
-            .why(format!("The system gave no random bits: {e}."))
-    })?;
-    Ok(Secret::new(URL_SAFE_NO_PAD.encode(bits)))
+/// The operator key that counts now. Each that takes the place of another has a number of its own, so
+/// that what was proved with the one before counts no more.
+#[derive(Default)]
+pub(crate) struct OperatorKeys {
+    held: RwLock<(u64, Option<ControlKey>)>,
+    /// Held from before another key is kept until it counts.
+    replacing: tokio::sync::Mutex<()>,
 }
 
-/// Keeps the digest of the operator key, to compare others with.
-pub(crate) struct KeyCheck(Option<[u8; 32]>);
-
-impl KeyCheck {
-    pub(crate) fn new(key: Option<&Secret>) -> Self {
-        Self(key.map(digest))
+impl OperatorKeys {
+    pub(crate) fn new(key: Option<ControlKey>) -> Self {
+        Self { held: RwLock::new((0, key)), replacing: tokio::sync::Mutex::default() }
     }
 
-    /// The authority that a caller has who showed this key, or none.
-    pub(crate) fn authority(&self, shown: Option<&Secret>) -> Result<Authority, Problem> {
-        let Some(shown) = shown else { return Ok(Authority::Anyone) };
-        let right = self.0.is_some_and(|key| key.ct_eq(&digest(shown)).into());
-        if right {
-            return Ok(Authority::Operator);
+    /// The key, and what whoever knows it has proved.
+    pub(crate) fn key(&self) -> Option<(Proved, ControlKey)> {
+        let held = self.held.read();
+        held.1.clone().map(|key| (Proved::OperatorKey(held.0), key))
+    }
+
+    /// Waits until nobody else replaces the key. Whoever then replaces it has to look again whether
+    /// what was proved before still counts.
+    pub(crate) async fn alone(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.replacing.lock().await
+    }
+
+    /// Puts another key in its place.
+    pub(crate) fn replace(&self, key: ControlKey) {
+        let mut held = self.held.write();
+        *held = (held.0.wrapping_add(1), Some(key));
+    }
+
+    /// What may be done on the strength of a proof; `None` when its key was replaced.
+    pub(crate) fn authority(&self, proved: Proved) -> Option<Authority> {
+        match proved {
+            Proved::Nothing => Some(Authority::Anyone),
+            Proved::Token => Some(Authority::Client),
+            Proved::OperatorKey(number) => (self.held.read().0 == number).then_some(Authority::Operator),
         }
-        Err(Problem::new(ErrorCode::NotPermitted, "The operator key is not right.")
-            .why("It is made anew each time Gatehouse starts.")
-            .todo("Take it from the terminal in which `gatehousectl serve` was started."))
     }
-}
-
-fn digest(key: &Secret) -> [u8; 32] {
-    Sha256::digest(key.reveal().as_bytes()).into()
 }
 
 /// Refuses a command that the caller may not give.
 pub(crate) fn check(command: &Command, authority: Authority) -> Result<(), Problem> {
-    match (command.right(), authority) {
-        (Right::Anyone, Authority::Anyone | Authority::Operator) | (Right::Operator, Authority::Operator) => {
-            Ok(())
-        }
-        (Right::Operator, Authority::Anyone) => Err(Problem::new(
-            ErrorCode::NotPermitted,
-            format!("{} needs the operator key.", command.name()),
-        )
-        .why("It widens what may run, so only a person may ask for it.")
-        .todo(
-            "Use a window of Gatehouse, or the operator key that `gatehousectl serve` wrote to its terminal.",
-        )),
+    let rule = command.rule();
+    if authority >= rule.needs {
+        return Ok(());
     }
+    Err(not_permitted(rule))
+}
+
+/// What a caller reads whose word is not enough.
+pub(crate) fn not_permitted(rule: CommandRule) -> Problem {
+    let (what, todo) = match rule.needs {
+        Authority::Client => (
+            "has to come from a client that proved to have its token.",
+            "Use `gatehousectl call`, which does not show the token to whatever holds the socket.",
+        ),
+        Authority::Anyone | Authority::Operator => (
+            "needs the operator key.",
+            "Use a window of Gatehouse, or the operator key that `gatehousectl serve` wrote to its terminal.",
+        ),
+    };
+    Problem::new(ErrorCode::NotPermitted, format!("{} {what}", rule.name)).why(rule.reason).todo(todo)
 }
 
 #[cfg(test)]
 mod tests {
+    use gatehouse_model::Secret;
+
     use super::*;
 
     #[test]
-    fn a_key_has_256_bits_and_is_another_each_time() {
-        let (one, two) = (new_operator_key().unwrap(), new_operator_key().unwrap());
-        assert_eq!(one.reveal().len(), 43);
-        assert_ne!(one, two);
-    }
-
-    #[test]
-    fn only_the_right_key_gives_the_operators_authority() {
-        let key = Secret::new("right");
-        let check = KeyCheck::new(Some(&key));
-        assert_eq!(check.authority(None), Ok(Authority::Anyone));
-        assert_eq!(check.authority(Some(&key)), Ok(Authority::Operator));
-        for wrong in ["", "righ", "right ", "wrong"] {
-            assert_eq!(check.authority(Some(&Secret::new(wrong))).unwrap_err().code, ErrorCode::NotPermitted);
-        }
+    fn what_was_proved_with_a_key_that_was_replaced_counts_no_more() {
+        let key = |text| ControlKey::of_operator_key(&Secret::new(text));
+        let keys = OperatorKeys::new(Some(key("one")));
+        let (proved, _) = keys.key().unwrap();
+        assert_eq!(keys.authority(proved), Some(Authority::Operator));
+        keys.replace(key("two"));
+        assert_eq!(keys.authority(proved), None);
+        assert_eq!(keys.authority(keys.key().unwrap().0), Some(Authority::Operator));
+        assert_eq!(keys.authority(Proved::Nothing), Some(Authority::Anyone));
+        assert_eq!(keys.authority(Proved::Token), Some(Authority::Client));
     }
 
     #[test]
     fn without_a_key_nobody_is_the_operator() {
-        let check = KeyCheck::new(None);
-        assert_eq!(check.authority(None), Ok(Authority::Anyone));
-        assert!(check.authority(Some(&Secret::new(""))).is_err());
+        assert!(OperatorKeys::new(None).key().is_none());
     }
 }

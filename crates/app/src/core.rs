@@ -9,21 +9,23 @@ use std::time::Duration;
 
 use gatehouse_auth::{SignInDeps, SignIns};
 use gatehouse_gateway::{ClientBook, Gateway, GatewayDeps};
-use gatehouse_model::command::{Command, Request};
+use gatehouse_model::command::{Authority, Command, Request};
 use gatehouse_model::record::AuditEvent;
-use gatehouse_model::{Clock, ErrorCode, EventSink, OpenUrl, Problem, Secret};
+use gatehouse_model::{Clock, ErrorCode, EventSink, OpenUrl, Problem};
 use gatehouse_servers::{PolicyFile, ServerDeps, ServerManager};
 use gatehouse_store::{LoadedServers, Owner, SecretStore, Store, StoreOptions};
 use gatehouse_tools::{Patience, ToolDeps, ToolManager};
 use parking_lot::Mutex;
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::authority::{Authority, KeyCheck};
+use crate::audit_log::StoreAudit;
+use crate::authority::OperatorKeys;
 use crate::control::ControlServer;
 use crate::events::{EventBus, EventStream};
 use crate::facade::{Facade, Parts, SignedIn, Troubles};
 use crate::first_start;
 use crate::hand_edits::HandEdits;
+use crate::operator::{self, OperatorKey, OperatorKeyState};
 use crate::results::Results;
 use crate::settings::{self, Daily, Held};
 
@@ -44,10 +46,10 @@ pub struct CoreOptions {
     pub owner: Owner,
     /// Where secrets are kept.
     pub secrets: Arc<dyn SecretStore>,
-    /// Key that proves a person over the control socket; without one nobody can there.
-    pub operator_key: Option<Secret>,
+    /// Whether a person can prove to be one over the control socket.
+    pub operator_key: OperatorKey,
     /// Program that ends the children when this one is killed: one whose `main` begins with
-    /// [`crate::run_guard_if_asked`], so mostly this one. Without it they outlive a kill.
+    /// [`crate::run_helper_if_asked`], so mostly this one. Without it they outlive a kill.
     pub guard_program: Option<PathBuf>,
     /// How long people and clients are waited for.
     pub patience: Patience,
@@ -79,7 +81,7 @@ impl CoreOptions {
             listen,
             owner: Owner::Serve,
             secrets,
-            operator_key: None,
+            operator_key: OperatorKey::None,
             guard_program: None,
             patience: Patience::default(),
             clock: Arc::new(gatehouse_model::SystemClock),
@@ -103,6 +105,7 @@ pub struct Core {
     hand_edits: HandEdits,
     daily: Daily,
     signed_in: SignedIn,
+    operator_key_state: OperatorKeyState,
 }
 
 impl Core {
@@ -111,14 +114,14 @@ impl Core {
     /// # Errors
     /// When the folder is in use or cannot be read, or the address is in use or not loopback.
     /// Nothing is left running then.
-    pub async fn start(options: CoreOptions) -> Result<Self, Problem> {
-        let keys = KeyCheck::new(options.operator_key.as_ref());
+    pub async fn start(mut options: CoreOptions) -> Result<Self, Problem> {
         let bus = Arc::new(EventBus::new(Arc::clone(&options.clock)));
         let events: Arc<dyn EventSink> = Arc::<EventBus>::clone(&bus);
-        let (store, loaded, held) = open_store(&options).await?;
+        let Opened { store, loaded, held, operator } = open_store(&mut options).await?;
         let sign_ins = SignIns::new(SignInDeps {
             secrets: store.secrets(),
             clock: Arc::clone(&options.clock),
+            audit: Arc::new(StoreAudit(Arc::clone(&store))),
             events: Arc::clone(&events),
             open: Arc::clone(&options.browser),
             data_dir: store.dir().to_path_buf(),
@@ -135,6 +138,7 @@ impl Core {
         });
         servers.look_around();
         servers.set_packages(&held.settings.packages);
+        servers.set_call_limits(held.settings.calls);
         let tools = ToolManager::start(ToolDeps {
             servers: servers.clone(),
             store: Arc::clone(&store),
@@ -152,7 +156,7 @@ impl Core {
         };
         sign_ins.answer_with(Arc::new(tools.approvals().clone()));
         let inner = Inner { store, servers, sign_ins, tools, bus };
-        match Self::open_doors(options, keys, &inner, (loaded, held)).await {
+        match Self::open_doors(options, operator, &inner, (loaded, held)).await {
             Ok(core) => Ok(core),
             Err(problem) => {
                 stop_inner(Some(&inner.tools), (&inner.servers, &inner.sign_ins), &inner.store).await;
@@ -164,7 +168,7 @@ impl Core {
     /// Opens what others come in by, and then starts the servers.
     async fn open_doors(
         options: CoreOptions,
-        keys: KeyCheck,
+        (operator, operator_key_state): (OperatorKeys, OperatorKeyState),
         inner: &Inner,
         (loaded, held): (LoadedServers, Held),
     ) -> Result<Self, Problem> {
@@ -178,6 +182,7 @@ impl Core {
             clock: Arc::clone(&options.clock),
         };
         // Before anybody can call.
+        inner.tools.set_naming(held.settings.tool_names).await;
         inner.servers.set_on(held.settings.mcp_on).await;
         let gateway = Gateway::bind(options.listen, deps).await?;
         let troubles = Troubles { clients: clients_problem, ..Troubles::default() };
@@ -191,19 +196,21 @@ impl Core {
             endpoint: gateway.endpoint(),
             data_dir: inner.store.dir().to_path_buf(),
             owner: options.owner,
+            operator,
             clock: options.clock,
             configs: tokio::sync::Mutex::new(loaded.servers.clone()),
             settings: tokio::sync::Mutex::new(held),
             troubles: Mutex::new(troubles),
             results: Results::default(),
             runs: Mutex::default(),
+            reading_audit: tokio::sync::Mutex::default(),
             watched: Mutex::default(),
             downloads: options.downloads,
             policy: options.policy,
         });
         let started = match parts.audit(AuditEvent::Lifecycle { what: "started".into() }).await {
             Ok(()) => {
-                let facade = Arc::new(Facade::new(Arc::clone(&parts), keys));
+                let facade = Arc::new(Facade::new(Arc::clone(&parts)));
                 ControlServer::bind(inner.store.dir(), Arc::clone(&facade)).map(|control| (facade, control))
             }
             Err(problem) => Err(problem),
@@ -221,7 +228,7 @@ impl Core {
         let daily = Daily::start(&parts);
         let signed_in = SignedIn::start(&parts);
         tracing::info!(endpoint = parts.endpoint, data_dir = %parts.data_dir.display(), "Gatehouse is ready");
-        Ok(Self { facade, gateway, control, hand_edits, daily, signed_in })
+        Ok(Self { facade, gateway, control, hand_edits, daily, signed_in, operator_key_state })
     }
 
     /// Runs a command; its reply is JSON.
@@ -257,10 +264,16 @@ impl Core {
         self.facade.parts().endpoint.clone()
     }
 
+    /// What became of the operator key at the start.
+    #[must_use]
+    pub fn operator_key_state(&self) -> OperatorKeyState {
+        self.operator_key_state
+    }
+
     /// Stops everything in the reverse order of the start: nobody gets in any more, what waits is
     /// refused, servers and their children end, what was recorded is on disk.
     pub async fn shutdown(self) {
-        let Self { facade, gateway, control, hand_edits, daily, signed_in } = self;
+        let Self { facade, gateway, control, hand_edits, daily, signed_in, operator_key_state: _ } = self;
         let parts = Arc::clone(facade.parts());
         within("hand edits", STOP, hand_edits.shutdown()).await;
         within("control socket", STOP, control.shutdown()).await;
@@ -315,8 +328,17 @@ async fn within(part: &str, limit: Duration, stopping: impl Future<Output = ()>)
     }
 }
 
-/// Opens the store and reads the servers, which the first start makes up, and the settings.
-async fn open_store(options: &CoreOptions) -> Result<(Arc<Store>, LoadedServers, Held), Problem> {
+/// What is kept, as it was found at the start.
+struct Opened {
+    store: Arc<Store>,
+    loaded: LoadedServers,
+    held: Held,
+    operator: (OperatorKeys, OperatorKeyState),
+}
+
+/// Opens the store and reads the servers, which the first start makes up, the settings and the operator key.
+async fn open_store(options: &mut CoreOptions) -> Result<Opened, Problem> {
+    let operator_key = std::mem::replace(&mut options.operator_key, OperatorKey::None);
     let options = StoreOptions {
         dir: options.data_dir.clone(),
         owner: options.owner,
@@ -326,9 +348,14 @@ async fn open_store(options: &CoreOptions) -> Result<(Arc<Store>, LoadedServers,
     let opening = tokio::task::spawn_blocking(move || {
         let new = first_start::is_new(&options.dir);
         let store = Arc::new(Store::open(options)?);
-        let loaded = first_start::load(&store, new)?;
+        let mut loaded = first_start::load(&store, new)?;
         let held = settings::load(&store);
-        Ok((store, loaded, held))
+        let operator = operator::open(&store, operator_key)?;
+        if operator.1 == OperatorKeyState::Anew {
+            // The servers are others than those that were read.
+            loaded = store.servers().load();
+        }
+        Ok(Opened { store, loaded, held, operator })
     });
     match opening.await {
         Ok(opened) => opened,

@@ -8,6 +8,7 @@ mod calls;
 mod clients;
 mod draft;
 mod offers;
+mod operator_key;
 mod policy;
 mod secrets;
 mod servers;
@@ -23,18 +24,19 @@ use std::sync::Arc;
 
 use gatehouse_auth::SignIns;
 use gatehouse_gateway::ClientBook;
-use gatehouse_model::command::{Call, Command, Request};
+use gatehouse_model::command::{Authority, Command, Request};
+use gatehouse_model::event::ConfigCause;
 use gatehouse_model::record::AuditEvent;
-use gatehouse_model::{Clock, ErrorCode, Problem, Secret, ServerConfig, ServerId};
+use gatehouse_model::{Clock, ErrorCode, Event, EventSink as _, Problem, ServerConfig, ServerId};
 use gatehouse_servers::{PolicyFile, ServerManager};
-use gatehouse_store::{Owner, Store, StoreError};
+use gatehouse_store::{ControlKey, Owner, Store, StoreError};
 use gatehouse_tools::ToolManager;
 use parking_lot::Mutex;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::authority::{self, Authority, KeyCheck};
+use crate::authority::{self, OperatorKeys, Proved};
 use crate::events::EventBus;
 use crate::results::Results;
 use crate::settings::Held;
@@ -53,6 +55,8 @@ pub(crate) struct Parts {
     pub(crate) endpoint: String,
     pub(crate) data_dir: PathBuf,
     pub(crate) owner: Owner,
+    /// The operator key, where there is one.
+    pub(crate) operator: OperatorKeys,
     pub(crate) clock: Arc<dyn Clock>,
     /// The servers as they were last written; whoever changes one holds this from the writing until
     /// the server manager knows, so that changes come one after the other.
@@ -64,6 +68,8 @@ pub(crate) struct Parts {
     pub(crate) results: Results,
     /// The tools that the user runs, by the name of the run.
     pub(crate) runs: Mutex<HashMap<String, CancellationToken>>,
+    /// Held while the whole audit is read.
+    pub(crate) reading_audit: tokio::sync::Mutex<()>,
     /// Resources that the user watches.
     pub(crate) watched: Mutex<BTreeSet<(ServerId, String)>>,
     /// Where what the user saves goes.
@@ -101,6 +107,16 @@ impl Parts {
         }
     }
 
+    /// Tells everybody that the configuration changed, and why.
+    pub(crate) fn config_changed(&self, cause: ConfigCause, server: Option<&ServerConfig>) {
+        let (unconfirmed, problem) = {
+            let troubles = self.troubles.lock();
+            (!troubles.unconfirmed.is_empty(), troubles.file.first().map(ToString::to_string))
+        };
+        let (server, name) = server.map(|server| (server.id.clone(), server.name.clone())).unzip();
+        self.bus.emit(Event::ConfigChanged { cause, server, name, unconfirmed, problem });
+    }
+
     /// Writes down something that must not be lost; it counts only when this has succeeded.
     pub(crate) async fn audit(&self, event: AuditEvent) -> Result<(), Problem> {
         self.on_store(move |store| store.audit().append(event).map(drop)).await
@@ -110,13 +126,12 @@ impl Parts {
 /// Takes commands.
 pub(crate) struct Facade {
     parts: Arc<Parts>,
-    keys: KeyCheck,
     running: TaskTracker,
 }
 
 impl Facade {
-    pub(crate) fn new(parts: Arc<Parts>, keys: KeyCheck) -> Self {
-        Self { parts, keys, running: TaskTracker::new() }
+    pub(crate) fn new(parts: Arc<Parts>) -> Self {
+        Self { parts, running: TaskTracker::new() }
     }
 
     pub(crate) fn parts(&self) -> &Arc<Parts> {
@@ -127,8 +142,20 @@ impl Facade {
         &self.parts.bus
     }
 
-    pub(crate) fn authority(&self, shown: Option<&Secret>) -> Result<Authority, Problem> {
-        self.keys.authority(shown)
+    /// The control key of the client whose token has this SHA-256, and what whoever knows it has proved.
+    pub(crate) async fn client_key(&self, token_sha256: String) -> Option<(Proved, ControlKey)> {
+        // Before the store for secrets is asked, which may take long.
+        if !self.parts.clients.knows_digest(&token_sha256) {
+            return None;
+        }
+        let read = self.parts.on_store(move |store| Ok(store.control_keys().client(&token_sha256)?)).await;
+        match read {
+            Ok(key) => key.map(|key| (Proved::Token, key)),
+            Err(problem) => {
+                tracing::warn!(%problem, "the key of a client could not be read");
+                None
+            }
+        }
     }
 
     /// Runs one command.
@@ -140,7 +167,7 @@ impl Facade {
         authority::check(&command, authority)?;
         tracing::debug!(command = command.name(), ?authority, "command");
         let parts = Arc::clone(&self.parts);
-        match self.running.spawn(async move { run(&parts, command).await }).await {
+        match self.running.spawn(async move { run(&parts, command, authority).await }).await {
             Ok(outcome) => outcome,
             Err(e) => Err(Problem::new(ErrorCode::Internal, "The command broke off.").why(format!("{e}."))),
         }
@@ -148,7 +175,16 @@ impl Facade {
 
     /// Calls a tool for whoever has the token, from a process where that is known. Unlike a command it ends
     /// with its caller.
-    pub(crate) async fn call(&self, call: Call, process: Option<u32>) -> Result<Box<RawValue>, Problem> {
+    pub(crate) async fn call(
+        &self,
+        command: Command,
+        authority: Authority,
+        process: Option<u32>,
+    ) -> Result<Box<RawValue>, Problem> {
+        authority::check(&command, authority)?;
+        let Command::Call(call) = command else {
+            return Err(Problem::new(ErrorCode::Internal, "That is no call."));
+        };
         Box::pin(answer(&call, calls::call(&self.parts, &call, process))).await
     }
 
@@ -159,7 +195,7 @@ impl Facade {
     }
 }
 
-async fn run(parts: &Arc<Parts>, command: Command) -> Result<Box<RawValue>, Problem> {
+async fn run(parts: &Arc<Parts>, command: Command, by: Authority) -> Result<Box<RawValue>, Problem> {
     match command {
         Command::Status(c) => answer(&c, status::report(parts)).await,
         Command::ServersList(c) => answer(&c, servers::list(parts)).await,
@@ -173,9 +209,9 @@ async fn run(parts: &Arc<Parts>, command: Command) -> Result<Box<RawValue>, Prob
         Command::ServersReconnect(c) => answer(&c, servers::reconnect(parts, &c.server)).await,
         Command::ServersLog(c) => answer(&c, servers::log(parts, &c.server)).await,
         Command::ServersOffer(c) => answer(&c, async { offers::offer(parts, &c.server) }).await,
-        Command::ServersReadResource(c) => answer(&c, offers::read(parts, &c)).await,
+        Command::ServersReadResource(c) => Box::pin(answer(&c, offers::read(parts, &c))).await,
         Command::ServersWatchResource(c) => answer(&c, offers::watch(parts, &c)).await,
-        Command::ServersGetPrompt(c) => answer(&c, offers::prompt(parts, &c)).await,
+        Command::ServersGetPrompt(c) => Box::pin(answer(&c, offers::prompt(parts, &c))).await,
         Command::ServersComplete(c) => answer(&c, offers::complete(parts, &c)).await,
         Command::ServersCallTool(c) => answer(&c, offers::call_tool(parts, &c)).await,
         Command::ServersStopTool(c) => answer(&c, offers::stop_tool(parts, &c.run)).await,
@@ -190,6 +226,7 @@ async fn run(parts: &Arc<Parts>, command: Command) -> Result<Box<RawValue>, Prob
         Command::ServersSwitchOn(c) => answer(&c, settings::switch_on(parts)).await,
         Command::ServersReset(c) => answer(&c, servers::reset(parts)).await,
         Command::ToolsList(c) => answer(&c, tools::list(parts, c.server.as_deref())).await,
+        Command::ToolsLeftOut(c) => answer(&c, tools::left_out(parts, c.server.as_deref())).await,
         Command::ToolsClassify(c) => answer(&c, tools::classify(parts, &c)).await,
         Command::Call(c) => answer(&c, calls::call(parts, &c, None)).await,
         Command::ClientsList(c) => answer(&c, clients::list(parts)).await,
@@ -203,16 +240,23 @@ async fn run(parts: &Arc<Parts>, command: Command) -> Result<Box<RawValue>, Prob
         Command::PolicyAutoApprove(c) => answer(&c, policy::auto_approve(parts, &c)).await,
         Command::PolicyRehearse(c) => answer(&c.clone(), policy::rehearse(parts, c)).await,
         Command::PolicyGrant(c) => answer(&c.clone(), policy::grant(parts, c)).await,
-        Command::PolicyDeny(c) => answer(&c.clone(), policy::deny(parts, c)).await,
+        Command::PolicyDeny(c) => answer(&c.clone(), policy::deny(parts, c, by)).await,
+        Command::PolicySuspended(c) => answer(&c, policy::suspended(parts)).await,
+        Command::PolicyConfirm(c) => answer(&c.clone(), policy::confirm(parts, c)).await,
         Command::PolicyRevoke(c) => answer(&c, policy::revoke(parts, &c.rule)).await,
         Command::PolicyUnblock(c) => answer(&c, policy::unblock(parts, &c.rule)).await,
         Command::EventsList(c) => answer(&c, async { Ok(parts.bus.journal()) }).await,
-        Command::CallsList(c) => answer(&c.clone(), calls::list(parts, c.filter)).await,
+        Command::CallsList(c) => answer(&c.clone(), calls::list(parts, c.filter, by)).await,
+        Command::CallsRunning(c) => answer(&c, async { Ok(parts.tools.running_calls()) }).await,
+        Command::CallsCancel(c) => answer(&c, async { parts.tools.cancel_call(&c.call) }).await,
         Command::AuditList(c) => answer(&c, audit::list(parts, &c)).await,
+        Command::AuditLatest(c) => answer(&c, audit::latest(parts, &c)).await,
         Command::AuditVerify(c) => answer(&c, audit::verify(parts)).await,
+        Command::AuditAcknowledge(c) => answer(&c, audit::acknowledge(parts)).await,
         Command::AuditExport(c) => answer(&c, audit::export(parts, c.format)).await,
         Command::SettingsShow(c) => answer(&c, settings::show(parts)).await,
         Command::SettingsSet(c) => answer(&c, settings::set(parts, &c)).await,
+        Command::OperatorKeyRotate(c) => answer(&c, operator_key::rotate(parts)).await,
         Command::Pause(c) => answer(&c, status::pause(parts)).await,
         Command::Resume(c) => answer(&c, status::resume(parts)).await,
     }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gatehouse_model::ask::{Answer, Ask};
+use gatehouse_model::event::ConfigCause;
 use gatehouse_model::record::AuditEvent;
-use gatehouse_model::{AskUser as _, Event, EventSink as _, Problem};
+use gatehouse_model::{AskUser as _, Problem};
 use gatehouse_store::{HandEdit, LoadedServers, WatchGuard};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -139,9 +140,7 @@ impl Desk {
     }
 
     fn tell(&self, loaded: &LoadedServers) {
-        let problem = loaded.problems.first().map(ToString::to_string);
         let unconfirmed: Vec<_> = loaded.unconfirmed.iter().map(|edit| edit.ask.server.clone()).collect();
-        let waits = !unconfirmed.is_empty();
         let new = {
             let mut troubles = self.parts.troubles.lock();
             let new = troubles.file != loaded.problems || troubles.unconfirmed != unconfirmed;
@@ -150,7 +149,7 @@ impl Desk {
             new
         };
         if new {
-            self.parts.bus.emit(Event::ConfigChanged { unconfirmed: waits, problem });
+            self.parts.config_changed(ConfigCause::File, None);
         }
     }
 }

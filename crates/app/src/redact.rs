@@ -1,67 +1,176 @@
-//! What a listener without the operator key gets to know of a question: that it is there, from
-//! whom, to whom and about what, but nothing of what is in it (PERM-16).
+//! What a caller without the operator key gets to know of calls and questions: that they are there,
+//! from whom, to whom and about what, but nothing of what is in them (PERM-16). Each match and each
+//! struct is taken apart in full, so that whatever is new has to be decided here.
 
-use gatehouse_model::ask::{Ask, CallAsk, Elicited};
-use gatehouse_model::{CallHash, Envelope, Event, PendingAsk};
+use gatehouse_model::ask::{
+    Ask, CallAsk, ClientAsk, ConfigChangeAsk, ElicitationAsk, Elicited, SamplingAsk, StepUpAsk, Subject,
+};
+use gatehouse_model::record::CallOutcome;
+use gatehouse_model::{CallHash, CallRecord, Envelope, Event, PendingAsk};
 
-/// The event with the contents of questions left out.
+/// The event with the contents of calls and questions left out.
 pub(crate) fn without_contents(envelope: &Envelope) -> Envelope {
-    let event = match &envelope.event {
+    let event = match envelope.event.clone() {
         Event::ApprovalRequested { pending } => Event::ApprovalRequested { pending: emptied(pending) },
         Event::ApprovalChanged { pending } => Event::ApprovalChanged { pending: emptied(pending) },
-        other => other.clone(),
+        // It may wait: nobody has seen yet what is in it.
+        Event::CallStarted { call, client, server, tool, input: _ } => {
+            let tool = without_path(Subject::of_rule_name(&tool)).rule_name().into_owned();
+            Event::CallStarted { call, client, server, tool, input: String::new() }
+        }
+        // The server's words about what is in the call.
+        Event::CallProgress { call, progress, total, message: _ } => {
+            Event::CallProgress { call, progress, total, message: None }
+        }
+        Event::CallFinished { call, verdict, outcome, duration_ms } => {
+            Event::CallFinished { call, verdict, outcome: without_words(outcome), duration_ms }
+        }
+        other @ (Event::ServerAdded { .. }
+        | Event::ServerRemoved { .. }
+        | Event::ServerStarted { .. }
+        | Event::ServerStopped { .. }
+        | Event::StatusChanged { .. }
+        | Event::RunningServers { .. }
+        | Event::ToolsChanged { .. }
+        | Event::PromptsChanged { .. }
+        | Event::ResourcesChanged { .. }
+        | Event::ConfigChanged { .. }
+        | Event::ApprovalResolved { .. }
+        | Event::ApprovalExpired { .. }
+        | Event::SignInNeeded { .. }
+        | Event::SignInChanged { .. }
+        | Event::ClientConnected { .. }
+        | Event::ClientGone { .. }
+        | Event::LogLine { .. }
+        | Event::PauseChanged { .. }
+        | Event::SwitchChanged { .. }
+        | Event::RightsChanged { .. }) => other,
     };
     Envelope { version: envelope.version, seq: envelope.seq, at: envelope.at, event }
 }
 
-fn emptied(pending: &PendingAsk) -> PendingAsk {
-    let ask = match pending.ask.clone() {
-        Ask::Call(call) => Ask::Call(CallAsk {
-            arguments: None,
-            // An answer has to repeat the hash; who may not answer has no use for it.
-            hash: CallHash::new(""),
-            warnings: Vec::new(),
-            changes: Vec::new(),
-            choices: Vec::new(),
-            ..call
-        }),
-        Ask::Client(mut client) => {
-            client.redirect_uri.clear();
-            Ask::Client(client)
+/// Leaves out what was in a call. A record of a call that was told to come back is of one that waits.
+pub(crate) fn record(record: &mut CallRecord) {
+    record.arguments = None;
+    record.result = None;
+    record.outcome = without_words(record.outcome.clone());
+    record.exposed_name = name_of(&record.subject, std::mem::take(&mut record.exposed_name));
+    record.subject = without_path(record.subject.clone());
+}
+
+/// What a call is about, without what the client put into an address.
+fn without_path(subject: Subject) -> Subject {
+    match subject {
+        Subject::Resource { uri } => Subject::Resource { uri: head(&uri) },
+        Subject::Completion { reference } => Subject::Completion { reference: head(&reference) },
+        other @ (Subject::Tool { .. } | Subject::Prompt { .. }) => other,
+    }
+}
+
+/// A name of what a call is about, which for some is an address as well.
+fn name_of(subject: &Subject, name: String) -> String {
+    match subject {
+        Subject::Resource { .. } | Subject::Completion { .. } => head(&name),
+        Subject::Tool { .. } | Subject::Prompt { .. } => name,
+    }
+}
+
+/// Scheme and authority of an address, without a user; the whole of what is none.
+fn head(address: &str) -> String {
+    let Some((scheme, rest)) = address.split_once(':') else { return address.to_owned() };
+    let Some(rest) = rest.strip_prefix("//") else { return format!("{scheme}:") };
+    let authority = rest.split(['/', '?', '#', '{']).next().unwrap_or_default();
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    format!("{scheme}://{host}")
+}
+
+/// How a call ended, without the server's words, which may repeat what was in it.
+fn without_words(outcome: CallOutcome) -> CallOutcome {
+    match outcome {
+        CallOutcome::Unfit { problem: _ } => CallOutcome::Unfit { problem: String::new() },
+        CallOutcome::RpcError { code, message: _ } => CallOutcome::RpcError { code, message: String::new() },
+        CallOutcome::Failed { message: _ } => CallOutcome::Failed { message: String::new() },
+        other @ (CallOutcome::Ok
+        | CallOutcome::ToolError
+        | CallOutcome::Refused
+        | CallOutcome::StillWaiting
+        | CallOutcome::Repeated { .. }
+        | CallOutcome::Cancelled) => other,
+    }
+}
+
+fn emptied(pending: PendingAsk) -> PendingAsk {
+    let PendingAsk { id, asked_at, expires_at, ask, waiting } = pending;
+    let ask = match ask {
+        Ask::Call(call) => Ask::Call(emptied_call(call)),
+        Ask::Client(ClientAsk { says, redirect_uri: _, seen_from }) => {
+            Ask::Client(ClientAsk { says, redirect_uri: String::new(), seen_from })
         }
-        Ask::ConfigChange(mut change) => {
-            change.changes.clear();
-            Ask::ConfigChange(change)
+        Ask::ConfigChange(ConfigChangeAsk { file, server, changes: _, kind }) => {
+            Ask::ConfigChange(ConfigChangeAsk { file, server, changes: Vec::new(), kind })
         }
-        Ask::Elicitation(mut wanted) => {
-            wanted.message.clear();
-            match &mut wanted.want {
-                Elicited::Form { schema } => schema.clear(),
-                Elicited::Url { url, host, until_done: _ } => {
-                    url.clear();
-                    host.clear();
+        Ask::Elicitation(ElicitationAsk { server, client, message: _, want }) => {
+            let want = match want {
+                Elicited::Form { schema: _ } => Elicited::Form { schema: String::new() },
+                Elicited::Url { url: _, host: _, until_done } => {
+                    Elicited::Url { url: String::new(), host: String::new(), until_done }
                 }
-            }
-            Ask::Elicitation(wanted)
+            };
+            Ask::Elicitation(ElicitationAsk { server, client, message: String::new(), want })
         }
-        Ask::Sampling(mut wanted) => {
-            wanted.request.clear();
-            wanted.messages.clear();
-            wanted.system = None;
-            Ask::Sampling(wanted)
+        Ask::Sampling(SamplingAsk { server, client, system: _, messages: _, request: _ }) => {
+            let (messages, request) = (Vec::new(), String::new());
+            Ask::Sampling(SamplingAsk { server, client, system: None, messages, request })
         }
-        Ask::StepUp(wanted) => Ask::StepUp(wanted),
+        Ask::StepUp(StepUpAsk { server, scopes }) => Ask::StepUp(StepUpAsk { server, scopes }),
     };
-    PendingAsk { ask, ..pending.clone() }
+    PendingAsk { id, asked_at, expires_at, ask, waiting }
+}
+
+fn emptied_call(call: CallAsk) -> CallAsk {
+    let CallAsk {
+        client,
+        server,
+        subject,
+        title,
+        exposed_name,
+        class,
+        arguments: _,
+        // An answer has to repeat the hash; who may not answer has no use for it.
+        hash: _,
+        warnings: _,
+        changes: _,
+        choices: _,
+        client_waits_until,
+    } = call;
+    CallAsk {
+        client,
+        server,
+        title: name_of(&subject, title),
+        exposed_name: name_of(&subject, exposed_name),
+        subject: without_path(subject),
+        class,
+        arguments: None,
+        hash: CallHash::new(""),
+        warnings: Vec::new(),
+        changes: Vec::new(),
+        choices: Vec::new(),
+        client_waits_until,
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use gatehouse_model::ask::{ConfigChangeAsk, ConfigChangeKind};
+    use gatehouse_model::ask::ConfigChangeKind;
     use gatehouse_model::grant::{FieldChange, FieldConcern};
-    use gatehouse_model::{AskId, Timestamp};
+    use gatehouse_model::{AskId, Decision, Rule, Timestamp, Verdict};
 
     use super::*;
+
+    fn told(event: Event) -> String {
+        let envelope = Envelope { version: 1, seq: 9, at: Timestamp(1), event };
+        serde_json::to_string(&without_contents(&envelope)).unwrap()
+    }
 
     #[test]
     fn a_question_is_announced_without_what_is_in_it() {
@@ -84,10 +193,70 @@ mod tests {
             ask,
             waiting: true,
         };
-        let envelope =
-            Envelope { version: 1, seq: 9, at: Timestamp(1), event: Event::ApprovalRequested { pending } };
-        let text = serde_json::to_string(&without_contents(&envelope)).unwrap();
+        let text = told(Event::ApprovalRequested { pending });
         assert!(!text.contains("very-telling"));
         assert!(text.contains("files") && text.contains("ask-1") && text.contains("\"seq\":9"));
+    }
+
+    #[test]
+    fn of_an_address_scheme_and_host_are_left() {
+        for (address, left) in [
+            ("file:///home/a/very-telling.txt", "file://"),
+            ("https://very-telling:x@a.example:8443/p?q#f", "https://a.example:8443"),
+            ("https://a.example?very-telling", "https://a.example"),
+            ("db://{very-telling}/x", "db://"),
+            ("data:text/plain,very-telling", "data:"),
+            ("a_prompt", "a_prompt"),
+        ] {
+            assert_eq!(head(address), left, "{address}");
+        }
+        let started = told(Event::CallStarted {
+            call: "call-1".into(),
+            client: "c".into(),
+            server: "s".into(),
+            tool: "resource:notes://all/very-telling".into(),
+            input: String::new(),
+        });
+        assert!(started.contains("resource:notes://all") && !started.contains("very-telling"), "{started}");
+        let (tool, telling) = (Subject::Tool { name: "a:b".into() }, "file:///very-telling".to_owned());
+        assert_eq!(name_of(&tool, "a:b".into()), "a:b");
+        assert_eq!(without_path(tool.clone()), tool);
+        assert_eq!(name_of(&Subject::Resource { uri: telling.clone() }, telling), "file://");
+    }
+
+    #[test]
+    fn a_call_is_announced_without_what_is_in_it() {
+        let telling = || "very-telling".to_owned();
+        let verdict = Verdict { decision: Decision::Ask, rule: Rule::DefaultAsk };
+        let outcomes = [
+            CallOutcome::Unfit { problem: telling() },
+            CallOutcome::RpcError { code: -32603, message: telling() },
+            CallOutcome::Failed { message: telling() },
+        ];
+        let ended = outcomes.into_iter().map(|outcome| Event::CallFinished {
+            call: "call-1".into(),
+            verdict: verdict.clone(),
+            outcome,
+            duration_ms: 1,
+        });
+        let under_way = [
+            Event::CallStarted {
+                call: "call-1".into(),
+                client: "c".into(),
+                server: "s".into(),
+                tool: "t".into(),
+                input: telling(),
+            },
+            Event::CallProgress {
+                call: "call-1".into(),
+                progress: 1.0,
+                total: None,
+                message: Some(telling()),
+            },
+        ];
+        for event in ended.chain(under_way) {
+            let text = told(event);
+            assert!(text.contains("call-1") && !text.contains("very-telling"), "{text}");
+        }
     }
 }

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use gatehouse_model::command::Authority;
 use gatehouse_model::{Problem, Settings, Timestamp};
 use gatehouse_store::{Retention, SealError, Store, StoreError};
 use tokio::time::MissedTickBehavior;
@@ -51,17 +52,21 @@ pub(crate) fn load(store: &Store) -> Held {
     }
 }
 
-/// Seals settings in the place of those that hold. Blocks.
+/// Seals settings in the place of those that hold, or on the operator's word also of those that do
+/// not. Blocks.
 ///
 /// # Errors
 /// When what is kept cannot be checked now, but perhaps later, or cannot be written.
-pub(crate) fn save(store: &Store, settings: &Settings) -> Result<(), StoreError> {
+pub(crate) fn save(store: &Store, settings: &Settings, by: Authority) -> Result<(), StoreError> {
+    if by < Authority::Operator {
+        return store.settings().save(settings);
+    }
     match store.settings().load() {
         Err(error @ (SealError::Locked { .. } | SealError::Unreadable { .. })) => return Err(error.into()),
         Err(error) => tracing::warn!(%error, "the settings are sealed anew"),
         Ok(_) => {}
     }
-    store.settings().save(settings)
+    store.settings().save_anew(settings)
 }
 
 /// Lets go of what is older than the settings want. Whoever calls holds the settings.

@@ -1,7 +1,7 @@
 //! Addresses: how a server's is written as a resource, what a resource covers, and which addresses
-//! are of this machine or of a private network.
+//! are of this machine.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 
 use url::{Host, Url};
 
@@ -64,45 +64,6 @@ pub(crate) fn literal(url: &Url) -> Option<IpAddr> {
     }
 }
 
-/// Whether an address is one of the public internet.
-pub(crate) fn is_public(address: IpAddr) -> bool {
-    match address {
-        IpAddr::V4(address) => is_public_v4(address),
-        IpAddr::V6(address) => is_public_v6(address),
-    }
-}
-
-fn is_public_v4(address: Ipv4Addr) -> bool {
-    let [a, b, c, _] = address.octets();
-    let special = address.is_loopback()
-        || address.is_private()
-        || address.is_link_local()
-        || address.is_documentation()
-        || a == 0
-        || a >= 224
-        || (a == 100 && (64..128).contains(&b))
-        || (a == 192 && b == 0 && c == 0)
-        || (a == 198 && (b == 18 || b == 19));
-    !special
-}
-
-fn is_public_v6(address: Ipv6Addr) -> bool {
-    // What counts is where an address leads that has another one inside.
-    if let Some(inner) = address.to_ipv4() {
-        return is_public_v4(inner);
-    }
-    let parts = address.segments();
-    let within = |high: u16, low: u16| {
-        let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
-        is_public_v4(Ipv4Addr::new(a, b, c, d))
-    };
-    match parts {
-        [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => within(high, low),
-        [0x2001, 0xdb8, ..] | [0x100, 0, 0, 0, ..] => false,
-        [first, ..] => (0x2000..0x4000).contains(&first),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -145,33 +106,6 @@ mod tests {
             "mcp.example",
         ] {
             assert!(!covers(other, &server), "{other}");
-        }
-    }
-
-    #[test]
-    fn public_addresses() {
-        for public in ["1.1.1.1", "100.63.0.1", "2606:4700::1111", "64:ff9b::101:101"] {
-            assert!(is_public(public.parse().unwrap()), "{public}");
-        }
-        for private in [
-            "127.0.0.1",
-            "10.1.2.3",
-            "172.20.0.1",
-            "192.168.1.1",
-            "169.254.169.254",
-            "100.64.0.1",
-            "0.0.0.0",
-            "224.0.0.1",
-            "::1",
-            "::",
-            "fe80::1",
-            "fd00::1",
-            "::ffff:10.0.0.1",
-            "64:ff9b::a00:1",
-            "2002:a00:1::",
-            "2001:db8::1",
-        ] {
-            assert!(!is_public(private.parse().unwrap()), "{private}");
         }
     }
 }

@@ -56,6 +56,7 @@ impl Inner {
             Err(error) => {
                 let problem = Problem::from(error);
                 slot.with(|now| now.problem = Some(problem.clone()));
+                self.record_failure(&server, &problem).await;
                 self.tell(&server).await;
                 Err(problem)
             }
@@ -177,6 +178,9 @@ impl Inner {
     /// An attempt has ended, in an error perhaps of which something can be said.
     async fn ended(&self, server: &ServerConfig, slot: &Slot, outcome: Result<(), Option<Problem>>) {
         let good = outcome.is_ok();
+        if let Err(Some(problem)) = &outcome {
+            self.record_failure(server, problem).await;
+        }
         slot.with(|now| {
             now.attempt = None;
             now.problem = outcome.err().flatten();

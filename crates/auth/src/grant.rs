@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use gatehouse_common::invisible_chars::is_invisible;
 use gatehouse_model::sign_in::TokenMethod;
 use gatehouse_model::{Clock, ErrorCode, Problem, Secret};
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
@@ -312,12 +313,7 @@ fn clean(text: &str, form: &Form) -> String {
 
 /// A text of another side with nothing in it that hides or turns around the rest.
 pub(crate) fn shown(text: &str, longest: usize) -> String {
-    let hidden = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-                | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
-    };
-    let clean: String = text.chars().filter(|c| !hidden(*c)).take(longest).collect();
+    let clean: String = text.chars().filter(|c| !is_invisible(*c)).take(longest).collect();
     clean.trim().to_owned()
 }
 

@@ -1,5 +1,5 @@
 //! What is kept of a sign-in, in the store for secrets: tokens, the registration of Gatehouse, and
-//! the sign-in at the company. Each is bound to server and generation, and says whose it is, so that
+//! the sign-in at the company. Each is bound to what the server is (SRV-16), and says whose it is, so that
 //! another issuer or resource never sees it (AUTH-5).
 
 use std::sync::Arc;
@@ -134,19 +134,19 @@ impl Kept for SignIn {
     fn key(server: &ServerConfig) -> SecretKey {
         let address = server.transport.remote().map(|remote| remote.url.as_str()).unwrap_or_default();
         let resource = server_url(address).map_or_else(|| address.to_owned(), |url| resource(&url));
-        SecretKey::sign_in(&server.id, server.generation, &resource)
+        SecretKey::sign_in(&server.binding(), &resource)
     }
 }
 
 impl Kept for Registration {
     fn key(server: &ServerConfig) -> SecretKey {
-        SecretKey::sign_in(&server.id, server.generation, "registration")
+        SecretKey::sign_in(&server.binding(), "registration")
     }
 }
 
 impl Kept for Company {
     fn key(server: &ServerConfig) -> SecretKey {
-        SecretKey::sign_in(&server.id, server.generation, "company")
+        SecretKey::sign_in(&server.binding(), "company")
     }
 }
 

@@ -36,7 +36,9 @@ mod web;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use gatehouse_model::{BoxFuture, Clock, ErrorCode, EventSink, OpenUrl, Problem, Secret, ServerConfig};
+use gatehouse_model::{
+    AuditLog, BoxFuture, Clock, ErrorCode, EventSink, OpenUrl, Problem, Secret, ServerConfig,
+};
 use gatehouse_store::SecretStore;
 
 pub use challenge::issuer_hint;
@@ -49,6 +51,8 @@ pub struct SignInDeps {
     pub secrets: Arc<dyn SecretStore>,
     /// Says when a token expires.
     pub clock: Arc<dyn Clock>,
+    /// Gets an entry before a sign-in or sign-out takes effect (PERM-14).
+    pub audit: Arc<dyn AuditLog>,
     /// Hears of each change.
     pub events: Arc<dyn EventSink>,
     /// Opens the user's browser.

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use gatehouse_model::record::SignInOutcome;
 use gatehouse_model::sign_in::SignInWith;
 use gatehouse_model::{ErrorCode, Problem, Secret, ServerConfig};
 use tokio::time::Instant;
@@ -150,6 +151,11 @@ impl Inner {
             }
         };
         let access = fetched.tokens.as_ref().map(|tokens| tokens.access.clone());
+        let was_signed_in = self.read_anew(server, slot).await?.is_some_and(|kept| kept.tokens.is_some());
+        if !was_signed_in {
+            let written = self.record(server, SignInOutcome::SignedIn, Some(&fetched)).await;
+            written.map_err(AuthError::Refused)?;
+        }
         self.keep(server, slot, fetched).await?;
         slot.with(|now| {
             now.problem = None;
@@ -230,6 +236,10 @@ impl Inner {
     ) -> Result<(), AuthError> {
         let problem = Problem::new(ErrorCode::Refused, "The sign-in is not valid any more.").why(why);
         slot.with(|now| now.problem = Some(problem.todo("Sign in again.")));
+        if let Err(problem) = self.record(server, SignInOutcome::Expired, Some(kept)).await {
+            // The tokens are worthless whether or not that can be written.
+            tracing::error!(server = %server.id, %problem, "the end of a sign-in is missing in the audit");
+        }
         self.keep(server, slot, SignIn { tokens: None, ..kept.clone() }).await?;
         self.tell(server).await;
         Ok(())

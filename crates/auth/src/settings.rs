@@ -1,6 +1,7 @@
 //! The settings of a sign-in with their secrets filled in. A secret serves only the server,
 //! generation and field that it was bound to, whatever name the reference uses.
 
+use gatehouse_common::user_environment;
 use gatehouse_model::server::Remote;
 use gatehouse_model::sign_in::SignInSettings;
 use gatehouse_model::{ErrorCode, Problem, Secret, ServerConfig};
@@ -66,14 +67,14 @@ impl<'a> Target<'a> {
             match inside {
                 Some((("env", name), behind)) if !name.is_empty() => {
                     out.push_str(
-                        &std::env::var(name)
-                            .map_err(|_| missing(format!("The environment variable {name} is not set.")))?,
+                        &user_environment::variable(name)
+                            .and_then(|value| value.into_string().ok())
+                            .ok_or_else(|| missing(format!("The environment variable {name} is not set.")))?,
                     );
                     rest = behind;
                 }
                 Some((("secret", name), behind)) if !name.is_empty() => {
-                    let key =
-                        SecretKey::bound(&self.server.id, self.server.generation, &format!("signIn/{field}"));
+                    let key = SecretKey::bound(&self.server.binding(), &format!("signIn/{field}"));
                     let secret = keeper.secret(key).await?;
                     let secret =
                         secret.ok_or_else(|| missing(format!("The secret “{name}” is not stored.")))?;

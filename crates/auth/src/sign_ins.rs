@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use gatehouse_model::record::{AuditEvent, SignInOutcome};
 use gatehouse_model::sign_in::{SignInBegun, SignInState, SignedOut};
 use gatehouse_model::{
     AskUser, BoxFuture, ErrorCode, Event, Problem, Secret, ServerConfig, ServerId, Timestamp,
@@ -234,6 +235,8 @@ impl Inner {
     ) -> Result<(), AuthError> {
         let _one = slot.renewing.lock().await;
         let _alone = lock::hold(&self.deps.data_dir, &server.id).await?;
+        // Nobody is signed in unless the audit says so.
+        self.record(server, SignInOutcome::SignedIn, Some(&sign_in)).await.map_err(AuthError::Refused)?;
         self.keep(server, slot, sign_in).await?;
         slot.with(|now| {
             now.problem = None;
@@ -242,6 +245,42 @@ impl Inner {
             now.wanted.clear();
         });
         Ok(())
+    }
+
+    /// Writes an entry about a server's sign-in to the audit. It names the account and the authorization
+    /// server, and nothing that is secret.
+    ///
+    /// # Errors
+    /// When it cannot be written; then nothing that it would allow may take effect.
+    pub(crate) async fn record(
+        &self,
+        server: &ServerConfig,
+        what: SignInOutcome,
+        sign_in: Option<&SignIn>,
+    ) -> Result<(), Problem> {
+        let event = AuditEvent::SignIn {
+            server: server.id.clone(),
+            what,
+            issuer: sign_in.map(|sign_in| sign_in.issuer.clone()),
+            account: sign_in.and_then(|sign_in| sign_in.account.clone()),
+            reason: None,
+        };
+        self.deps.audit.append(event).await
+    }
+
+    /// Writes a failed attempt to the audit. Only the code of the problem is written, since its texts may
+    /// repeat what the authorization server sent.
+    pub(crate) async fn record_failure(&self, server: &ServerConfig, problem: &Problem) {
+        let event = AuditEvent::SignIn {
+            server: server.id.clone(),
+            what: SignInOutcome::Failed,
+            issuer: None,
+            account: None,
+            reason: Some(problem.code),
+        };
+        if let Err(problem) = self.deps.audit.append(event).await {
+            tracing::error!(server = %server.id, %problem, "a failed sign-in is missing in the audit");
+        }
     }
 
     /// The state, and whether it can be told at all.

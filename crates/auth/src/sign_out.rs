@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use gatehouse_model::Secret;
 use gatehouse_model::ServerConfig;
+use gatehouse_model::record::SignInOutcome;
 use gatehouse_model::sign_in::SignedOut;
 
 use crate::grant::TokenEndpoint;
@@ -30,6 +31,8 @@ impl Inner {
             Err(AuthError::Unreadable) => None,
             Err(error) => return Err(error),
         };
+        // Signing out only narrows, so it takes effect also when it cannot be written; that is said then.
+        let written = self.record(server, SignInOutcome::SignedOut, kept.as_deref()).await;
         self.keeper.forget::<Company>(server).await?;
         match &kept {
             // Who needs no user would be signed in again by the next call.
@@ -53,6 +56,12 @@ impl Inner {
             Some((kept, tokens)) => self.revoke(server, kept, tokens).await,
             None => false,
         };
+        if revoked
+            && let Err(problem) = self.record(server, SignInOutcome::TokensRevoked, kept.as_deref()).await
+        {
+            tracing::error!(server = %server.id, %problem, "a revocation is missing in the audit");
+        }
+        written.map_err(AuthError::Refused)?;
         Ok(SignedOut { revoked })
     }
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use gatehouse_model::{Generation, Problem, Secret, ServerConfig, Timestamp};
+use gatehouse_model::{Problem, Secret, ServerBinding, ServerConfig, Timestamp};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -54,10 +54,10 @@ pub(crate) struct Now {
     pub(crate) rest_until: Option<Instant>,
 }
 
-/// A copy of what is kept, for one generation.
+/// A copy of what is kept, for one server as it was.
 #[derive(Clone)]
 pub(crate) struct Copy {
-    generation: Generation,
+    of: ServerBinding,
     sign_in: Option<Arc<SignIn>>,
 }
 
@@ -95,15 +95,15 @@ impl Slot {
         look(&mut self.now.lock())
     }
 
-    /// The copy of what is kept for this generation: `None` when there is no copy.
+    /// The copy of what is kept for this server as it is: `None` when there is no copy.
     pub(crate) fn copy(&self, server: &ServerConfig) -> Option<Option<Arc<SignIn>>> {
         let copy = self.now.lock().copy.clone()?;
-        (copy.generation == server.generation).then_some(copy.sign_in)
+        (copy.of == server.binding()).then_some(copy.sign_in)
     }
 
     /// Keeps a copy.
     pub(crate) fn set_copy(&self, server: &ServerConfig, sign_in: Option<Arc<SignIn>>) {
-        self.now.lock().copy = Some(Copy { generation: server.generation, sign_in });
+        self.now.lock().copy = Some(Copy { of: server.binding(), sign_in });
     }
 
     /// Gives up what waits, and returns when nothing listens any more.

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
+use gatehouse_common::ip_address::is_public;
 use gatehouse_model::Secret;
 use parking_lot::Mutex;
 use reqwest::header::{ACCEPT, HeaderMap};
@@ -13,7 +14,7 @@ use reqwest::{Client, RequestBuilder, Response};
 use serde::de::DeserializeOwned;
 use url::Url;
 
-use crate::address::{is_loopback, is_public, literal};
+use crate::address::{is_loopback, literal};
 
 /// Longest answer that is read.
 const LONGEST: usize = 256 * 1024;

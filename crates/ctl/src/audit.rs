@@ -3,8 +3,13 @@
 use std::collections::HashMap;
 
 use gatehouse_model::AuditEntry;
-use gatehouse_model::command::{AuditExport, AuditList, AuditVerify, ClientsList, ExportFormat, ServersList};
-use gatehouse_model::record::{AuditEvent, AuditVerdict};
+use gatehouse_model::command::{
+    AuditAcknowledge, AuditExport, AuditLatest, AuditList, AuditVerify, ClientsList, ExportFormat,
+    ServersList,
+};
+use gatehouse_model::record::{
+    AuditEvent, AuditVerdict, ServerRequestAnswer, ServerRequestKind, SignInOutcome,
+};
 
 use crate::cli::{AuditVerb, FormatWord};
 use crate::failure::Failure;
@@ -14,7 +19,7 @@ use crate::session::Session;
 use crate::watch::subject;
 
 /// Entries that are shown where nothing else is said.
-const LAST: usize = 30;
+const LAST: u32 = 30;
 
 pub(crate) async fn run(
     verb: Option<AuditVerb>,
@@ -23,9 +28,8 @@ pub(crate) async fn run(
 ) -> Result<(), Failure> {
     match verb {
         None => {
-            let mut entries = all(session).await?;
-            let older = entries.len().saturating_sub(LAST);
-            entries.drain(..older);
+            let mut entries = session.run(&AuditLatest { before: None, limit: Some(LAST) }).await?;
+            entries.reverse();
             show(&entries, session, output).await
         }
         Some(AuditVerb::List { limit, after }) => {
@@ -47,6 +51,10 @@ pub(crate) async fn run(
                 AuditVerdict::Broken { .. } => Err(Failure::Audit),
             }
         }
+        Some(AuditVerb::Acknowledge) => {
+            session.run(&AuditAcknowledge {}).await?;
+            output.done("The status says nothing of it any more. `audit verify` goes on naming the gap.")
+        }
         Some(AuditVerb::Export { format }) => {
             let format = match format {
                 FormatWord::JsonLines => ExportFormat::JsonLines,
@@ -55,20 +63,6 @@ pub(crate) async fn run(
             let exported = session.run(&AuditExport { format }).await?;
             output.text(&exported.text)
         }
-    }
-}
-
-async fn all(session: &mut Session) -> Result<Vec<AuditEntry>, Failure> {
-    let mut entries: Vec<AuditEntry> = Vec::new();
-    loop {
-        let after = entries.last().map(|entry| entry.seq);
-        let page = session.run(&AuditList { after, limit: None }).await?;
-        if page.is_empty() {
-            return Ok(entries);
-        }
-        entries.extend(page);
-        let older = entries.len().saturating_sub(LAST);
-        entries.drain(..older);
     }
 }
 
@@ -152,6 +146,12 @@ fn sentence(event: &AuditEvent, names: &Names) -> String {
             format!("rule {}: {word} {width} of {server}", rule.id)
         }
         AuditEvent::Revoked { rule } => format!("rule {rule} taken back"),
+        AuditEvent::GrantBound { rule, program: Some(program) } => {
+            format!("rule {rule} is for {program} from its first use on")
+        }
+        AuditEvent::GrantBound { rule, program: None } => {
+            format!("rule {rule} waits for its first use again")
+        }
         AuditEvent::AutoApproveSet { server, client, to } => {
             let to = match to {
                 gatehouse_model::ask::AutoApprove::Ask => "nothing",
@@ -181,7 +181,38 @@ fn sentence(event: &AuditEvent, names: &Names) -> String {
             format!("edit of {file} by hand, about {server}: {word}")
         }
         AuditEvent::ClientChanged { client, name, what } => format!("client {name} ({client}) {what}"),
-        AuditEvent::SignIn { server, what } => format!("sign-in to {}: {what}", names.of(server.as_str())),
+        AuditEvent::SignIn { server, what, account, reason, .. } => {
+            let server = names.of(server.as_str());
+            let account = account.as_ref().map(|account| format!(" as {account}")).unwrap_or_default();
+            match what {
+                SignInOutcome::SignedIn => format!("signed in to {server}{account}"),
+                SignInOutcome::Failed => match reason {
+                    Some(reason) => format!("signing in to {server} failed ({})", plain::code(*reason)),
+                    None => format!("signing in to {server} failed"),
+                },
+                SignInOutcome::SignedOut => format!("signed out of {server}{account}"),
+                SignInOutcome::TokensRevoked => format!("tokens for {server} revoked{account}"),
+                SignInOutcome::Expired => format!("sign-in to {server} no longer valid{account}"),
+            }
+        }
+        AuditEvent::ServerRequestAnswered { request, server, client, answer, by, .. } => {
+            let request = match request {
+                ServerRequestKind::Form => "form",
+                ServerRequestKind::Url => "page to open",
+                ServerRequestKind::Sampling => "request for a model's answer",
+                ServerRequestKind::StepUp => "request for more rights",
+            };
+            let answer = match answer {
+                ServerRequestAnswer::Accepted => "accepted",
+                ServerRequestAnswer::Declined => "declined",
+                ServerRequestAnswer::Cancelled => "closed without an answer",
+                ServerRequestAnswer::Unanswered => "not answered",
+            };
+            let client = client.as_ref().map(|client| format!(" for {}", names.of(client.as_str())));
+            let by = by.as_ref().map(|by| format!(" by the {by}")).unwrap_or_default();
+            let (server, client) = (names.of(server.as_str()), client.unwrap_or_default());
+            format!("{request} of {server}{client}: {answer}{by}")
+        }
         AuditEvent::Paused { paused: true } => "everything paused".to_owned(),
         AuditEvent::Paused { paused: false } => "resumed".to_owned(),
         AuditEvent::RightsRejected { reason } => format!("the stored rights were rejected: {reason}"),

@@ -18,6 +18,9 @@ pub(crate) async fn run(wanted: cli::Call, session: &mut Session, output: &Outpu
         None => descriptor::ask_at_terminal("Token of the client")
             .ok_or_else(|| Failure::Usage("Give the client's token with --token-fd.".into()))?,
     };
+    // What holds the socket may not be Gatehouse: it gets to see nothing of the token before it proved to
+    // know it.
+    session.speak_as(token.clone());
     let arguments = arguments(&wanted, session).await?;
     let call = Call { token: RequestSecret::new(&token), tool: wanted.tool, arguments };
     let reply = session.run(&call).await?;
@@ -95,6 +98,9 @@ fn in_words(reply: &CallReply) -> String {
 }
 
 pub(crate) async fn list(wanted: cli::Calls, session: &mut Session, output: &Output) -> Result<(), Failure> {
+    if wanted.text.is_some() {
+        session.use_key();
+    }
     let filter = CallFilter {
         client: wanted.client.map(ClientId::new),
         server: wanted.server.map(ServerId::new),
@@ -128,6 +134,7 @@ fn outcome(outcome: &CallOutcome) -> String {
         CallOutcome::RpcError { code, message } => format!("error {code}: {message}"),
         CallOutcome::Refused => "refused".into(),
         CallOutcome::StillWaiting => "still waiting for an answer".into(),
+        CallOutcome::Repeated { call } => format!("result of the earlier call {call}"),
         CallOutcome::Cancelled => "cancelled".into(),
         CallOutcome::Failed { message } => format!("failed: {message}"),
     }

@@ -3,6 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use gatehouse_model::grant::Condition;
+use gatehouse_model::server::TimeLimit;
+
+use crate::condition;
 
 /// Drives a running Gatehouse, or serves without a window.
 ///
@@ -17,7 +21,7 @@ pub(crate) struct Cli {
     /// Write JSON instead of words.
     #[arg(long, global = true)]
     pub(crate) json: bool,
-    /// File descriptor with the operator key: `serve` writes it there, all others read it.
+    /// File descriptor with the operator key: `serve` writes it there when it makes one, all others read it.
     #[arg(long, global = true, value_name = "N")]
     pub(crate) operator_key_fd: Option<i32>,
     #[command(subcommand)]
@@ -64,10 +68,15 @@ pub(crate) enum Verb {
         #[command(subcommand)]
         verb: Option<AuditVerb>,
     },
-    /// How long things are kept.
+    /// How long things are kept and calls may take, and how tools are named.
     Settings {
         #[command(subcommand)]
         verb: SettingsVerb,
+    },
+    /// The key that proves you.
+    OperatorKey {
+        #[command(subcommand)]
+        verb: OperatorKeyVerb,
     },
     /// Refuse every call until resumed.
     Pause,
@@ -77,6 +86,16 @@ pub(crate) enum Verb {
     Completions {
         /// Which shell.
         shell: clap_complete::Shell,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum OperatorKeyVerb {
+    /// Make another one, which is shown this once; the one before counts no more.
+    Rotate {
+        /// File descriptor that the new key is written to; the terminal where absent.
+        #[arg(long, value_name = "N")]
+        new_key_fd: Option<i32>,
     },
 }
 
@@ -91,6 +110,10 @@ pub(crate) struct Serve {
     /// File descriptor with the passphrase of the vault.
     #[arg(long, value_name = "N")]
     pub(crate) vault_passphrase_fd: Option<i32>,
+    /// Make another operator key, because the one of this folder is lost. What was allowed is suspended
+    /// until it is confirmed, and secrets and sign-ins have to be entered anew. With the key at hand, use `operator-key rotate`.
+    #[arg(long)]
+    pub(crate) new_operator_key: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -180,6 +203,20 @@ pub(crate) enum ServersVerb {
         /// Whether it does.
         switch: SwitchWord,
     },
+    /// Set how long calls to a server may take, and its strict mode. Does not reconnect it.
+    Limits {
+        /// Id or name.
+        server: String,
+        /// Seconds that a call may take without progress, `none`, or `default` as set for all servers.
+        #[arg(long, value_name = "SECONDS|none|default", value_parser = time_limit)]
+        call_limit: Option<TimeLimit>,
+        /// Seconds that a call may take in all, `none`, or `default` as set for all servers.
+        #[arg(long, value_name = "SECONDS|none|default", value_parser = time_limit)]
+        call_cap: Option<TimeLimit>,
+        /// Whether a list that the server did not declare is an error instead of empty.
+        #[arg(long, value_name = "ON|OFF")]
+        strict: Option<SwitchWord>,
+    },
     /// Go back to the servers of a first start; all others go with their rights and secrets.
     Reset {
         /// Yes, remove them.
@@ -238,6 +275,10 @@ pub(crate) struct AddServer {
     /// Working folder of the server.
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<String>,
+    /// Give the server pipes instead of sockets as standard streams. Only for a program that opens
+    /// /dev/stdin by name: on Linux any program of the same user can write into a pipe.
+    #[arg(long)]
+    pub(crate) pipes: bool,
     /// What the server is for.
     #[arg(long, value_name = "TEXT")]
     pub(crate) description: Option<String>,
@@ -271,6 +312,12 @@ pub(crate) enum BuiltinKind {
 pub(crate) enum ToolsVerb {
     /// All tools of all connected servers.
     List {
+        /// Only of this server (id or name).
+        #[arg(long)]
+        server: Option<String>,
+    },
+    /// The tools that servers list and clients do not get, with the reason.
+    LeftOut {
         /// Only of this server (id or name).
         #[arg(long)]
         server: Option<String>,
@@ -383,6 +430,7 @@ pub(crate) enum PolicyVerb {
     /// Show what other rules would have done with the calls of the last days. Nothing changes.
     Rehearse(Rehearse),
     /// Allow a tool or more, without a question before it.
+    #[command(after_help = condition::HELP)]
     Grant {
         /// Id or name of the server.
         server: String,
@@ -390,6 +438,7 @@ pub(crate) enum PolicyVerb {
         scope: Scope,
     },
     /// Block a tool or more.
+    #[command(after_help = condition::HELP)]
     Deny {
         /// Id or name of the server; every server where absent.
         server: Option<String>,
@@ -398,6 +447,20 @@ pub(crate) enum PolicyVerb {
         /// What the model gets to read.
         #[arg(long)]
         reason: Option<String>,
+    },
+    /// What was allowed before the operator key was made anew; it counts for nothing.
+    Suspended,
+    /// Let suspended rules count again, and forget the others.
+    Confirm {
+        /// Ids of rules.
+        #[arg(required_unless_present_any = ["all", "none"])]
+        rules: Vec<String>,
+        /// All of them, with the classes and labels that were set.
+        #[arg(long, conflicts_with_all = ["rules", "none"])]
+        all: bool,
+        /// None of them.
+        #[arg(long, conflicts_with = "rules")]
+        none: bool,
     },
     /// Take back an allow.
     Revoke {
@@ -481,6 +544,9 @@ pub(crate) struct Scope {
     /// How long.
     #[arg(long = "for", value_name = "HOW LONG", default_value = "always")]
     pub(crate) lifetime: LifetimeWord,
+    /// Only when this holds for the arguments; see below.
+    #[arg(long, value_name = "CONDITION", value_parser = condition::read)]
+    pub(crate) when: Vec<Condition>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -510,7 +576,8 @@ pub(crate) enum AutoWord {
 pub(crate) enum SettingsVerb {
     /// What is set.
     Show,
-    /// Set how long things are kept; what is older goes at once.
+    /// Set how long things are kept (what is older goes at once), how long calls may take, and how tools
+    /// are named.
     Set {
         /// Days that the audit is kept, 7 or more, or `forever`.
         #[arg(long, value_name = "N|forever", value_parser = AuditDays::read)]
@@ -524,7 +591,51 @@ pub(crate) enum SettingsVerb {
         /// Public address of the Client ID Metadata Document, or `none`.
         #[arg(long, value_name = "URL|none")]
         client_document: Option<String>,
+        /// Seconds that a call may take without progress, on servers that have no limit of their own.
+        #[arg(long, value_name = "SECONDS|none", value_parser = Seconds::read)]
+        call_limit: Option<Seconds>,
+        /// Seconds that a call may take in all, on servers that have no limit of their own.
+        #[arg(long, value_name = "SECONDS|none", value_parser = Seconds::read)]
+        call_cap: Option<Seconds>,
+        /// How clients see the names of tools and prompts.
+        #[arg(long)]
+        tool_names: Option<NamingWord>,
     },
+}
+
+/// A number of seconds, or none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Seconds(pub(crate) Option<u32>);
+
+impl Seconds {
+    fn read(word: &str) -> Result<Self, String> {
+        if word == "none" {
+            return Ok(Self(None));
+        }
+        let secs = word.parse().ok().filter(|secs| *secs > 0);
+        secs.map(|secs| Self(Some(secs))).ok_or_else(|| "a number of seconds, or `none`".to_owned())
+    }
+}
+
+/// A limit of one server.
+fn time_limit(word: &str) -> Result<TimeLimit, String> {
+    if word == "default" {
+        return Ok(TimeLimit::Default);
+    }
+    match Seconds::read(word) {
+        Ok(Seconds(secs)) => Ok(secs.map_or(TimeLimit::Unlimited, TimeLimit::Secs)),
+        Err(_) => Err("a number of seconds, `none`, or `default` for what is set for all servers".to_owned()),
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum NamingWord {
+    /// The tool's own name; the server in front only when the name is taken.
+    OnConflict,
+    /// `server__tool`.
+    Server,
+    /// `mcp__server__tool`.
+    McpServer,
 }
 
 /// How long the audit is kept.
@@ -558,6 +669,8 @@ pub(crate) enum AuditVerb {
     },
     /// Check that nothing was changed or left out.
     Verify,
+    /// Take the notice about missing entries out of the status; `verify` goes on naming the gap.
+    Acknowledge,
     /// The whole audit as text.
     Export {
         /// In which form.
@@ -618,6 +731,20 @@ mod tests {
         }
         assert_eq!(drafted_preset("a=b=all"), Ok(("a=b".into(), AutoWord::All)));
         assert!(drafted_preset("a").is_err() && drafted_preset("a=most").is_err());
+    }
+
+    #[test]
+    fn limits_are_numbers_none_or_those_of_all_servers() {
+        for (word, own, of_all) in [
+            ("5", Some(TimeLimit::Secs(5)), Some(Seconds(Some(5)))),
+            ("none", Some(TimeLimit::Unlimited), Some(Seconds(None))),
+            ("default", Some(TimeLimit::Default), None),
+            ("0", None, None),
+            ("-1", None, None),
+            ("", None, None),
+        ] {
+            assert_eq!((time_limit(word).ok(), Seconds::read(word).ok()), (own, of_all), "{word}");
+        }
     }
 
     #[test]

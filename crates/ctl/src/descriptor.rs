@@ -3,6 +3,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
+use std::sync::Arc;
 
 use gatehouse_model::Secret;
 
@@ -35,25 +36,48 @@ pub(crate) fn read_lines(descriptor: i32, what: &str) -> Result<Vec<String>, Fai
     Ok(text.lines().map(|line| line.trim_end_matches('\r').to_owned()).collect())
 }
 
-/// Writes a secret, and a line end.
-pub(crate) fn write_secret(descriptor: i32, secret: &Secret) -> Result<(), Failure> {
-    let trouble = |e: io::Error| {
-        Failure::Usage(format!("Nothing could be written to file descriptor {descriptor}: {e}."))
-    };
-    if descriptor < 3 {
-        return Err(Failure::Usage(
-            "The operator key goes to a descriptor of its own: 3 or more.".to_owned(),
-        ));
-    }
-    let mut file = open(descriptor, OpenOptions::new().write(true)).map_err(trouble)?;
-    writeln!(file, "{}", secret.reveal()).and_then(|()| file.flush()).map_err(trouble)
+/// Where a new key goes: to a descriptor, or to the controlling terminal, and nowhere else.
+#[derive(Clone)]
+pub(crate) struct KeySink {
+    to: Arc<File>,
+    is_terminal: bool,
 }
 
-/// Writes lines to the controlling terminal, and nowhere else.
-pub(crate) fn write_to_terminal(lines: &str) -> io::Result<()> {
-    let mut terminal = OpenOptions::new().write(true).open(TERMINAL)?;
-    writeln!(terminal, "{lines}")?;
-    terminal.flush()
+impl KeySink {
+    /// Opens it before there is a key; `None` where there is neither.
+    pub(crate) fn open(descriptor: Option<i32>) -> Result<Option<Self>, Failure> {
+        let Some(descriptor) = descriptor else {
+            let terminal = OpenOptions::new().write(true).open(TERMINAL).ok();
+            return Ok(terminal.map(|to| Self { to: Arc::new(to), is_terminal: true }));
+        };
+        if descriptor < 3 {
+            return Err(Failure::Usage(
+                "The operator key goes to a descriptor of its own: 3 or more.".to_owned(),
+            ));
+        }
+        let to = open(descriptor, OpenOptions::new().append(true)).map_err(|e| {
+            Failure::Usage(format!("Nothing can be written to file descriptor {descriptor}: {e}."))
+        })?;
+        Ok(Some(Self { to: Arc::new(to), is_terminal: false }))
+    }
+
+    /// Writes a key, with words where a person reads them.
+    pub(crate) fn hand_over(&self, key: &Secret) -> io::Result<()> {
+        self.tell("Operator key (needed to answer questions and to allow things; it is shown this once):")?;
+        let mut to = &*self.to;
+        writeln!(to, "{}", key.reveal())?;
+        to.flush()
+    }
+
+    /// Writes words where a person reads them; a program that holds the descriptor gets keys alone.
+    pub(crate) fn tell(&self, words: &str) -> io::Result<()> {
+        if !self.is_terminal {
+            return Ok(());
+        }
+        let mut to = &*self.to;
+        writeln!(to, "{words}")?;
+        to.flush()
+    }
 }
 
 /// Asks at the terminal without showing what is typed; `None` where there is no terminal.

@@ -9,8 +9,10 @@ mod audit;
 mod call;
 mod cli;
 mod clients;
+mod condition;
 mod descriptor;
 mod failure;
+mod operator_key;
 mod output;
 mod plain;
 mod policy;
@@ -35,7 +37,7 @@ use output::Output;
 use session::Session;
 
 fn main() -> ExitCode {
-    gatehouse_app::run_guard_if_asked();
+    gatehouse_app::run_helper_if_asked();
     let cli = Cli::parse();
     let json = cli.json;
     match run(cli) {
@@ -83,6 +85,7 @@ async fn drive(verb: Verb, session: &mut Session, output: &Output) -> Result<(),
         Verb::Policy { verb } => policy::run(verb, session, output).await,
         Verb::Audit { verb } => audit::run(verb, session, output).await,
         Verb::Settings { verb } => settings::run(verb, session, output).await,
+        Verb::OperatorKey { verb } => operator_key::run(verb, session, output).await,
         Verb::Serve(_) | Verb::Completions { .. } => Ok(()),
     }
 }

@@ -1,18 +1,17 @@
 //! Text from elsewhere, made fit for a terminal: nothing that moves the cursor, colours, hides or
 //! re-orders text gets through; what cannot be seen is made visible.
 
-use gatehouse_model::Timestamp;
+use gatehouse_common::invisible_chars::{hides, mark};
+use gatehouse_model::{ErrorCode, Timestamp};
 
 /// One line: line breaks and tabs become spaces.
 pub(crate) fn line(text: &str) -> String {
-    text.chars()
-        .flat_map(|c| if matches!(c, '\n' | '\r' | '\t') { Shown::one(' ') } else { shown(c) })
-        .collect()
+    shown(text, |c| matches!(c, '\n' | '\r' | '\t').then_some(' '))
 }
 
 /// Text that may have several lines.
 pub(crate) fn lines(text: &str) -> String {
-    text.chars().flat_map(|c| if c == '\n' { Shown::one(c) } else { shown(c) }).collect()
+    shown(text, |_| None)
 }
 
 /// A line of at most so many characters.
@@ -30,41 +29,26 @@ pub(crate) fn time(at: Timestamp) -> String {
     moment.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
 
-enum Shown {
-    One(std::iter::Once<char>),
-    Named(std::vec::IntoIter<char>),
+/// The word of an error code, as programs read it.
+pub(crate) fn code(code: ErrorCode) -> String {
+    let word = serde_json::to_value(code).ok();
+    word.as_ref().and_then(|word| word.as_str()).unwrap_or_default().to_owned()
 }
 
-impl Shown {
-    fn one(c: char) -> Self {
-        Self::One(std::iter::once(c))
-    }
-}
-
-impl Iterator for Shown {
-    type Item = char;
-
-    fn next(&mut self) -> Option<char> {
-        match self {
-            Self::One(one) => one.next(),
-            Self::Named(name) => name.next(),
+/// Goes through a text; what the function does not change is shown, or named where it cannot be seen.
+fn shown(text: &str, change: fn(char) -> Option<char>) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut before = None;
+    for c in text.chars() {
+        match change(c) {
+            Some(other) => out.push(other),
+            // A tab moves the cursor.
+            None if c == '\t' || hides(c, before) => mark(&mut out, c),
+            None => out.push(c),
         }
+        before = Some(c);
     }
-}
-
-fn shown(c: char) -> Shown {
-    if !is_hidden(c) {
-        return Shown::one(c);
-    }
-    Shown::Named(format!("⟦U+{:04X}⟧", u32::from(c)).chars().collect::<Vec<_>>().into_iter())
-}
-
-fn is_hidden(c: char) -> bool {
-    c.is_control()
-        || matches!(u32::from(c),
-            0x00AD | 0x034F | 0x061C | 0x115F..=0x1160 | 0x17B4..=0x17B5 | 0x180B..=0x180F
-            | 0x200B..=0x200F | 0x2028..=0x202E | 0x2060..=0x206F | 0x3164 | 0xFE00..=0xFE0F
-            | 0xFEFF | 0xFFA0 | 0xFFF0..=0xFFFB | 0x1D173..=0x1D17A | 0xE0000..=0xE0FFF)
+    out
 }
 
 #[cfg(test)]
@@ -81,6 +65,7 @@ mod tests {
             ("two\nlines", "two lines"),
             ("\u{9b}31m", "⟦U+009B⟧31m"),
             ("naïve 日本語 👍", "naïve 日本語 👍"),
+            ("\u{2764}\u{fe0f} a\u{fe0f} \u{2800}\u{1bca0}", "\u{2764}\u{fe0f} a⟦U+FE0F⟧ ⟦U+2800⟧⟦U+1BCA0⟧"),
         ] {
             assert_eq!(line(text), seen);
         }

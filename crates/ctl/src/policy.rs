@@ -3,9 +3,10 @@
 use gatehouse_model::GrantId;
 use gatehouse_model::ask::{AutoApprove, ChoiceLifetime, ChoiceWidth, GrantChoice};
 use gatehouse_model::command::{
-    PolicyAutoApprove, PolicyDeny, PolicyGrant, PolicyRevoke, PolicyShow, PolicyUnblock,
+    PolicyAutoApprove, PolicyConfirm, PolicyDeny, PolicyGrant, PolicyRevoke, PolicyShow, PolicySuspended,
+    PolicyUnblock,
 };
-use gatehouse_model::grant::PolicyView;
+use gatehouse_model::grant::{AutoApproved, CoveredTools, PolicyView, RuleView};
 
 use crate::cli::{AutoWord, LifetimeWord, PolicyVerb, Scope};
 use crate::failure::Failure;
@@ -21,21 +22,39 @@ pub(crate) async fn run(verb: PolicyVerb, session: &mut Session, output: &Output
             output.show(&policy, show)
         }
         PolicyVerb::AutoApprove { server, to, client, every_server: _ } => {
-            session.run(&PolicyAutoApprove { server, client, to: auto_approve(to) }).await?;
-            output.done("Done.")
+            let waits = client.is_some() && !matches!(to, AutoWord::Ask);
+            let set = session.run(&PolicyAutoApprove { server, client, to: auto_approve(to) }).await?;
+            output.show(&set, |set| covered(set, waits))
         }
         PolicyVerb::Rehearse(wanted) => rehearse::run(wanted, session, output).await,
         PolicyVerb::Grant { server, scope } => {
             let choice = choice(&scope, true)?;
+            let done = match &scope.client {
+                Some(_) => format!("Allowed. {WAITS}"),
+                None => "Allowed.".to_owned(),
+            };
             session.run(&PolicyGrant { server, tool: scope.tool, client: scope.client, choice }).await?;
-            output.done("Allowed.")
+            output.done(&done)
         }
         PolicyVerb::Deny { server, scope, reason } => {
             let choice = choice(&scope, server.is_some())?;
+            if reason.is_some() {
+                // Models read it as the user's own words.
+                session.use_key();
+            }
             session
                 .run(&PolicyDeny { server, tool: scope.tool, client: scope.client, choice, reason })
                 .await?;
             output.done("Denied.")
+        }
+        PolicyVerb::Suspended => {
+            let suspended = session.run(&PolicySuspended {}).await?;
+            output.show(&suspended, |rules| rows(rules, "Nothing is suspended."))
+        }
+        PolicyVerb::Confirm { rules, all, none: _ } => {
+            let rules = if all { None } else { Some(rules.into_iter().map(GrantId::new).collect()) };
+            session.run(&PolicyConfirm { rules }).await?;
+            output.done("Done: nothing is suspended any more.")
         }
         PolicyVerb::Revoke { rule } => {
             session.run(&PolicyRevoke { rule: GrantId::new(rule) }).await?;
@@ -46,6 +65,32 @@ pub(crate) async fn run(verb: PolicyVerb, session: &mut Session, output: &Output
             output.done("Taken back.")
         }
     }
+}
+
+/// What is said of an allow for one client, which is bound to no program yet.
+const WAITS: &str = "It waits for its first use; you are asked then from which program it may run.";
+
+/// What a setting covers, in words.
+fn covered(set: &AutoApproved, waits: bool) -> Vec<String> {
+    let line = |server: &CoveredTools| {
+        let name = plain::line(&server.name);
+        match server.tools.len() {
+            0 => format!("{name}: no tool runs without asking."),
+            1 => format!("{name}: 1 tool runs without asking: {}", plain::cut(&server.tools.join(", "), 100)),
+            count => {
+                format!(
+                    "{name}: {count} tools run without asking: {}",
+                    plain::cut(&server.tools.join(", "), 100)
+                )
+            }
+        }
+    };
+    let unknown = (!set.unknown.is_empty()).then(|| {
+        let names = plain::line(&set.unknown.join(", "));
+        format!("Not set on {names}: their tools are not known. Start them first.")
+    });
+    let waits = waits.then(|| WAITS.to_owned());
+    set.servers.iter().map(line).chain(unknown).chain(waits).collect()
 }
 
 /// What runs without asking, as the core calls it.
@@ -73,7 +118,7 @@ fn choice(scope: &Scope, one_server: bool) -> Result<GrantChoice, Failure> {
         LifetimeWord::Quit => ChoiceLifetime::UntilQuit,
         LifetimeWord::Always => ChoiceLifetime::Always,
     };
-    Ok(GrantChoice { lifetime, width, every_client: scope.client.is_none(), conditions: Vec::new() })
+    Ok(GrantChoice { lifetime, width, every_client: scope.client.is_none(), conditions: scope.when.clone() })
 }
 
 fn show(policy: &PolicyView) -> Vec<String> {
@@ -85,15 +130,17 @@ fn show(policy: &PolicyView) -> Vec<String> {
     if policy.paused {
         lines.push("Everything is paused.".to_owned());
     }
-    let rows: Vec<Vec<String>> = policy
-        .rules
+    lines.extend(rows(&policy.rules, "Nothing is allowed or denied: everything asks."));
+    lines
+}
+
+fn rows(rules: &[RuleView], none: &str) -> Vec<String> {
+    let rows: Vec<Vec<String>> = rules
         .iter()
         .map(|view| {
             let used = view.last_used.map_or_else(|| "never".to_owned(), plain::time);
             vec![view.rule.id.to_string(), plain::time(view.rule.created), used, view.sentence.clone()]
         })
         .collect();
-    let heading = ["RULE", "SINCE", "LAST USED", "WHAT"];
-    lines.extend(table(&heading, &rows, "Nothing is allowed or denied: everything asks."));
-    lines
+    table(&["RULE", "SINCE", "LAST USED", "WHAT"], &rows, none)
 }

@@ -162,6 +162,7 @@ fn word(decision: Decision) -> &'static str {
 fn because(rule: &Rule) -> String {
     match rule {
         Rule::ChangedDefinition { grant } => format!("changed since {grant}"),
+        Rule::UnboundGrant { grant } => format!("{grant} waits for its first use"),
         Rule::PolicyFile { .. } => "the policy file".to_owned(),
         Rule::RightsUnverified => "rights that cannot be verified".to_owned(),
         other => other.decided_by().map_or_else(|| "no rule".to_owned(), ToString::to_string),

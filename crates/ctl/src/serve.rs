@@ -1,17 +1,20 @@
 //! `gatehousectl serve`: the whole core without a window. Standard output gets exactly one line, when
-//! it is ready; the operator key goes to the terminal or to a descriptor, and nowhere else.
+//! it is ready; a new operator key goes to the terminal or to a descriptor, and nowhere else.
 
 use std::io::Write as _;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gatehouse_app::{Core, CoreOptions, SecretStore, memory, new_operator_key, open_keychain, open_vault};
+use gatehouse_app::{
+    Core, CoreOptions, OperatorKey, OperatorKeyState, SecretStore, memory, open_keychain, open_vault,
+};
+use gatehouse_common::atomic_file;
 use gatehouse_model::{ErrorCode, Problem, Secret};
 use serde::Serialize;
 
 use crate::cli::{SecretsWhere, Serve};
-use crate::descriptor;
+use crate::descriptor::{self, KeySink};
 use crate::failure::Failure;
 
 /// File with the port of last time, so that clients need not be told a new one.
@@ -38,7 +41,8 @@ pub(crate) fn run(
         Some(descriptor) => Some(descriptor::read_secret(descriptor, "passphrase of the vault")?),
         None => None,
     };
-    let operator_key = hand_over_key(key_descriptor)?;
+    let sink = KeySink::open(key_descriptor)?;
+    let operator_key = OperatorKey::Kept { hand_over: to_sink(sink.clone()), anew: wanted.new_operator_key };
     // Before anything is written there, the log included.
     let data_dir = gatehouse_app::prepare_folder(&data_dir).map_err(Problem::from)?;
     gatehouse_app::logging::start(&data_dir)?;
@@ -47,15 +51,16 @@ pub(crate) fn run(
     let listen = wanted.listen.unwrap_or_else(|| usual_address(&data_dir));
     let guard_program = Some(std::env::current_exe()?);
     let options = CoreOptions { operator_key, guard_program, ..CoreOptions::new(data_dir, listen, secrets) };
-    runtime.block_on(serve(options))
+    runtime.block_on(serve(options, sink))
 }
 
-async fn serve(options: CoreOptions) -> Result<(), Failure> {
+async fn serve(options: CoreOptions, sink: Option<KeySink>) -> Result<(), Failure> {
     let data_dir = std::path::absolute(&options.data_dir)?;
     let stop = Stop::listen()?;
     let core = Core::start(options).await?;
     let endpoint = core.endpoint();
     remember_port(&data_dir, &endpoint);
+    about_the_key(core.operator_key_state(), sink.as_ref());
     let ready =
         Ready { endpoint: &endpoint, pid: std::process::id(), data_dir: &data_dir.display().to_string() };
     let said = say_ready(&ready);
@@ -73,24 +78,37 @@ fn say_ready(ready: &Ready<'_>) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-/// Makes the operator key and gives it to the person. Without one nothing can be approved.
-fn hand_over_key(descriptor: Option<i32>) -> Result<Option<Secret>, Failure> {
-    let key = new_operator_key()?;
-    if let Some(descriptor) = descriptor {
-        descriptor::write_secret(descriptor, &key)?;
-        return Ok(Some(key));
+/// Gives a new operator key to the person. Without one nothing can be approved.
+fn to_sink(sink: Option<KeySink>) -> gatehouse_app::HandOver {
+    Box::new(move |key: &Secret| {
+        let nobody =
+            |why: &str| Problem::new(ErrorCode::BadRequest, "The operator key reached nobody.").why(why);
+        let sink = sink.ok_or_else(|| nobody("There is no terminal and no --operator-key-fd."))?;
+        sink.hand_over(key).map_err(|error| nobody(&format!("{error}.")))
+    })
+}
+
+/// Says what became of the operator key, where that is not said by the key itself.
+fn about_the_key(state: OperatorKeyState, sink: Option<&KeySink>) {
+    match state {
+        OperatorKeyState::Known => {
+            let told = sink
+                .map(|sink| sink.tell("The operator key of this folder is the one that was shown before."));
+            if let Some(Err(error)) = told {
+                tracing::debug!(%error, "the terminal is gone");
+            }
+        }
+        OperatorKeyState::Anew => say(
+            "The operator key was made anew. What was allowed before is suspended: `gatehousectl policy suspended` shows it, `gatehousectl policy confirm` lets it count again. Secrets and sign-ins of servers have to be entered anew.",
+        ),
+        OperatorKeyState::NotHandedOver => say(
+            "There is no terminal and no --operator-key-fd for the operator key: nothing can be approved, added or resumed in this run.",
+        ),
+        OperatorKeyState::Lost => say(
+            "The operator key of this folder is not known: nothing can be approved, added or resumed in this run. `serve --new-operator-key` makes one; what was allowed is suspended then until you confirm it.",
+        ),
+        OperatorKeyState::New | OperatorKeyState::None => {}
     }
-    let lines = format!(
-        "Operator key of this run (needed to answer questions and to allow things):\n{}",
-        key.reveal()
-    );
-    if descriptor::write_to_terminal(&lines).is_ok() {
-        return Ok(Some(key));
-    }
-    say(
-        "There is no terminal and no --operator-key-fd for the operator key: nothing can be approved, added or resumed in this run.",
-    );
-    Ok(None)
 }
 
 fn open_secrets(
@@ -142,12 +160,7 @@ fn usual_address(data_dir: &Path) -> SocketAddr {
 fn remember_port(data_dir: &Path, endpoint: &str) {
     let port = endpoint.rsplit_once(':').and_then(|(_, rest)| rest.split('/').next());
     let Some(port) = port else { return };
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let written = options.open(data_dir.join(PORT_FILE)).and_then(|mut file| file.write_all(port.as_bytes()));
-    if let Err(error) = written {
+    if let Err(error) = atomic_file::replace(&data_dir.join(PORT_FILE), port.as_bytes()) {
         tracing::warn!(%error, "the port could not be remembered");
     }
 }

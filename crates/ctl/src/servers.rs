@@ -7,7 +7,9 @@ use gatehouse_model::command::{
     ServersReconnect, ServersRemove, ServersReset, ServersSignOut, ServersStart, ServersStop,
     ServersSwitchOff, ServersSwitchOn, ServersTest, ServersTrustLabels,
 };
-use gatehouse_model::server::{Builtin, HeaderProgram, Limits, Look, Remote, ServerDraft, ServerView};
+use gatehouse_model::server::{
+    Builtin, HeaderProgram, Limits, Look, Remote, ServerDraft, ServerView, StdioStreams,
+};
 use gatehouse_model::sign_in::SignInSettings;
 use gatehouse_model::{ErrorCode, Problem, Secret, ServerStatus, Transport};
 
@@ -80,6 +82,18 @@ pub(crate) async fn run(verb: ServersVerb, session: &mut Session, output: &Outpu
         ServersVerb::On => {
             session.run(&ServersSwitchOn {}).await?;
             output.done("MCP is switched on.")
+        }
+        ServersVerb::Limits { server, call_limit, call_cap, strict } => {
+            if call_limit.is_none() && call_cap.is_none() && strict.is_none() {
+                return Err(Failure::Usage("Say what to set: --call-limit, --call-cap or --strict.".into()));
+            }
+            let change = |draft: &mut ServerDraft| {
+                draft.limits.call_secs = call_limit.unwrap_or(draft.limits.call_secs);
+                draft.limits.call_cap_secs = call_cap.unwrap_or(draft.limits.call_cap_secs);
+                draft.limits.strict = strict.map_or(draft.limits.strict, |switch| switch == SwitchWord::On);
+            };
+            let view = edit(&server, session, change).await?;
+            output.show(&view, |view| vec![told(view)])
         }
         ServersVerb::Reset { yes } => {
             if !yes {
@@ -226,6 +240,9 @@ fn draft(wanted: &AddServer) -> Result<(ServerDraft, Vec<FieldSecret>), Failure>
         };
         return Err(Failure::Usage(words.into()));
     }
+    if wanted.pipes && wanted.command.is_empty() {
+        return Err(Failure::Usage("--pipes is for servers that are programs.".into()));
+    }
     let transport = transport(wanted, env, headers)?;
     if matches!(transport, Transport::Builtin { .. }) && (!wanted.secret.is_empty() || !wanted.env.is_empty())
     {
@@ -282,6 +299,7 @@ fn transport(
             args: args.to_vec(),
             env,
             cwd: wanted.cwd.clone(),
+            streams: if wanted.pipes { StdioStreams::Pipes } else { StdioStreams::default() },
         }),
         None => Err(Failure::Usage(
             "Say what the server is: --url URL, --builtin KIND, or -- COMMAND ARGUMENTS…".into(),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use gatehouse_app::control::{ControlClient, ControlEvents};
 use gatehouse_model::Secret;
-use gatehouse_model::command::{Request, Right};
+use gatehouse_model::command::{Authority, Request};
 
 use crate::descriptor;
 use crate::failure::Failure;
@@ -16,17 +16,33 @@ pub(crate) struct Session {
     key_descriptor: Option<i32>,
     key: Option<Secret>,
     key_asked: bool,
+    /// Whether the key is used also where it is not needed: it was given, so nobody is asked for it.
+    key_wanted: bool,
+    /// Of the client that a call is made as.
+    token: Option<Secret>,
     client: Option<(ControlClient, bool)>,
 }
 
 impl Session {
     pub(crate) fn new(data_dir: PathBuf, key_descriptor: Option<i32>) -> Self {
-        Self { data_dir, key_descriptor, key: None, key_asked: false, client: None }
+        let key_wanted = key_descriptor.is_some();
+        Self { data_dir, key_descriptor, key: None, key_asked: false, key_wanted, token: None, client: None }
+    }
+
+    /// Uses the operator key also where it is not needed: more is shown with it.
+    pub(crate) fn use_key(&mut self) {
+        self.key_wanted = true;
+    }
+
+    /// Speaks as the client with this token from now on, wherever the operator key is not needed.
+    pub(crate) fn speak_as(&mut self, token: Secret) {
+        self.token = Some(token);
+        self.client = None;
     }
 
     /// Runs a command.
     pub(crate) async fn run<R: Request>(&mut self, request: &R) -> Result<R::Reply, Failure> {
-        let operator = R::RIGHT == Right::Operator;
+        let operator = R::NEEDS == Authority::Operator || self.key_wanted;
         Ok(self.client(operator).await?.run(request).await?)
     }
 
@@ -40,10 +56,16 @@ impl Session {
     async fn client(&mut self, operator: bool) -> Result<&mut ControlClient, Failure> {
         let fits = self.client.as_ref().is_some_and(|(_, with_key)| *with_key || !operator);
         if !fits {
-            // First, so that nobody is asked for a key when nothing runs.
-            let client = ControlClient::connect(&self.data_dir).await?;
+            // First, so that nobody is asked for a key when nothing runs; and once more, since a connection
+            // on which nothing is said ends before a key is typed.
+            drop(ControlClient::connect(&self.data_dir).await?);
             let key = self.key(operator)?;
-            self.client = Some((client.with_operator_key(key), operator));
+            let client = ControlClient::connect(&self.data_dir).await?;
+            let client = match (key, &self.token) {
+                (None, Some(token)) if !operator => client.with_client_token(token),
+                (key, _) => client.with_operator_key(key),
+            };
+            self.client = Some((client, operator));
         }
         match &mut self.client {
             Some((client, _)) => Ok(client),
@@ -51,8 +73,7 @@ impl Session {
         }
     }
 
-    /// The operator key where it is needed. Without one the command goes out all the same, and
-    /// Gatehouse says that it is needed.
+    /// The operator key where it is needed. Without one the command is not sent.
     fn key(&mut self, operator: bool) -> Result<Option<Secret>, Failure> {
         if operator && !self.key_asked {
             self.key = match self.key_descriptor {

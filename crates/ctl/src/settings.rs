@@ -1,9 +1,9 @@
-//! `settings …`: how long things are kept.
+//! `settings …`: how long things are kept and calls may take, and how tools are named.
 
-use gatehouse_model::Settings;
 use gatehouse_model::command::{SettingsSet, SettingsShow};
+use gatehouse_model::{CallLimits, Settings, ToolNaming};
 
-use crate::cli::{AuditDays, SettingsVerb};
+use crate::cli::{AuditDays, NamingWord, Seconds, SettingsVerb};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::session::Session;
@@ -14,14 +14,25 @@ pub(crate) async fn run(verb: SettingsVerb, session: &mut Session, output: &Outp
             let settings = session.run(&SettingsShow {}).await?;
             output.show(&settings, words)
         }
-        SettingsVerb::Set { audit_days, activity_days, activity_calls, client_document } => {
+        SettingsVerb::Set {
+            audit_days,
+            activity_days,
+            activity_calls,
+            client_document,
+            call_limit,
+            call_cap,
+            tool_names,
+        } => {
             let nothing = audit_days.is_none()
                 && activity_days.is_none()
                 && activity_calls.is_none()
-                && client_document.is_none();
+                && client_document.is_none()
+                && call_limit.is_none()
+                && call_cap.is_none()
+                && tool_names.is_none();
             if nothing {
                 return Err(Failure::Usage(
-                    "Say what to set: --audit-days, --activity-days, --activity-calls or --client-document."
+                    "Say what to set: --audit-days, --activity-days, --activity-calls, --client-document, --call-limit, --call-cap or --tool-names."
                         .into(),
                 ));
             }
@@ -37,6 +48,15 @@ pub(crate) async fn run(verb: SettingsVerb, session: &mut Session, output: &Outp
                 packages: None,
                 client_document: client_document
                     .map(|address| if address == "none" { String::new() } else { address }),
+                calls: Some(CallLimits {
+                    silent_secs: call_limit.map_or(now.calls.silent_secs, |Seconds(secs)| secs),
+                    cap_secs: call_cap.map_or(now.calls.cap_secs, |Seconds(secs)| secs),
+                }),
+                tool_names: tool_names.map(|word| match word {
+                    NamingWord::OnConflict => ToolNaming::OnConflict,
+                    NamingWord::Server => ToolNaming::Server,
+                    NamingWord::McpServer => ToolNaming::McpServer,
+                }),
             };
             let settings = session.run(&set).await?;
             output.show(&settings, words)
@@ -44,11 +64,29 @@ pub(crate) async fn run(verb: SettingsVerb, session: &mut Session, output: &Outp
     }
 }
 
+fn seconds(limit: Option<u32>) -> String {
+    limit.map_or("as long as it wants".to_owned(), |secs| format!("{secs} s"))
+}
+
 fn words(settings: &Settings) -> Vec<String> {
     let audit = settings.audit_days.map_or("for ever".to_owned(), |days| format!("for {days} days"));
     vec![
         format!("Audit  kept {audit}"),
         format!("Calls  kept for {} days, {} at most", settings.activity_days, settings.activity_calls),
+        format!(
+            "A call  may take {} without progress, {} in all",
+            seconds(settings.calls.silent_secs),
+            seconds(settings.calls.cap_secs)
+        ),
+        format!(
+            "Tools  {}",
+            match settings.tool_names {
+                ToolNaming::OnConflict =>
+                    "have their own names; the server stands in front where a name is taken",
+                ToolNaming::Server => "are named server__tool",
+                ToolNaming::McpServer => "are named mcp__server__tool",
+            }
+        ),
         format!("Client document  {}", settings.client_document.as_deref().unwrap_or("none")),
         format!("MCP    {}", if settings.mcp_on { "on" } else { "off" }),
     ]

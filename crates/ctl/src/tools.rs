@@ -1,6 +1,7 @@
 //! `tools …`: the catalogue.
 
-use gatehouse_model::command::{ToolsClassify, ToolsList};
+use gatehouse_model::LeftOutTool;
+use gatehouse_model::command::{ToolsClassify, ToolsLeftOut, ToolsList};
 use gatehouse_model::grant::{AccessClass, ClassReason, Classified};
 
 use crate::cli::{ClassWord, ToolsVerb};
@@ -12,7 +13,8 @@ use crate::session::Session;
 pub(crate) async fn run(verb: ToolsVerb, session: &mut Session, output: &Output) -> Result<(), Failure> {
     match verb {
         ToolsVerb::List { server } => {
-            let tools = session.run(&ToolsList { server }).await?;
+            let tools = session.run(&ToolsList { server: server.clone() }).await?;
+            let left_out = session.run(&ToolsLeftOut { server }).await?;
             output.show(&tools, |tools| {
                 let rows: Vec<Vec<String>> = tools
                     .iter()
@@ -26,8 +28,18 @@ pub(crate) async fn run(verb: ToolsVerb, session: &mut Session, output: &Output)
                         ]
                     })
                     .collect();
-                table(&["NAME", "SERVER", "CLASS", "WHAT IT DOES"], &rows, "There are no tools.")
+                let mut lines =
+                    table(&["NAME", "SERVER", "CLASS", "WHAT IT DOES"], &rows, "There are no tools.");
+                if !left_out.is_empty() {
+                    lines.extend(["".to_owned(), "Left out:".to_owned()]);
+                    lines.extend(missing(&left_out));
+                }
+                lines
             })
+        }
+        ToolsVerb::LeftOut { server } => {
+            let left_out = session.run(&ToolsLeftOut { server }).await?;
+            output.show(&left_out, |left_out| missing(left_out))
         }
         ToolsVerb::Classify { server, tool, class } => {
             let class = match class {
@@ -39,6 +51,14 @@ pub(crate) async fn run(verb: ToolsVerb, session: &mut Session, output: &Output)
             output.done("Done.")
         }
     }
+}
+
+fn missing(left_out: &[LeftOutTool]) -> Vec<String> {
+    let row = |tool: &LeftOutTool| {
+        vec![plain::cut(&tool.name, 40), tool.server_name.clone(), plain::cut(&tool.reason, 160)]
+    };
+    let rows: Vec<Vec<String>> = left_out.iter().map(row).collect();
+    table(&["NAME ON THE SERVER", "SERVER", "WHY"], &rows, "No tool is left out.")
 }
 
 pub(crate) fn class_word(class: AccessClass) -> &'static str {

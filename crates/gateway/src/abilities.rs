@@ -1,9 +1,8 @@
 //! What a client declared that it can answer: its capabilities, read once.
 
+use gatehouse_mcp_wire::raw::Members;
 use gatehouse_tools::Inquiry;
 use serde_json::value::RawValue;
-
-use crate::envelope::Members;
 
 /// What a client can answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use gatehouse_mcp_wire::raw::Members;
 use gatehouse_model::BoxFuture;
 use gatehouse_tools::{CallEnd, ProgressOut, ToolCall};
 use hyper::{Response, StatusCode};
@@ -18,7 +19,6 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::doorstep::Accepts;
-use crate::envelope::Members;
 use crate::event_log::EventLog;
 use crate::fault::Fault;
 use crate::reply::{self, Answer, Parts, ReplyBody};
@@ -29,12 +29,13 @@ use crate::splice::{self, Unfit};
 pub(crate) const PATIENCE: Duration = Duration::from_millis(100);
 
 /// What a call does when its connection is lost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) enum WhenLost {
     /// It is cancelled: the stateless revision.
     Cancel,
-    /// It runs on: the older revisions.
-    RunOn,
+    /// What was sent runs on, what waits for a person no longer does: the older revisions. The log is that
+    /// of its events.
+    RunOn(Arc<EventLog>),
 }
 
 /// A call on its way. Dropping it never drops the call.
@@ -74,8 +75,9 @@ impl Future for RunningCall {
 impl Drop for RunningCall {
     fn drop(&mut self) {
         if let Some(future) = self.future.take() {
-            if self.when_lost == WhenLost::Cancel {
-                self.cancel.cancel();
+            match &self.when_lost {
+                WhenLost::Cancel => self.cancel.cancel(),
+                WhenLost::RunOn(log) => log.abandon(),
             }
             self.tasks.spawn_on(
                 async move {
@@ -105,6 +107,7 @@ pub(crate) fn read(params: &Members<'_>, cancel: CancellationToken) -> Result<To
         meta: params.get("_meta").map(ToOwned::to_owned),
         progress: None,
         asks: None,
+        listening: None,
         cancel,
     })
 }

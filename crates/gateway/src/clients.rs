@@ -8,9 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 
 use arc_swap::ArcSwap;
+use gatehouse_common::invisible_chars::is_invisible;
 use gatehouse_model::client::ClientView;
 use gatehouse_model::{AuditEvent, ClientEntry, ClientId, Clock, ErrorCode, Problem, Secret, Timestamp};
-use gatehouse_store::{SealError, Store};
+use gatehouse_store::{ControlKey, SealError, Store, StoreError};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
@@ -175,6 +176,12 @@ impl ClientBook {
         self.recognise(token).map(|client| Arc::clone(&client.entry))
     }
 
+    /// Whether the token of a client has this SHA-256 (lower-case hexadecimal).
+    #[must_use]
+    pub fn knows_digest(&self, token_sha256: &str) -> bool {
+        self.listed.load().clients.iter().any(|client| client.entry.token_sha256 == token_sha256)
+    }
+
     /// The same, with everything that hangs on the client. Every digest is compared, so that the time it takes
     /// tells nothing about the list.
     pub(crate) fn recognise(&self, token: &str) -> Option<Arc<ClientState>> {
@@ -212,7 +219,8 @@ impl ClientBook {
         };
         let mut clients = listed.clients.clone();
         clients.push(Arc::new(ClientState::new(entry.clone(), Arc::default())));
-        self.write(&clients, &entry, "added").await?;
+        let keys = Keys { new: Some(ControlKey::of_client_token(&token)), old: None };
+        self.write(&clients, &entry, "added", keys).await?;
         self.listed.store(Arc::new(Listed { clients, rejected: None }));
         Ok((entry, token))
     }
@@ -235,7 +243,9 @@ impl ClientBook {
         if let Some(place) = clients.get_mut(at) {
             *place = Arc::new(after);
         }
-        self.write(&clients, &entry, "rotated").await?;
+        let old = Some(before.entry.token_sha256.clone());
+        let keys = Keys { new: Some(ControlKey::of_client_token(&token)), old };
+        self.write(&clients, &entry, "rotated", keys).await?;
         self.listed.store(Arc::new(Listed { clients, rejected: None }));
         self.depart(&before, Departure::Rotated);
         Ok((entry, token))
@@ -253,7 +263,8 @@ impl ClientBook {
         let entry = (*before.entry).clone();
         self.listed.store(Arc::new(Listed { clients: clients.clone(), rejected: None }));
         self.depart(&before, Departure::Revoked);
-        self.write(&clients, &entry, "revoked").await.map_err(|problem| {
+        let keys = Keys { new: None, old: Some(entry.token_sha256.clone()) };
+        self.write(&clients, &entry, "revoked", keys).await.map_err(|problem| {
             Problem::new(
                 problem.code,
                 format!("“{}” has no access any more, but that could not be written down.", entry.name),
@@ -339,12 +350,13 @@ impl ClientBook {
         Ok(())
     }
 
-    /// Writes a change down: the audit first, then the list.
+    /// Writes a change down: the audit first, then the key for the control socket, then the list.
     async fn write(
         &self,
         clients: &[Arc<ClientState>],
         changed: &ClientEntry,
         what: &str,
+        keys: Keys,
     ) -> Result<(), Problem> {
         let entries: Vec<ClientEntry> = clients.iter().map(|client| (*client.entry).clone()).collect();
         let event = AuditEvent::ClientChanged {
@@ -352,14 +364,31 @@ impl ClientBook {
             name: changed.name.clone(),
             what: what.to_owned(),
         };
-        let store = Arc::clone(&self.store);
+        let (store, digest) = (Arc::clone(&self.store), changed.token_sha256.clone());
         blocking(move || {
             store.audit().append(event)?;
-            store.clients().save(&entries)?;
-            Ok(())
+            let Keys { new, old } = keys;
+            if let Some(key) = &new {
+                store.control_keys().keep_client(&digest, key).map_err(StoreError::from)?;
+            }
+            // Every change of the list comes on the operator's word.
+            let saved = store.clients().save_anew(&entries);
+            let gone = if saved.is_ok() { old } else { new.map(|_| digest) };
+            if let Some(Err(error)) = gone.map(|digest| store.control_keys().forget_client(&digest)) {
+                tracing::warn!(%error, "a key of the control socket that is for nothing any more was not forgotten");
+            }
+            Ok(saved?)
         })
         .await
     }
+}
+
+/// What a change of the list means for the keys of the control socket.
+struct Keys {
+    /// That of the changed client's present token.
+    new: Option<ControlKey>,
+    /// SHA-256 of the token that counts no more.
+    old: Option<String>,
 }
 
 async fn blocking<T: Send + 'static>(
@@ -393,7 +422,7 @@ fn unknown(client: &str) -> Problem {
 
 fn legal_name(name: &str) -> Result<String, Problem> {
     let name = name.trim();
-    if name.is_empty() || name.chars().count() > LONGEST_NAME || name.chars().any(crate::splice::is_hidden) {
+    if name.is_empty() || name.chars().count() > LONGEST_NAME || name.chars().any(is_invisible) {
         return Err(Problem::new(ErrorCode::BadRequest, "This name cannot be used for a client.")
             .why("A name has 1 to 64 characters, all of which can be seen."));
     }

@@ -78,6 +78,15 @@ pub(crate) fn unauthorized() -> Fault {
     )
 }
 
+/// What a client with too many connections is answered with.
+pub(crate) fn too_many_connections() -> Fault {
+    Fault::new(
+        StatusCode::TOO_MANY_REQUESTS,
+        -32600,
+        "Too many connections are open at once. Close some, or wait for their calls to end.",
+    )
+}
+
 /// Which kinds of answer the client takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Accepts {

@@ -7,7 +7,10 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use gatehouse_mcp_wire::envelope::Envelope;
+use gatehouse_mcp_wire::raw::{Members, text_of};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::fault::Fault;
@@ -51,8 +54,7 @@ pub(crate) fn read(body: &[u8]) -> Result<Message<'_>, Fault> {
             "Batches are not supported: send one JSON-RPC message per request.",
         ));
     }
-    let parts: Parts<'_> = serde_json::from_str(text).map_err(|error| defect(&error))?;
-    parts.into_message()
+    message(serde_json::from_str(text).map_err(|error| defect(&error))?)
 }
 
 fn defect(error: &serde_json::Error) -> Fault {
@@ -63,109 +65,56 @@ fn defect(error: &serde_json::Error) -> Fault {
     }
 }
 
-#[derive(Default)]
-struct Parts<'a> {
-    version: Option<Cow<'a, str>>,
-    id: Option<&'a RawValue>,
-    method: Option<Cow<'a, str>>,
-    params: Option<Params<'a>>,
-    answers: bool,
-    result: Option<&'a RawValue>,
-    error: Option<&'a RawValue>,
-}
-
 enum Params<'a> {
     Members(Members<'a>),
     SomethingElse,
 }
 
-impl<'a> Parts<'a> {
-    fn into_message(self) -> Result<Message<'a>, Fault> {
-        if self.version.as_deref() != Some("2.0") {
-            return Err(Fault::invalid_request("The member `jsonrpc` must be \"2.0\"."));
-        }
-        let outcome = match (self.result, self.error) {
-            (Some(result), None) => Some(Ok(result)),
-            (None, Some(error)) => Some(Err(error)),
-            (Some(_), Some(_)) | (None, None) => None,
-        };
-        let id = match self.id.map(RawValue::get) {
-            None => None,
-            Some(id) if is_id(id) => Some(id),
-            Some(_) if self.answers => return Ok(Message::Answer { id: None, outcome }),
-            Some(_) => {
-                return Err(Fault::invalid_request(
-                    "The member `id` must be a string or a number of at most 256 bytes.",
-                ));
-            }
-        };
-        let Some(method) = self.method else {
-            if self.answers {
-                return Ok(Message::Answer { id, outcome });
-            }
-            return Err(Fault::invalid_request("The member `method` is missing."));
-        };
-        if self.answers {
-            return Err(Fault::invalid_request("A message is either a request or an answer, not both."));
-        }
-        let params = match self.params {
-            None => Members::default(),
-            Some(Params::Members(members)) => members,
-            Some(Params::SomethingElse) => {
-                return Err(Fault::invalid_params("The member `params` must be an object.").maybe_for(id));
-            }
-        };
-        Ok(match id {
-            Some(id) => Message::Request { id, method, params },
-            None => Message::Notification { method, params },
-        })
+fn message<'a>(parts: Envelope<'a, Params<'a>>) -> Result<Message<'a>, Fault> {
+    if parts.version.and_then(text_of).as_deref() != Some("2.0") {
+        return Err(Fault::invalid_request("The member `jsonrpc` must be \"2.0\"."));
     }
+    let answers = parts.result.is_some() || parts.error.is_some();
+    if answers && parts.method.is_some() {
+        return Err(Fault::invalid_request("A message is either a request or an answer, not both."));
+    }
+    let outcome = match (parts.result, parts.error) {
+        (Some(result), None) => Some(Ok(result)),
+        (None, Some(error)) => Some(Err(error)),
+        (Some(_), Some(_)) | (None, None) => None,
+    };
+    let id = match parts.id.map(RawValue::get) {
+        None => None,
+        Some(id) if is_id(id) => Some(id),
+        Some(_) if answers => return Ok(Message::Answer { id: None, outcome }),
+        Some(_) => {
+            return Err(Fault::invalid_request(
+                "The member `id` must be a string or a number of at most 256 bytes.",
+            ));
+        }
+    };
+    let Some(method) = parts.method else {
+        if answers {
+            return Ok(Message::Answer { id, outcome });
+        }
+        return Err(Fault::invalid_request("The member `method` is missing."));
+    };
+    let params = match parts.params {
+        None => Members::default(),
+        Some(Params::Members(members)) => members,
+        Some(Params::SomethingElse) => {
+            return Err(Fault::invalid_params("The member `params` must be an object.").maybe_for(id));
+        }
+    };
+    Ok(match id {
+        Some(id) => Message::Request { id, method, params },
+        None => Message::Notification { method, params },
+    })
 }
 
 fn is_id(raw: &str) -> bool {
     raw.len() <= LONGEST_ID
         && raw.starts_with(|first: char| first == '"' || first == '-' || first.is_ascii_digit())
-}
-
-impl<'de> Deserialize<'de> for Parts<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Envelope;
-        impl<'de> Visitor<'de> for Envelope {
-            type Value = Parts<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a JSON-RPC message, which is an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Parts<'de>, A::Error> {
-                let mut parts = Parts::default();
-                let mut others = Names::default();
-                while let Some(Text(name)) = map.next_key()? {
-                    others.enter(&name).map_err(A::Error::custom)?;
-                    match &*name {
-                        "jsonrpc" => parts.version = Some(map.next_value::<Text<'_>>()?.0),
-                        "id" => parts.id = Some(map.next_value()?),
-                        "method" => parts.method = Some(map.next_value::<Text<'_>>()?.0),
-                        "params" => parts.params = Some(map.next_value()?),
-                        "result" => {
-                            parts.answers = true;
-                            parts.result = Some(map.next_value()?);
-                        }
-                        "error" => {
-                            parts.answers = true;
-                            parts.error = Some(map.next_value()?);
-                        }
-                        _ => {
-                            map.next_value::<IgnoredAny>()?;
-                        }
-                    }
-                    others.keep(name);
-                }
-                Ok(parts)
-            }
-        }
-        deserializer.deserialize_any(Envelope)
-    }
 }
 
 impl<'de> Deserialize<'de> for Params<'de> {
@@ -179,7 +128,7 @@ impl<'de> Deserialize<'de> for Params<'de> {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-                Members::collect(map).map(Params::Members)
+                Members::deserialize(MapAccessDeserializer::new(map)).map(Params::Members)
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
@@ -212,119 +161,6 @@ impl<'de> Deserialize<'de> for Params<'de> {
             }
         }
         deserializer.deserialize_any(Either)
-    }
-}
-
-/// The members of an object in their order, each value as the bytes that were sent. No name appears twice.
-#[derive(Debug, Default)]
-pub(crate) struct Members<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
-
-impl<'a> Members<'a> {
-    /// Reads the members of an object.
-    pub(crate) fn of(raw: &'a RawValue) -> Result<Self, serde_json::Error> {
-        serde_json::from_str(raw.get())
-    }
-
-    /// The value of a member.
-    pub(crate) fn get(&self, name: &str) -> Option<&'a RawValue> {
-        self.0.iter().find(|(key, _)| key == name).map(|(_, value)| *value)
-    }
-
-    /// The value of a member that is a string.
-    pub(crate) fn text(&self, name: &str) -> Option<Cow<'a, str>> {
-        self.get(name).and_then(text_of)
-    }
-
-    /// All of them.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &'a RawValue)> {
-        self.0.iter().map(|(name, value)| (&**name, *value))
-    }
-
-    fn collect<A: MapAccess<'a>>(mut map: A) -> Result<Self, A::Error> {
-        let mut members = Vec::with_capacity(4);
-        let mut names = Names::default();
-        while let Some(Text(name)) = map.next_key()? {
-            names.enter(&name).map_err(A::Error::custom)?;
-            members.push((name.clone(), map.next_value()?));
-            names.keep(name);
-        }
-        Ok(Self(members))
-    }
-}
-
-/// The text of a raw value that is a string.
-pub(crate) fn text_of(raw: &RawValue) -> Option<Cow<'_, str>> {
-    serde_json::from_str::<Text<'_>>(raw.get()).ok().map(|text| text.0)
-}
-
-impl<'de> Deserialize<'de> for Members<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Object;
-        impl<'de> Visitor<'de> for Object {
-            type Value = Members<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-                Members::collect(map)
-            }
-        }
-        deserializer.deserialize_any(Object)
-    }
-}
-
-/// Names seen so far. A few are compared one by one; many go into a set, so that a body of a million names
-/// costs no more than its length.
-#[derive(Default)]
-struct Names<'a> {
-    few: Vec<Cow<'a, str>>,
-    many: std::collections::HashSet<Cow<'a, str>>,
-}
-
-impl<'a> Names<'a> {
-    const FEW: usize = 16;
-
-    fn enter(&self, name: &str) -> Result<(), String> {
-        if self.few.iter().any(|seen| seen == name) || self.many.contains(name) {
-            let shown: String = name.chars().take(64).collect();
-            return Err(format!("the member `{}` appears twice", shown.escape_debug()));
-        }
-        Ok(())
-    }
-
-    fn keep(&mut self, name: Cow<'a, str>) {
-        if self.few.len() < Self::FEW {
-            self.few.push(name);
-        } else {
-            self.many.insert(name);
-        }
-    }
-}
-
-/// A string that stays borrowed where it has no escapes.
-struct Text<'a>(Cow<'a, str>);
-
-impl<'de> Deserialize<'de> for Text<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Borrowing;
-        impl<'de> Visitor<'de> for Borrowing {
-            type Value = Text<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a string")
-            }
-
-            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-                Ok(Text(Cow::Borrowed(text)))
-            }
-
-            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-                Ok(Text(Cow::Owned(text.to_owned())))
-            }
-        }
-        deserializer.deserialize_str(Borrowing)
     }
 }
 
@@ -423,5 +259,70 @@ mod tests {
             "]".repeat(200_000)
         );
         assert!(read(deep.as_bytes()).is_ok());
+    }
+
+    /// Fuzz target `envelope`: what is accepted says to another reader of JSON what it says here.
+    #[test]
+    fn fuzz_envelope() {
+        use gatehouse_fuzz::{fuzz, json, mutated};
+        use proptest::prelude::*;
+        use serde_json::Value;
+        let texts = |known: &'static [&'static str]| prop::sample::select(known).prop_map(str::to_owned);
+        let params = json::object(vec![
+            ("name", texts(&["\"files__read\"", "\"\\u0061\"", "7"]).boxed()),
+            ("arguments", json::value().boxed()),
+            ("_meta", texts(&["{}", "{\"progressToken\":1}", "null"]).boxed()),
+        ]);
+        let message = json::object(vec![
+            ("jsonrpc", texts(&["\"2.0\"", "\"2.0\"", "\"2.0\"", "\"2\\u002e0\"", "2.0", "null"]).boxed()),
+            (
+                "id",
+                texts(&["1", "\"a\"", "\"\\u0061\"", "-1", "1.0", "null", "{}", "99999999999999999999"])
+                    .boxed(),
+            ),
+            ("method", texts(&["\"tools/call\"", "\"tools/call\"", "\"ping\"", "\"a\\/b\"", "7"]).boxed()),
+            ("params", prop_oneof![3 => params, 1 => json::value()].boxed()),
+            ("result", prop_oneof![1 => json::value(), 9 => Just(String::new())].boxed()),
+            ("extra", json::value().boxed()),
+        ]);
+        // A member without a value is left out again: most messages have no result.
+        let message = message.prop_map(|text| text.replace("\"result\":,", "").replace(",\"result\":}", "}"));
+        fuzz("envelope", &mutated(message, json::TOKENS), |text| {
+            let Ok(message) = read(text.as_bytes()) else { return Ok(()) };
+            let raw: Members<'_> = Members::read(&text).map_err(|e| TestCaseError::fail(e.to_string()))?;
+            prop_assert!(raw.text("jsonrpc").as_deref() == Some("2.0"));
+            let (id, method, params) = match &message {
+                Message::Request { id, method, params } => (Some(*id), method, params),
+                Message::Notification { method, params } => (None, method, params),
+                Message::Answer { .. } => {
+                    prop_assert!(raw.get("method").is_none());
+                    prop_assert!(raw.get("result").is_some() || raw.get("error").is_some());
+                    return Ok(());
+                }
+            };
+            prop_assert!(raw.get("result").is_none() && raw.get("error").is_none());
+            prop_assert_eq!(raw.get("id").map(RawValue::get), id);
+            prop_assert!(raw.text("method").as_deref() == Some(&**method));
+            match raw.get("params") {
+                None => prop_assert_eq!(params.iter().count(), 0),
+                Some(sent) => {
+                    let sent = Members::of(sent).map_err(|e| TestCaseError::fail(e.to_string()))?;
+                    prop_assert!(sent.iter().map(pair).eq(params.iter().map(pair)), "params differ");
+                }
+            }
+            // A reader that keeps the last of two keys reads the same, since no key is there twice.
+            if let Ok(Value::Object(other)) = serde_json::from_str(&text) {
+                prop_assert_eq!(other.get("method").and_then(Value::as_str), Some(&**method));
+                prop_assert_eq!(other.len(), raw.names().count());
+                let there = other.get("params").and_then(Value::as_object).map_or(0, serde_json::Map::len);
+                prop_assert_eq!(there, params.iter().count());
+            }
+            Ok(())
+        })
+        .unwrap();
+    }
+
+    fn pair<'a>((name, value): (&'a str, &'a RawValue)) -> (&'a str, &'a str) {
+        (name, value.get())
     }
 }

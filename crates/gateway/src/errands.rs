@@ -4,14 +4,16 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use gatehouse_mcp_wire::raw::Members;
 use gatehouse_model::BoxFuture;
-use gatehouse_tools::{AccessCall, AccessKind, CallEnd, Caller, ClientAsk, Place, ProgressOut, ToolCall};
+use gatehouse_tools::{
+    AccessCall, AccessKind, CallEnd, Caller, ClientAsk, Listening, Place, ProgressOut, ToolCall,
+};
 use hyper::StatusCode;
 use tokio_util::sync::CancellationToken;
 
 use crate::calls;
 use crate::door::ToolDoor;
-use crate::envelope::Members;
 use crate::fault::Fault;
 use crate::revision::Revision;
 use crate::watches::Watched;
@@ -47,6 +49,7 @@ impl Errand {
                 meta: params.get("_meta").map(ToOwned::to_owned),
                 progress: None,
                 asks: None,
+                listening: None,
                 cancel: cancel.clone(),
             })
         };
@@ -99,6 +102,14 @@ impl Errand {
         match self {
             Self::Tool(call) => call.progress = Some(progress),
             Self::Access(call) => call.progress = Some(progress),
+        }
+    }
+
+    /// Sets how it is seen whether the client still listens.
+    pub(crate) fn listened_to(&mut self, listening: Listening) {
+        match self {
+            Self::Tool(call) => call.listening = Some(listening),
+            Self::Access(call) => call.listening = Some(listening),
         }
     }
 

@@ -11,7 +11,9 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::{BufMut, Bytes, BytesMut};
+use gatehouse_tools::Listening;
 use parking_lot::Mutex;
+use tokio::sync::watch;
 use tokio::time::{Instant, Sleep};
 
 /// A comment goes out after this long without an event, so that nobody in between closes the connection.
@@ -19,6 +21,9 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// Most notifications that are kept for a reader.
 const MOST_EVENTS: usize = 256;
+
+/// Most bytes of them: a server may send large log messages, and a client may not read.
+const MOST_BYTES: usize = 4 * 1024 * 1024;
 
 /// Whether events carry ids and stay after they were read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +39,8 @@ pub(crate) enum Keeping {
 pub(crate) struct EventLog {
     keeping: Keeping,
     state: Mutex<State>,
+    /// Whether somebody is there to read it, or is about to begin.
+    listening: watch::Sender<bool>,
 }
 
 #[derive(Debug, Default)]
@@ -54,7 +61,17 @@ struct State {
 impl EventLog {
     /// An empty log.
     pub(crate) fn new(keeping: Keeping) -> Arc<Self> {
-        Arc::new(Self { keeping, state: Mutex::new(State::default()) })
+        Arc::new(Self { keeping, state: Mutex::new(State::default()), listening: watch::Sender::new(true) })
+    }
+
+    /// Follows whether somebody is there to read it. Whoever made it is, until [`EventLog::abandon`].
+    pub(crate) fn listening(&self) -> Listening {
+        Listening::new(self.listening.subscribe())
+    }
+
+    /// Notes that whoever was about to read it has left.
+    pub(crate) fn abandon(&self) {
+        self.listening.send_replace(false);
     }
 
     /// Writes an event; nothing once the log has ended.
@@ -118,7 +135,8 @@ impl EventLog {
         let event = encode(id, pieces);
         state.bytes += event.len();
         state.events.push_back((number, event));
-        while state.events.len() > MOST_EVENTS {
+        // The newest stays, however large: it may be the answer.
+        while state.events.len() > MOST_EVENTS || (state.bytes > MOST_BYTES && state.events.len() > 1) {
             if let Some((_, dropped)) = state.events.pop_front() {
                 state.bytes = state.bytes.saturating_sub(dropped.len());
             }
@@ -134,6 +152,7 @@ impl EventLog {
         let mut state = self.state.lock();
         state.reader += 1;
         state.is_read = true;
+        self.listening.send_replace(true);
         state.wake();
         EventReader {
             log: Arc::clone(self),
@@ -202,6 +221,7 @@ impl Drop for EventReader {
         let mut state = self.log.state.lock();
         if state.reader == self.me {
             state.is_read = false;
+            self.log.abandon();
         }
         drop(state);
         if let Some(when_lost) = self.when_lost.take() {
@@ -333,6 +353,21 @@ mod tests {
         assert_eq!(read.len(), MOST_EVENTS);
         assert_eq!(read.last().unwrap(), "data: answer\n\n");
         assert_eq!(log.bytes(), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_unread_log_is_bounded_in_bytes_and_keeps_its_answer() {
+        let log = EventLog::new(Keeping::Passing);
+        let large = "x".repeat(MOST_BYTES / 8);
+        for _ in 0..100 {
+            log.push(one(&large));
+            assert!(log.bytes() <= MOST_BYTES);
+        }
+        let answer = "y".repeat(MOST_BYTES + 1);
+        log.finish(one(&answer));
+        let mut reader = log.read(0);
+        assert_eq!(next(&mut reader).await.unwrap().len(), "data: ".len() + answer.len() + 2);
+        assert_eq!(next(&mut reader).await, None);
     }
 
     #[tokio::test]

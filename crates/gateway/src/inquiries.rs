@@ -5,13 +5,13 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use gatehouse_mcp_wire::raw::Members;
 use gatehouse_model::BoxFuture;
 use gatehouse_model::server::LogLevel;
 use gatehouse_tools::{ClientAsk, Inquiry, ServerAnswer, ServerRequest};
 use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::envelope::Members;
 use crate::event_log::EventLog;
 use crate::sessions::Session;
 

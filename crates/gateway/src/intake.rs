@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use gatehouse_mcp_wire::headers::{PROTOCOL_VERSION, SESSION_ID};
+use gatehouse_mcp_wire::raw::Members;
 use gatehouse_model::ask::SeenFrom;
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
@@ -12,12 +14,14 @@ use hyper::{Method, Request, Response, StatusCode};
 
 use crate::calls::{Begun, Exchange};
 use crate::clients::ClientState;
+use crate::connection_limits::TooMany;
+use crate::connections::Connection;
 use crate::doorstep::{self, Accepts};
-use crate::envelope::{self, Members, Message};
+use crate::envelope::{self, Message};
 use crate::event_log::{EventLog, Keeping};
 use crate::fault::Fault;
 use crate::gateway::Core;
-use crate::mirror::{self, PROTOCOL_VERSION, SESSION_ID};
+use crate::mirror;
 use crate::reply::{self, Answer, Parts, ReplyBody};
 use crate::revision;
 use crate::seen::Ends;
@@ -80,8 +84,12 @@ pub(crate) enum Step {
 }
 
 /// Serves one request.
-pub(crate) async fn serve(core: Arc<Core>, ends: &Ends, request: Request<Incoming>) -> Response<ReplyBody> {
-    match try_serve(&core, ends, request).await {
+pub(crate) async fn serve(
+    core: Arc<Core>,
+    connection: &Connection,
+    request: Request<Incoming>,
+) -> Response<ReplyBody> {
+    match try_serve(&core, connection, request).await {
         Ok(response) => response,
         Err(fault) => reply::fault(&fault),
     }
@@ -89,13 +97,14 @@ pub(crate) async fn serve(core: Arc<Core>, ends: &Ends, request: Request<Incomin
 
 async fn try_serve(
     core: &Arc<Core>,
-    ends: &Ends,
+    connection: &Connection,
     request: Request<Incoming>,
 ) -> Result<Response<ReplyBody>, Fault> {
     doorstep::check_origin(request.uri(), request.headers(), core.port)?;
     let client = doorstep::bearer(request.headers())
         .and_then(|token| core.clients.recognise(token))
         .ok_or_else(doorstep::unauthorized)?;
+    connection.place.recognise(&client.entry.id).map_err(|TooMany| doorstep::too_many_connections())?;
     if request.uri().path() != PATH {
         return Err(Fault::new(
             StatusCode::NOT_FOUND,
@@ -105,7 +114,7 @@ async fn try_serve(
     }
     let first = client.seen(core.clock.now());
     match *request.method() {
-        Method::POST => post(core, (&client, first), ends, request).await,
+        Method::POST => post(core, (&client, first), &connection.ends, request).await,
         Method::GET => stateful::listen(core, &client, request.headers()),
         Method::DELETE => stateful::end(core, &client, request.headers()),
         _ => Ok(reply::method_not_allowed("GET, POST, DELETE")),

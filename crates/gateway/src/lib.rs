@@ -9,6 +9,7 @@ mod abilities;
 mod calls;
 mod changed;
 mod clients;
+mod connection_limits;
 mod connections;
 mod door;
 mod doorstep;

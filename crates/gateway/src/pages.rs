@@ -6,11 +6,11 @@ use arc_swap::ArcSwapOption;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
+use gatehouse_mcp_wire::raw::{Members, text_of};
 use gatehouse_tools::ListOf;
 use serde_json::value::RawValue;
 
 use crate::door::ToolDoor;
-use crate::envelope::{Members, text_of};
 use crate::fault::Fault;
 use crate::revision::Revision;
 

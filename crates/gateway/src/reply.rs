@@ -7,13 +7,13 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::{Bytes, BytesMut};
+use gatehouse_mcp_wire::headers::SESSION_ID;
 use hyper::body::{Body, Frame, SizeHint};
-use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
+use hyper::header::{ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
 use hyper::{Response, StatusCode};
 
 use crate::event_log::EventReader;
 use crate::fault::Fault;
-use crate::mirror::SESSION_ID;
 
 /// A body.
 #[derive(Debug)]
@@ -140,9 +140,25 @@ pub(crate) fn json(status: StatusCode, parts: Parts) -> Response<ReplyBody> {
     response
 }
 
+/// Whether a connection ends after an error: one that showed no right token, or whose request was not read
+/// to its end, has no more business here.
+fn ends_connection(status: StatusCode) -> bool {
+    matches!(
+        status,
+        StatusCode::UNAUTHORIZED
+            | StatusCode::FORBIDDEN
+            | StatusCode::REQUEST_TIMEOUT
+            | StatusCode::PAYLOAD_TOO_LARGE
+            | StatusCode::TOO_MANY_REQUESTS
+    )
+}
+
 /// An error as JSON.
 pub(crate) fn fault(fault: &Fault) -> Response<ReplyBody> {
     let mut response = json(fault.status(), Parts::one(fault.body()));
+    if ends_connection(fault.status()) {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
     if fault.status() == StatusCode::UNAUTHORIZED {
         response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     }

@@ -9,6 +9,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use gatehouse_mcp_wire::raw::Members;
 use gatehouse_model::server::LogLevel;
 use gatehouse_model::{BoxFuture, ClientId};
 use gatehouse_tools::{CallEnd, ClientAsk, Inquiry, ServerAnswer, ServerRequest};
@@ -20,9 +21,9 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tokio_util::task::TaskTracker;
 
 use crate::abilities::Abilities;
-use crate::envelope::Members;
 use crate::event_log::EventLog;
 use crate::inquiries::{PATIENCE, error, pass_on};
+use crate::intake::Asked;
 use crate::token;
 
 /// How a state of ours begins.
@@ -78,17 +79,20 @@ impl ClientAsk for RoundAsk {
     }
 }
 
-/// What tells one call from another: client, method, and params but for what belongs to a round.
+/// What tells one call from another: client, the program that it was seen from, method, and params but for what
+/// belongs to a round.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Call {
     client: ClientId,
+    program: Option<String>,
     exact: String,
 }
 
 impl Call {
     /// Reads it off a request.
-    pub(crate) fn of(client: &ClientId, method: &str, params: &Members<'_>) -> Self {
-        let mut exact = method.to_owned();
+    pub(crate) fn of(asked: &Asked<'_>) -> Self {
+        let params = asked.params;
+        let mut exact = asked.method.to_owned();
         for (name, value) in params.iter() {
             if !matches!(name, "_meta" | "inputResponses" | "requestState") {
                 exact.push('\0');
@@ -97,7 +101,8 @@ impl Call {
                 exact.push_str(value.get());
             }
         }
-        Self { client: client.clone(), exact }
+        let program = asked.seen_from.map(|seen| seen.program.path.clone());
+        Self { client: asked.client.entry.id.clone(), program, exact }
     }
 }
 

@@ -4,10 +4,11 @@
 //! ones; an error code that a revision does not know is carried to the one that it does.
 
 use bytes::Bytes;
+use gatehouse_common::invisible_chars::is_invisible;
+use gatehouse_mcp_wire::raw::{Members, object, place, splice, text_of};
 use memchr::memmem;
 use serde_json::value::RawValue;
 
-use crate::envelope::{Members, text_of};
 use crate::revision::Revision;
 
 /// A result made ready: what stands in front of the rest, and the rest, which shares the upstream's buffer.
@@ -84,20 +85,8 @@ pub(crate) fn fit_read(raw: Box<RawValue>, revision: Revision) -> Result<Fitted,
 }
 
 fn without_type(raw: &RawValue) -> Bytes {
-    let mut out = String::with_capacity(raw.get().len());
-    out.push('{');
-    if let Ok(members) = Members::of(raw) {
-        for (name, value) in members.iter().filter(|(name, _)| *name != "resultType") {
-            if out.len() > 1 {
-                out.push(',');
-            }
-            out.push_str(&serde_json::Value::from(name).to_string());
-            out.push(':');
-            out.push_str(value.get());
-        }
-    }
-    out.push('}');
-    out.into()
+    let members = Members::of(raw).unwrap_or_default();
+    object(members.iter().filter(|(name, _)| *name != "resultType")).into()
 }
 
 /// The code of a raw error object.
@@ -112,12 +101,7 @@ pub(crate) fn fit_error(raw: Box<RawValue>, revision: Revision) -> Bytes {
         && let Ok(members) = Members::of(&raw)
         && let Some(code) = members.get("code")
     {
-        let whole = raw.get();
-        let start = code.get().as_ptr() as usize - whole.as_ptr() as usize;
-        let end = start + code.get().len();
-        if let (Some(before), Some(after)) = (whole.get(..start), whole.get(end..)) {
-            return format!("{before}-32602{after}").into();
-        }
+        return splice(raw.get(), vec![(place(raw.get(), code.get()), "-32602".to_owned())]).into();
     }
     into_bytes(raw)
 }
@@ -134,17 +118,10 @@ pub(crate) fn says(info: &RawValue) -> Option<String> {
     let members = Members::of(info).ok()?;
     let name = text_of(members.get("name")?)?;
     let version = members.text("version").unwrap_or_default();
-    let mut said: String = format!("{name} {version}").chars().filter(|&c| !is_hidden(c)).take(120).collect();
+    let mut said: String =
+        format!("{name} {version}").chars().filter(|&c| !is_invisible(c)).take(120).collect();
     said.truncate(said.trim_end().len());
     (!said.is_empty()).then_some(said)
-}
-
-/// Whether a character cannot be seen or changes how others are shown.
-pub(crate) fn is_hidden(c: char) -> bool {
-    c.is_control()
-        || matches!(c,
-            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 #[cfg(test)]

@@ -1,9 +1,12 @@
 //! The revisions with sessions (2025-11-25 and older): `initialize` opens one, every later request names it.
 //!
-//! A connection that breaks cancels nothing here; only the client's word, or the end of its session, does.
+//! A connection that breaks cancels nothing that was sent; only the client's word, or the end of its session,
+//! does. What still waits for a person is held back until the client reads on where it was.
 
 use std::sync::Arc;
 
+use gatehouse_mcp_wire::headers::PROTOCOL_VERSION;
+use gatehouse_mcp_wire::raw::Members;
 use gatehouse_model::{Event, SessionId};
 use gatehouse_tools::CallEnd;
 use hyper::header::HeaderMap;
@@ -15,7 +18,6 @@ use crate::calls::{self, Exchange, RunningCall, WhenLost};
 use crate::changed::Changed;
 use crate::clients::ClientState;
 use crate::doorstep::Accepts;
-use crate::envelope::Members;
 use crate::errands::Errand;
 use crate::event_log::{self, EventLog, Keeping};
 use crate::fault::Fault;
@@ -23,7 +25,7 @@ use crate::gateway::Core;
 use crate::inquiries::SessionAsk;
 use crate::intake::{Asked, Step, is_stateless, session_id};
 use crate::introduction;
-use crate::mirror::{self, LAST_EVENT_ID, PROTOCOL_VERSION};
+use crate::mirror::{self, LAST_EVENT_ID};
 use crate::reply::{self, Answer, ReplyBody};
 use crate::revision::Revision;
 use crate::sessions::{Introduced, Session};
@@ -151,6 +153,7 @@ fn call(asked: &Asked<'_>, session: Arc<Session>) -> Result<Step, Fault> {
     {
         errand.report_to(calls::progress_into(&log, token));
     }
+    errand.listened_to(log.listening());
     if asked.accepts.events {
         errand.asks_of(Arc::new(SessionAsk { session: Arc::clone(&session), log: Arc::clone(&log) }));
     }
@@ -173,7 +176,7 @@ fn call(asked: &Asked<'_>, session: Arc<Session>) -> Result<Step, Fault> {
         end
     });
     let exchange = Exchange {
-        running: RunningCall::new(future, cancel, WhenLost::RunOn, &asked.core.calls),
+        running: RunningCall::new(future, cancel, WhenLost::RunOn(Arc::clone(&log)), &asked.core.calls),
         log,
         id: asked.id.to_owned(),
         revision: session.revision,

@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use gatehouse_mcp_wire::headers::PROTOCOL_VERSION;
+use gatehouse_mcp_wire::raw::Members;
 use gatehouse_model::Event;
 use gatehouse_tools::{AccessCall, AccessKind, CallEnd, Caller, Era};
 use hyper::StatusCode;
@@ -10,13 +12,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::abilities::Abilities;
 use crate::calls::{self, Exchange, RunningCall, WhenLost};
-use crate::envelope::Members;
 use crate::errands::Errand;
 use crate::event_log::{EventLog, Keeping};
 use crate::fault::Fault;
 use crate::intake::{Asked, Step};
 use crate::introduction;
-use crate::mirror::{self, PROTOCOL_VERSION};
+use crate::mirror;
 use crate::reply::{self, Answer};
 use crate::revision::Revision;
 use crate::rounds::{Call, Logs, Turn};
@@ -92,7 +93,7 @@ fn check(asked: &Asked<'_>) -> Result<(), Fault> {
 }
 
 fn call(asked: &Asked<'_>, says: Option<String>) -> Result<Step, Fault> {
-    let call = Call::of(&asked.client.entry.id, asked.method, asked.params);
+    let call = Call::of(asked);
     let resumed = asked.core.parked.resume(&call, asked.params);
     if let Some(turn) = resumed.map_err(|why| Fault::new(StatusCode::OK, -32602, why))? {
         let says_how_fresh = asked.method == "resources/read";
@@ -107,7 +108,7 @@ fn call(asked: &Asked<'_>, says: Option<String>) -> Result<Step, Fault> {
         .ok_or_else(|| Fault::unknown_method(asked.method, true))?;
     if let Errand::Tool(call) = &errand {
         for header in asked.core.tool_list().headers_of(&call.exposed_name) {
-            header.check(asked.headers, call.arguments.as_deref())?;
+            mirror::check_param(header, asked.headers, call.arguments.as_deref())?;
         }
     }
     let log = EventLog::new(Keeping::Passing);
@@ -203,6 +204,7 @@ fn listen(asked: &Asked<'_>) -> Result<Step, Fault> {
                 meta: None,
                 progress: None,
                 asks: None,
+                listening: None,
                 cancel: gone.clone(),
             };
             if matches!(core.door.access(caller, call).await, CallEnd::Result(_)) {

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use gatehouse_mcp_wire::raw::Members;
 use gatehouse_model::ClientId;
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 
 use crate::changed::Changed;
-use crate::envelope::Members;
 use crate::event_log::{EventLog, Keeping};
 use crate::fault::Fault;
 use crate::gateway::Core;

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
 use bytes::Bytes;
+use gatehouse_mcp_wire::headers::ParamHeader;
+use gatehouse_mcp_wire::raw::Members;
 use gatehouse_tools::ListOf;
 use serde_json::value::RawValue;
 
 use crate::door::ToolDoor;
-use crate::envelope::Members;
 use crate::fault::Fault;
-use crate::mirror::ParamHeader;
 use crate::pages::Pages;
 use crate::revision::Revision;
 
@@ -50,7 +50,8 @@ impl ReadyList {
     fn build(revision: u64, tools: &[Box<RawValue>]) -> Self {
         let mut list = Self { revision, pages: Pages::build(ListOf::Tools, tools), headers: HashMap::new() };
         for tool in tools {
-            let headers = ParamHeader::of_tool(tool);
+            // A tool whose annotations are wrong is in no catalogue.
+            let headers = ParamHeader::of_tool(tool).unwrap_or_default();
             if !headers.is_empty()
                 && let Some(name) = Members::of(tool).ok().and_then(|members| members.text("name"))
             {

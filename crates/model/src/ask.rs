@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
-use crate::grant::{AccessClass, Classified, Condition, FieldChange};
-use crate::id::{AskId, CallHash, ClientId, Generation, ServerId, SessionId};
+use crate::grant::{AccessClass, Classified, Condition, FieldChange, Width};
+use crate::id::{AskId, CallHash, ClientId, Generation, GrantId, ServerId, SessionId};
 use crate::time::Timestamp;
 
 /// A question to a person.
@@ -92,6 +92,9 @@ pub struct Program {
     pub name: String,
     /// Path of its file; where an interpreter runs a script, both with a blank between.
     pub path: String,
+    /// Whether this says what runs: not where options of an interpreter may load other code, or nothing tells
+    /// what it runs. A rule that is bound to a program never counts for such a one.
+    pub is_known: bool,
 }
 
 /// The server of a question.
@@ -148,6 +151,17 @@ impl Subject {
             Self::Completion { reference } => format!("completion:{reference}").into(),
         }
     }
+    /// What a rule name stands for: the other way round. A tool whose own name begins like another kind is not
+    /// told from it.
+    #[must_use]
+    pub fn of_rule_name(name: &str) -> Self {
+        match name.split_once(':') {
+            Some(("resource", uri)) => Self::Resource { uri: uri.to_owned() },
+            Some(("prompt", name)) => Self::Prompt { name: name.to_owned() },
+            Some(("completion", reference)) => Self::Completion { reference: reference.to_owned() },
+            _ => Self::Tool { name: name.to_owned() },
+        }
+    }
 }
 
 /// One argument as the prompt shows it: the whole value, never cut.
@@ -160,6 +174,9 @@ pub struct ShownArgument {
     pub text: String,
     /// Whether something in it was masked.
     pub masked: bool,
+    /// Whether it is no argument but goes with them: `task`, `_meta`, the input of a next round.
+    #[serde(default)]
+    pub extra: bool,
 }
 
 /// One argument with nothing masked, for the eyes of whoever asked to see it.
@@ -190,10 +207,21 @@ pub enum Warning {
     },
     /// The server came by import, link or project file and was not confirmed.
     UnconfirmedServer,
+    /// No program was seen, or it cannot be told what runs in it.
+    UnknownProgram,
     /// The token is used from another program than before.
     OtherProgram {
         /// Seen before.
         before: String,
+    },
+    /// A grant covers this call but for being bound to no program yet. Allowing the call binds it to this one.
+    UnboundGrant {
+        /// Which grant.
+        grant: GrantId,
+        /// What it allows.
+        width: Width,
+        /// The program that it will be bound to.
+        program: String,
     },
 }
 

@@ -11,26 +11,40 @@ use crate::ask::{AskAnswer, AutoApprove, GrantChoice, PendingAsk, RevealedArgume
 use crate::client::ClientView;
 use crate::error::{ErrorCode, Problem};
 use crate::event::Envelope;
-use crate::grant::{AccessClass, PolicyView};
-use crate::id::{AskId, CallHash, GrantId};
+use crate::grant::{AccessClass, AutoApproved, PolicyView, RuleView};
+use crate::id::{AskId, CallHash, CallId, GrantId};
 use crate::offer::{Completion, CompletionTarget, Saved, ServerOffer, Shown};
-use crate::record::{AuditEntry, AuditVerdict, CallFilter, CallRecord};
+use crate::record::{AuditEntry, AuditVerdict, CallFilter, CallRecord, RunningCall};
 use crate::rehearsal::{PolicyDraft, Rehearsal};
 use crate::secret::Secret;
 use crate::server::{LogLevel, LogLine, ServerDraft, ServerView, TestReport};
-use crate::settings::{PackageSources, Settings};
+use crate::settings::{CallLimits, PackageSources, Settings, ToolNaming};
 use crate::sign_in::{SignInBegun, SignedOut};
 use crate::time::Timestamp;
-use crate::tool::ToolView;
+use crate::tool::{LeftOutTool, ToolView};
 
-/// What a caller must be allowed to do (PERM-16).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Right {
-    /// Look; also whatever only narrows rights or stops things.
+/// On whose word a command comes, and on whose word it is carried out (PERM-16). Each may do what
+/// the one before it may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Authority {
+    /// Anybody who runs as this user: looks, and stops or blocks what the operator can let run again.
     Anyone,
-    /// Widen rights, add servers, mint tokens, resume, answer questions, see whole arguments: only
-    /// Gatehouse's own windows, or under `serve` a caller with the operator key.
+    /// Whoever proved to have a client's token.
+    Client,
+    /// A person: one of Gatehouse's own windows, or a caller who proved to have the operator key.
+    /// Whatever widens, starts or destroys something, answers questions or shows whole arguments.
     Operator,
+}
+
+/// One row of the table of commands: who may run it, and why no more and no less than that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CommandRule {
+    /// Name on the wire.
+    pub name: &'static str,
+    /// Who may run it.
+    pub needs: Authority,
+    /// Why, as a sentence.
+    pub reason: &'static str,
 }
 
 /// A command with the type of its reply.
@@ -39,12 +53,12 @@ pub trait Request: Serialize {
     type Reply: for<'de> Deserialize<'de> + Serialize;
     /// Its name on the wire.
     const NAME: &'static str;
-    /// What the caller must be allowed to do.
-    const RIGHT: Right;
+    /// Who may run it.
+    const NEEDS: Authority;
 }
 
 macro_rules! commands {
-    ($($(#[$doc:meta])* $wire:literal $name:ident { $($(#[$fdoc:meta])* $field:ident: $type:ty),* $(,)? } -> $reply:ty, $right:ident;)*) => {
+    ($($(#[$doc:meta])* $wire:literal $name:ident { $($(#[$fdoc:meta])* $field:ident: $type:ty),* $(,)? } -> $reply:ty, $needs:ident: $reason:literal;)*) => {
         $(
             $(#[$doc])*
             #[derive(Clone, Debug, Serialize, Deserialize, TS)]
@@ -54,7 +68,7 @@ macro_rules! commands {
             impl Request for $name {
                 type Reply = $reply;
                 const NAME: &'static str = $wire;
-                const RIGHT: Right = Right::$right;
+                const NEEDS: Authority = Authority::$needs;
             }
         )*
 
@@ -63,6 +77,10 @@ macro_rules! commands {
         pub enum Command {
             $($(#[$doc])* $name($name)),*
         }
+
+        /// Every command with who may run it and why.
+        pub const COMMANDS: &[CommandRule] =
+            &[$(CommandRule { name: $wire, needs: Authority::$needs, reason: $reason }),*];
 
         impl Command {
             /// Name, argument type and reply type of every command, for the TypeScript map.
@@ -101,10 +119,14 @@ macro_rules! commands {
                 match self { $(Self::$name(_) => $wire),* }
             }
 
-            /// What the caller must be allowed to do.
+            /// Who may run it, and why.
             #[must_use]
-            pub fn right(&self) -> Right {
-                match self { $(Self::$name(_) => Right::$right),* }
+            pub fn rule(&self) -> CommandRule {
+                match self {
+                    $(Self::$name(_) => {
+                        CommandRule { name: $wire, needs: Authority::$needs, reason: $reason }
+                    }),*
+                }
             }
         }
     };
@@ -142,6 +164,7 @@ macro_rules! export_named {
 }
 
 export_named!(
+    AutoApproved,
     StatusReport,
     ServerView,
     TestReport,
@@ -150,6 +173,7 @@ export_named!(
     RevealedArgument,
     AuditVerdict,
     MintedClient,
+    RotatedKey,
     CallReply,
     Completion,
     Exported,
@@ -163,10 +187,10 @@ export_named!(
 
 commands! {
     /// What runs, what waits, what is wrong.
-    "status" Status {} -> StatusReport, Anyone;
+    "status" Status {} -> StatusReport, Anyone: "It only looks.";
 
     /// All servers with their states.
-    "servers.list" ServersList {} -> Vec<ServerView>, Anyone;
+    "servers.list" ServersList {} -> Vec<ServerView>, Anyone: "It only looks; secrets are not in it.";
     /// Adds a server and starts it if it is to run.
     "servers.add" ServersAdd {
         /// The server.
@@ -176,7 +200,7 @@ commands! {
         /// Secrets that the draft refers to as `${secret:NAME}`.
         #[serde(default)]
         secrets: Vec<FieldSecret>,
-    } -> ServerView, Operator;
+    } -> ServerView, Operator: "It starts a program or opens a connection, and keeps secrets.";
     /// Changes a server; reconnects only when the connection is another one.
     "servers.edit" ServersEdit {
         /// Id or name.
@@ -186,14 +210,14 @@ commands! {
         /// Secrets that are new or have a new value; those not named here stay as they are.
         #[serde(default)]
         secrets: Vec<FieldSecret>,
-    } -> ServerView, Operator;
+    } -> ServerView, Operator: "It changes what runs, and replaces secrets.";
     /// Copies a server under a new name, with an id of its own and no rights.
     "servers.duplicate" ServersDuplicate {
         /// Id or name.
         server: String,
         /// Name of the copy.
         name: String,
-    } -> ServerView, Operator;
+    } -> ServerView, Operator: "It starts a program or opens a connection.";
     /// Connects to a draft without keeping it.
     "servers.test" ServersTest {
         /// The server.
@@ -201,46 +225,47 @@ commands! {
         /// Secrets that the draft refers to; forgotten when the test is over.
         #[serde(default)]
         secrets: Vec<FieldSecret>,
-    } -> TestReport, Operator;
+    } -> TestReport, Operator: "It starts a program or opens a connection.";
     /// Removes a server and every right that it had.
     "servers.remove" ServersRemove {
         /// Id or name.
         server: String,
-    } -> (), Anyone;
+    } -> (), Operator: "It destroys the server's secrets, tokens and rules.";
     /// Starts a server; enables a disabled one.
     "servers.start" ServersStart {
         /// Id or name.
         server: String,
-    } -> (), Operator;
+    } -> (), Operator: "It starts a program or opens a connection.";
     /// Stops a server.
     "servers.stop" ServersStop {
         /// Id or name.
         server: String,
         /// Also keep it from starting by itself or for a call.
         disable: bool,
-    } -> (), Anyone;
+    } -> (), Anyone: "It only stops; nothing but the operator's word starts the server again.";
     /// Closes the connection and makes a new one.
     "servers.reconnect" ServersReconnect {
         /// Id or name.
         server: String,
-    } -> (), Anyone;
+    } -> (), Operator: "It ends the calls in flight and starts the program again, also one that was stopped.";
     /// The last 200 lines of a server's standard error or log, oldest first.
     "servers.log" ServersLog {
         /// Id or name.
         server: String,
-    } -> Vec<LogLine>, Anyone;
+    } -> Vec<LogLine>,
+        Anyone: "It only looks: at what the server itself prints, which no waiting call has reached.";
     /// What a server offers beside its tools.
     "servers.offer" ServersOffer {
         /// Id or name.
         server: String,
-    } -> ServerOffer, Anyone;
+    } -> ServerOffer, Anyone: "It only looks.";
     /// Reads a resource for the user.
     "servers.readResource" ServersReadResource {
         /// Id or name.
         server: String,
         /// Its URI.
         uri: String,
-    } -> Shown, Operator;
+    } -> Shown, Operator: "It asks the server for contents on the user's word.";
     /// Watches a resource for the user, or ceases to; changes come as `resources_changed`.
     "servers.watchResource" ServersWatchResource {
         /// Id or name.
@@ -249,7 +274,7 @@ commands! {
         uri: String,
         /// Whether it is watched from now on.
         on: bool,
-    } -> (), Operator;
+    } -> (), Operator: "It subscribes at the server on the user's word.";
     /// Gets a prompt for the user.
     "servers.getPrompt" ServersGetPrompt {
         /// Id or name.
@@ -258,7 +283,7 @@ commands! {
         prompt: String,
         /// Its arguments.
         arguments: BTreeMap<String, String>,
-    } -> Shown, Operator;
+    } -> Shown, Operator: "It sends arguments to the server on the user's word.";
     /// Completes one argument of a prompt or of a resource template.
     "servers.complete" ServersComplete {
         /// Id or name.
@@ -272,7 +297,7 @@ commands! {
         /// The arguments that are settled already.
         #[serde(default)]
         others: BTreeMap<String, String>,
-    } -> Completion, Operator;
+    } -> Completion, Operator: "It sends arguments to the server on the user's word.";
     /// Calls a tool for the user, who has seen its arguments.
     "servers.callTool" ServersCallTool {
         /// Id or name.
@@ -284,70 +309,77 @@ commands! {
         /// What `servers.stopTool` is to call this run; it is not stopped by itself where absent.
         #[serde(default)]
         run: Option<String>,
-    } -> Shown, Operator;
+    } -> Shown, Operator: "It calls a tool without a question.";
     /// Cancels a run of `servers.callTool`, also at the server. Nothing happens when it has ended.
     "servers.stopTool" ServersStopTool {
         /// The name that the run was given.
         run: String,
-    } -> (), Operator;
+    } -> (), Operator: "It ends a call that the user made.";
     /// Tells a server how much to log.
     "servers.setLogLevel" ServersSetLogLevel {
         /// Id or name.
         server: String,
         /// The least that is logged.
         level: LogLevel,
-    } -> (), Operator;
+    } -> (), Operator: "It changes what the server does.";
     /// Begins to sign in to a server. The click on it is what opens the browser.
     "servers.signIn" ServersSignIn {
         /// Id or name.
         server: String,
         /// Whether the browser is opened here; else the caller shows the address to the user.
         open: bool,
-    } -> SignInBegun, Operator;
+    } -> SignInBegun, Operator: "It opens the browser, and its end is a token.";
     /// Takes the address that the browser ended at, where it could not reach Gatehouse by itself.
     "servers.pasteAddress" ServersPasteAddress {
         /// Id or name.
         server: String,
         /// The whole address.
         address: RequestSecret,
-    } -> (), Operator;
+    } -> (), Operator: "It carries an authorization code, and its end is a token.";
     /// Gives up a sign-in that waits.
     "servers.cancelSignIn" ServersCancelSignIn {
         /// Id or name.
         server: String,
-    } -> (), Anyone;
+    } -> (), Operator: "It destroys a sign-in that the user is in the middle of.";
     /// Signs out: the tokens are forgotten, and taken back where the authorization server offers it.
     "servers.signOut" ServersSignOut {
         /// Id or name.
         server: String,
-    } -> SignedOut, Anyone;
+    } -> SignedOut, Operator: "It destroys tokens and ends the calls in flight.";
     /// Writes a part of a shown result to the user's folder of downloads.
     "results.save" ResultsSave {
         /// The result.
         result: String,
         /// Which part, from 0; the whole result as JSON where absent.
         part: Option<u32>,
-    } -> Saved, Operator;
+    } -> Saved, Operator: "It writes a file.";
     /// Trusts a server's read-only labels, or ceases to.
     "servers.trustLabels" ServersTrustLabels {
         /// Id or name.
         server: String,
         /// Whether they are trusted.
         trusted: bool,
-    } -> (), Operator;
+    } -> (), Operator: "It widens what may run without a question.";
     /// Switches MCP off: every server stops, none starts, and every call is refused. Lasts until it
     /// is switched on.
-    "servers.switchOff" ServersSwitchOff {} -> (), Anyone;
+    "servers.switchOff" ServersSwitchOff {} -> (),
+        Anyone: "It only stops; nothing but the operator's word switches it on again.";
     /// Switches MCP on: the servers that start by themselves start.
-    "servers.switchOn" ServersSwitchOn {} -> (), Operator;
+    "servers.switchOn" ServersSwitchOn {} -> (), Operator: "It starts servers.";
     /// Goes back to the servers of a first start; all others go with their rights and secrets.
-    "servers.reset" ServersReset {} -> Vec<ServerView>, Operator;
+    "servers.reset" ServersReset {} -> Vec<ServerView>,
+        Operator: "It destroys servers with their secrets, tokens and rules.";
 
     /// All tools of all connected servers.
     "tools.list" ToolsList {
         /// Only of this server (id or name).
         server: Option<String>,
-    } -> Vec<ToolView>, Anyone;
+    } -> Vec<ToolView>, Anyone: "It only looks.";
+    /// The tools that servers list and that clients do not get, with the reason.
+    "tools.leftOut" ToolsLeftOut {
+        /// Only of this server (id or name).
+        server: Option<String>,
+    } -> Vec<LeftOutTool>, Anyone: "It only looks.";
     /// Sets the user's own access class of a tool, or clears it.
     "tools.classify" ToolsClassify {
         /// Id or name of the server.
@@ -356,7 +388,7 @@ commands! {
         tool: String,
         /// The class; absent clears it.
         class: Option<AccessClass>,
-    } -> (), Operator;
+    } -> (), Operator: "It can widen what “all reads” covers.";
     /// Calls a tool as the client that the token belongs to, with that client's rights.
     "call" Call {
         /// The client's token.
@@ -365,32 +397,33 @@ commands! {
         tool: String,
         /// Arguments as JSON text.
         arguments: String,
-    } -> CallReply, Anyone;
+    } -> CallReply,
+        Client: "It runs with the rights of the client that the token belongs to, as at the gateway.";
 
     /// All clients.
-    "clients.list" ClientsList {} -> Vec<ClientView>, Anyone;
+    "clients.list" ClientsList {} -> Vec<ClientView>, Anyone: "It only looks; tokens are not in it.";
     /// Adds a client; its token is in the reply and nowhere else.
     "clients.add" ClientsAdd {
         /// Name for it; unique.
         name: String,
-    } -> MintedClient, Operator;
+    } -> MintedClient, Operator: "It mints a token.";
     /// Gives a client a new token; the old one ends.
     "clients.rotate" ClientsRotate {
         /// Id or name.
         client: String,
-    } -> MintedClient, Operator;
+    } -> MintedClient, Operator: "It mints a token and destroys the one before it.";
     /// Ends a client's access.
     "clients.revoke" ClientsRevoke {
         /// Id or name.
         client: String,
-    } -> (), Anyone;
+    } -> (), Operator: "It destroys a token and the client's rules.";
 
     /// The questions that wait, with the whole arguments (secrets masked).
     "approvals.list" ApprovalsList {
         /// Questions whose arguments the reader has already; they are left out.
         #[serde(default)]
         known: Vec<AskId>,
-    } -> Vec<PendingAsk>, Operator;
+    } -> Vec<PendingAsk>, Operator: "It shows the arguments of calls that wait.";
     /// One argument of a waiting call without its mask, because the user asked to see it.
     "approvals.reveal" ApprovalsReveal {
         /// The question.
@@ -399,15 +432,15 @@ commands! {
         hash: CallHash,
         /// Which argument, from 0, in the order in which they were shown.
         argument: u32,
-    } -> RevealedArgument, Operator;
+    } -> RevealedArgument, Operator: "It shows what is masked.";
     /// Answers questions. All answers of one request are for questions that were shown together.
     "approvals.answer" ApprovalsAnswer {
         /// The answers.
         answers: Vec<AskAnswer>,
-    } -> (), Operator;
+    } -> (), Operator: "It lets calls run.";
 
     /// All rules.
-    "policy.show" PolicyShow {} -> PolicyView, Anyone;
+    "policy.show" PolicyShow {} -> PolicyView, Anyone: "It only looks.";
     /// Sets what runs without asking, on one server or on every server that there is now, for every
     /// client or for one.
     "policy.autoApprove" PolicyAutoApprove {
@@ -419,7 +452,7 @@ commands! {
         client: Option<String>,
         /// To what.
         to: AutoApprove,
-    } -> (), Operator;
+    } -> AutoApproved, Operator: "It widens what may run without a question.";
     /// Judges calls that were made by the present rules and by a draft of others, and says where they
     /// differ. Nothing changes (PERM-15).
     "policy.rehearse" PolicyRehearse {
@@ -427,7 +460,7 @@ commands! {
         since: Timestamp,
         /// The other rules.
         draft: PolicyDraft,
-    } -> Rehearsal, Anyone;
+    } -> Rehearsal, Operator: "With conditions in the draft it tells what was in the arguments of calls.";
     /// Allows a tool or more, without a question before it.
     "policy.grant" PolicyGrant {
         /// Id or name of the server.
@@ -438,7 +471,7 @@ commands! {
         client: Option<String>,
         /// How long and how wide.
         choice: GrantChoice,
-    } -> (), Operator;
+    } -> (), Operator: "It widens what may run without a question.";
     /// Blocks a tool or more.
     "policy.deny" PolicyDeny {
         /// Id or name of the server; every server where absent.
@@ -451,27 +484,44 @@ commands! {
         choice: GrantChoice,
         /// What the model gets to read.
         reason: Option<String>,
-    } -> (), Anyone;
+    } -> (), Anyone: "It only adds a block; without the operator's word it replaces and removes none.";
+    /// What was allowed under an operator key that was made anew since; it counts for nothing.
+    "policy.suspended" PolicySuspended {} -> Vec<RuleView>, Anyone: "It only looks.";
+    /// Lets suspended rules count again, and forgets the others.
+    "policy.confirm" PolicyConfirm {
+        /// Which; where absent all of them, with the classes and labels that were set.
+        #[serde(default)]
+        rules: Option<Vec<GrantId>>,
+    } -> (), Operator: "It widens what may run without a question.";
     /// Takes back an allow.
     "policy.revoke" PolicyRevoke {
         /// Which rule.
         rule: GrantId,
-    } -> (), Anyone;
+    } -> (), Operator: "It destroys a rule that the user made.";
     /// Takes back a deny.
     "policy.unblock" PolicyUnblock {
         /// Which rule.
         rule: GrantId,
-    } -> (), Operator;
+    } -> (), Operator: "It widens what may run.";
 
     /// What happened since Gatehouse started, oldest first: the last 5,000 events, lines of logs and
     /// progress left out. Questions are in it with their whole arguments.
-    "events.list" EventsList {} -> Vec<Envelope>, Operator;
+    "events.list" EventsList {} -> Vec<Envelope>, Operator: "Questions are in it with their whole arguments.";
 
     /// The last calls, newest first.
     "calls.list" CallsList {
         /// Which.
         filter: CallFilter,
-    } -> Vec<CallRecord>, Anyone;
+    } -> Vec<CallRecord>,
+        Anyone: "It only looks; arguments, results and searching in them are for the operator.";
+
+    /// Calls that have begun and not ended, oldest first.
+    "calls.running" CallsRunning {} -> Vec<RunningCall>, Operator: "It shows what is in the arguments of calls.";
+    /// Cancels a call that is with its server, as its client could.
+    "calls.cancel" CallsCancel {
+        /// Which.
+        call: CallId,
+    } -> (), Operator: "It ends a call that the user may wait for.";
 
     /// Entries of the audit, oldest first.
     "audit.list" AuditList {
@@ -480,19 +530,30 @@ commands! {
         after: Option<u64>,
         /// At most so many; 1,000 where absent.
         limit: Option<u32>,
-    } -> Vec<AuditEntry>, Anyone;
+    } -> Vec<AuditEntry>, Anyone: "It only looks.";
+    /// Entries of the audit, newest first.
+    "audit.latest" AuditLatest {
+        /// Before this entry; from the last where absent.
+        #[ts(type = "number | null")]
+        before: Option<u64>,
+        /// At most so many; 1,000 where absent.
+        limit: Option<u32>,
+    } -> Vec<AuditEntry>, Anyone: "It only looks.";
     /// Checks the audit chain.
-    "audit.verify" AuditVerify {} -> AuditVerdict, Anyone;
+    "audit.verify" AuditVerify {} -> AuditVerdict, Anyone: "It only looks.";
+    /// Ceases to report in the status that the end of the audit was cut off. `audit.verify` goes on
+    /// naming the gap.
+    "audit.acknowledge" AuditAcknowledge {} -> (), Operator: "It silences a warning that somebody tampered.";
     /// The whole audit as text.
     "audit.export" AuditExport {
         /// In which form.
         format: ExportFormat,
-    } -> Exported, Anyone;
+    } -> Exported, Anyone: "It only looks.";
 
     /// What is set for Gatehouse as a whole.
-    "settings.show" SettingsShow {} -> Settings, Anyone;
-    /// Sets how long things are kept, and lets go of what is older at once. MCP as a whole has its
-    /// own switch.
+    "settings.show" SettingsShow {} -> Settings, Anyone: "It only looks.";
+    /// Sets how long things are kept, how long calls may take and how tools are named, and lets go of
+    /// what is older at once. MCP as a whole has its own switch.
     "settings.set" SettingsSet {
         /// Days that the audit is kept, 7 or more; for ever where absent.
         audit_days: Option<u32>,
@@ -506,12 +567,20 @@ commands! {
         /// Address of the Client ID Metadata Document; empty for none, as before where absent.
         #[serde(default)]
         client_document: Option<String>,
-    } -> Settings, Operator;
+        /// How long calls may take; as before where absent.
+        #[serde(default)]
+        calls: Option<CallLimits>,
+        /// How clients see the names of tools and prompts; as before where absent.
+        #[serde(default)]
+        tool_names: Option<ToolNaming>,
+    } -> Settings, Operator: "It destroys entries that are older than is wanted.";
 
+    /// Makes another operator key; the one before it counts no more.
+    "operatorKey.rotate" OperatorKeyRotate {} -> RotatedKey, Operator: "It mints a key and destroys the one before it.";
     /// Refuses everything until resumed; cancels what is in flight (PERM-13).
-    "pause" Pause {} -> (), Anyone;
+    "pause" Pause {} -> (), Anyone: "It only stops; nothing but the operator's word resumes.";
     /// Ends a pause.
-    "resume" Resume {} -> (), Operator;
+    "resume" Resume {} -> (), Operator: "It lets calls run again.";
 }
 
 /// A secret inside a request: unlike [`Secret`] it is written out, since it has to reach the core.
@@ -567,6 +636,14 @@ pub struct MintedClient {
     pub token: RequestSecret,
     /// Address of the gateway.
     pub endpoint: String,
+}
+
+/// A new operator key, which is shown this once.
+#[derive(Clone, Debug, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct RotatedKey {
+    /// 256 random bits in base64url.
+    pub key: RequestSecret,
 }
 
 /// What a call answered.

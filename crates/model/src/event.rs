@@ -92,6 +92,12 @@ pub enum Event {
     },
     /// The configuration changed.
     ConfigChanged {
+        /// What changed it.
+        cause: ConfigCause,
+        /// The server, where it is about one.
+        server: Option<ServerId>,
+        /// Its name by now.
+        name: Option<String>,
         /// Whether a hand edit waits for confirmation.
         unconfirmed: bool,
         /// What is wrong with the file, if something is.
@@ -202,4 +208,43 @@ pub enum Event {
         /// Whether they are verified.
         verified: bool,
     },
+}
+
+/// What changed the configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
+#[serde(rename_all = "snake_case")]
+pub enum ConfigCause {
+    /// A server was added.
+    Added,
+    /// A server was edited.
+    Edited,
+    /// A server was renamed.
+    Renamed,
+    /// A server was removed.
+    Removed,
+    /// A server was switched on.
+    Enabled,
+    /// A server was switched off.
+    Disabled,
+    /// The settings of Gatehouse as a whole.
+    Settings,
+    /// A file was changed by hand.
+    File,
+}
+
+impl ConfigCause {
+    /// Its word in events and in the audit.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Added => "added",
+            Self::Edited => "edited",
+            Self::Renamed => "renamed",
+            Self::Removed => "removed",
+            Self::Enabled => "enabled",
+            Self::Disabled => "disabled",
+            Self::Settings => "settings",
+            Self::File => "file",
+        }
+    }
 }

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
-use crate::id::{AskId, CallHash, ClientId, Fingerprint, Generation, GrantId, ServerId, SessionId};
+use crate::ask::AutoApprove;
+use crate::binding::ServerBinding;
+use crate::id::{AskId, CallHash, ClientId, Fingerprint, GrantId, ServerId, SessionId};
 use crate::time::Timestamp;
 
 /// Whether a tool only looks or also changes something.
@@ -127,16 +129,6 @@ pub enum Lifetime {
     Always,
 }
 
-/// The server that a rule is bound to; an edited or replaced server is another one (SRV-16).
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
-#[serde(rename_all = "camelCase")]
-pub struct ServerBinding {
-    /// Immutable id.
-    pub server: ServerId,
-    /// Generation at the time of the rule.
-    pub generation: Generation,
-}
-
 /// One rule: an allow (grant) or a deny.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
@@ -160,7 +152,8 @@ pub struct Grant {
     /// the tool's name on the server.
     #[serde(default)]
     pub pins: BTreeMap<String, Fingerprint>,
-    /// The program that the client was seen from when an always-grant was given (PERM-9).
+    /// The program that an allow for one client is bound to (PERM-9): the one that it was given to, or that used it
+    /// first with a person's leave. Before that it covers nothing.
     #[serde(default)]
     pub program: Option<String>,
     /// When it was given.
@@ -204,10 +197,13 @@ pub enum ConditionTest {
         /// Absolute path of the folder.
         folder: String,
     },
-    /// A URL whose host is this one.
+    /// An http, https, ws, wss or ftp URL whose host and port are these.
     HostIs {
         /// Host in ASCII form.
         host: String,
+        /// Port; the usual one of the URL's scheme where absent.
+        #[serde(default)]
+        port: Option<u16>,
     },
     /// Text that matches a glob.
     Glob {
@@ -267,6 +263,11 @@ pub enum Rule {
         /// Which grant.
         grant: GrantId,
     },
+    /// A grant for this client would cover it, but is bound to no program yet: a person is asked about its first use.
+    UnboundGrant {
+        /// Which grant.
+        grant: GrantId,
+    },
     /// The user allowed this very call after the client had given up.
     LateTicket {
         /// The question that was answered.
@@ -314,6 +315,7 @@ impl Rule {
             | Self::AlwaysGrant { grant } => Some(grant),
             // It would have allowed, and did not.
             Self::ChangedDefinition { .. }
+            | Self::UnboundGrant { .. }
             | Self::PolicyFile { .. }
             | Self::Paused
             | Self::SwitchedOff
@@ -377,6 +379,20 @@ pub struct Rights {
     pub trusted_labels: Vec<ServerBinding>,
     /// Everything is paused until the user resumes, also past a restart (PERM-13).
     pub paused: bool,
+    /// What counts for nothing until the user confirms it.
+    pub suspended: Suspended,
+}
+
+/// What was allowed under an operator key that was replaced by somebody who did not have it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Suspended {
+    /// Always-grants.
+    pub rules: Vec<Grant>,
+    /// The user's access classes.
+    pub overrides: Vec<AccessOverride>,
+    /// Servers whose read-only labels the user trusted.
+    pub trusted_labels: Vec<ServerBinding>,
 }
 
 /// Rights as they are shown.
@@ -389,12 +405,37 @@ pub struct PolicyView {
     pub problem: Option<String>,
     /// Whether everything is paused.
     pub paused: bool,
-    /// Every rule, also those that last only for a while, each with its sentence.
+    /// Every rule, also those that last only for a while.
     pub rules: Vec<RuleView>,
+    /// What is set to run without asking, for each server that there is, for every client and for each one.
+    pub auto_approve: Vec<AutoApproveView>,
     /// The user's access classes.
     pub overrides: Vec<AccessOverride>,
     /// Servers whose read-only labels the user trusts.
     pub trusted_labels: Vec<ServerBinding>,
+}
+
+/// What a setting of what runs without asking covers (PERM-3).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct AutoApproved {
+    /// The servers that it was set on.
+    pub servers: Vec<CoveredTools>,
+    /// Names of the servers that it was not set on, because their tools are not known: they have not
+    /// been connected since Gatehouse started.
+    pub unknown: Vec<String>,
+}
+
+/// The tools of one server that a setting covers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct CoveredTools {
+    /// The server.
+    pub server: ServerId,
+    /// Its name.
+    pub name: String,
+    /// Names of the tools on the server.
+    pub tools: Vec<String>,
 }
 
 /// A rule and its sentence in words.
@@ -407,4 +448,67 @@ pub struct RuleView {
     pub sentence: String,
     /// When it last decided a call, as far as calls are kept.
     pub last_used: Option<Timestamp>,
+    /// What it comes to; `None` for a deny, for a rule for one exact call, and for one that is suspended.
+    pub reach: Option<RuleReach>,
+}
+
+/// What an allow comes to for the tools that are known now.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct RuleReach {
+    /// Tools that it is for.
+    pub covered: u32,
+    /// Tools that it was given for, and whose definition is another one since: they ask (PERM-8).
+    pub changed: Vec<String>,
+    /// Tools that came later, and ask.
+    pub later: u32,
+    /// Whether it waits for its first use: it is for one client, and bound to no program yet.
+    pub waits_for_first_use: bool,
+}
+
+/// What happens with calls of a tool, whoever makes them, by the rules that hold until they are taken back and
+/// whatever the arguments are.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolPermission {
+    /// Allow, ask or deny.
+    pub decision: Decision,
+    /// Rules for this tool alone, on its server, for every client.
+    pub own_rules: Vec<GrantId>,
+    /// A wider rule that holds for it as well.
+    pub wider_rule: Option<GrantId>,
+    /// It was allowed, and its definition is another one since: it asks (PERM-8).
+    pub changed: bool,
+}
+
+/// What is set to run without asking on a server (PERM-3).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct AutoApproveView {
+    /// The server.
+    pub server: ServerId,
+    /// For this client; every client where absent.
+    pub client: Option<ClientId>,
+    /// What is set.
+    pub setting: AutoApprove,
+    /// Tools that run without asking by all rules for these clients, once those that wait for their first use are
+    /// bound.
+    pub allowed: u32,
+    /// Whether what is set waits for its first use: a person is asked about it once, and it is bound to the program
+    /// that the client is seen from then.
+    pub waits_for_first_use: bool,
+    /// Tools that would run too if the setting were given again.
+    pub late: LateTools,
+}
+
+/// Tools that each setting is meant for and that still ask: they came later, or changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct LateTools {
+    /// Of all reads.
+    pub reads: u32,
+    /// Of all writes.
+    pub writes: u32,
+    /// Of everything.
+    pub all: u32,
 }

@@ -77,6 +77,9 @@ text_id!(
     /// generation, tool definition and argument bytes.
     CallHash, "h-");
 text_id!(
+    /// SHA-256 (lower-case hexadecimal) over the non-secret identity of a server.
+    IdentityHash, "i-");
+text_id!(
     /// SHA-256 (lower-case hexadecimal) over a tool's definition in canonical form.
     Fingerprint, "f-");
 

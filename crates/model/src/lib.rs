@@ -6,6 +6,7 @@
 //! secret never has a plain field in any of these types (see [`secret::Secret`]).
 
 pub mod ask;
+pub mod binding;
 pub mod client;
 pub mod command;
 pub mod error;
@@ -25,16 +26,19 @@ pub mod time;
 pub mod tool;
 
 pub use ask::{Answer, Ask, AskAnswer, CallAsk, GrantChoice, PendingAsk};
+pub use binding::ServerBinding;
 pub use client::{ClientEntry, ClientView};
 pub use error::{ErrorCode, Problem};
 pub use event::{Envelope, Event};
 pub use grant::{AccessClass, Classified, Decision, Effect, Grant, Lifetime, Rule, Verdict, Width};
-pub use id::{AskId, CallHash, CallId, ClientId, Fingerprint, Generation, GrantId, ServerId, SessionId};
-pub use ports::{AskUser, BoxFuture, EventSink, OpenUrl};
+pub use id::{
+    AskId, CallHash, CallId, ClientId, Fingerprint, Generation, GrantId, IdentityHash, ServerId, SessionId,
+};
+pub use ports::{AskUser, AuditLog, BoxFuture, EventSink, OpenUrl};
 pub use record::{AuditEntry, AuditEvent, CallRecord};
 pub use secret::Secret;
 pub use server::{ServerConfig, Transport};
-pub use settings::Settings;
+pub use settings::{CallLimits, Settings, ToolNaming};
 pub use status::{ServerStatus, StatusCause};
 pub use time::{Clock, SystemClock, Timestamp};
-pub use tool::ToolView;
+pub use tool::{LeftOutTool, ToolView};

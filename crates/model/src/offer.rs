@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
+use crate::error::Problem;
 use crate::server::Declared;
 
 /// What a server offers beside its tools.
@@ -22,6 +23,11 @@ pub struct ServerOffer {
     pub prompts: Vec<PromptView>,
     /// URIs that the user watches.
     pub watched: Vec<String>,
+    /// Why its resources and templates are an error: only in strict mode, and when it did not declare
+    /// them (SRV-13).
+    pub resources_problem: Option<Problem>,
+    /// Why its prompts are an error: only in strict mode, and when it did not declare them (SRV-13).
+    pub prompts_problem: Option<Problem>,
 }
 
 /// A resource.

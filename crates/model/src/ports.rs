@@ -4,7 +4,9 @@ use std::future::Future;
 use std::pin::Pin;
 
 use crate::ask::{Answer, Ask};
+use crate::error::Problem;
 use crate::event::Event;
+use crate::record::AuditEvent;
 
 /// A boxed future, as trait objects need it.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -27,4 +29,11 @@ pub trait OpenUrl: Send + Sync {
 pub trait EventSink: Send + Sync {
     /// Publishes one event under the next sequence number.
     fn emit(&self, event: Event);
+}
+
+/// Writes entries of the audit (PERM-14).
+pub trait AuditLog: Send + Sync {
+    /// Appends one entry. It is on disk when this succeeds; when it fails, whatever the entry would allow
+    /// must not take effect.
+    fn append(&self, event: AuditEvent) -> BoxFuture<'_, Result<(), Problem>>;
 }

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
-use crate::ask::{AutoApprove, Subject};
+use crate::ask::{Ask, AutoApprove, Elicited, Subject};
+use crate::error::ErrorCode;
 use crate::grant::{AccessOverride, Grant, Verdict};
 use crate::id::{AskId, CallHash, CallId, ClientId, GrantId, ServerId};
 use crate::time::Timestamp;
@@ -32,6 +33,11 @@ pub enum CallOutcome {
     Refused,
     /// The client was told that the user has not answered yet.
     StillWaiting,
+    /// With the result of an identical call that had run before, or ran at that time; nothing was sent.
+    Repeated {
+        /// The call that ran.
+        call: CallId,
+    },
     /// The client cancelled it.
     Cancelled,
     /// It failed on the way (time-out, lost connection).
@@ -80,6 +86,38 @@ pub struct CallRecord {
     pub arguments: Option<String>,
     /// Result as JSON text, secrets masked, capped; absent when switched off.
     pub result: Option<String>,
+}
+
+/// How far a call is, as its server says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct CallProgress {
+    /// `progress`
+    pub progress: f64,
+    /// `total`
+    pub total: Option<f64>,
+    /// `message`, without hidden characters, on one line, at most 200 characters.
+    pub message: Option<String>,
+}
+
+/// A call that has begun and not ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct RunningCall {
+    /// Its id.
+    pub call: CallId,
+    /// When it came in.
+    pub at: Timestamp,
+    /// From whom.
+    pub client: ClientId,
+    /// To which server.
+    pub server: ServerId,
+    /// Which tool (name on the server); also a resource or prompt.
+    pub tool: String,
+    /// Whether it is with its server, and can be cancelled; before that it waits for a decision.
+    pub sent: bool,
+    /// How far it is, where its server says so.
+    pub progress: Option<CallProgress>,
 }
 
 /// The place of a call in the list of calls: both values are those of its record.
@@ -157,6 +195,13 @@ pub enum AuditEvent {
         /// Which.
         rule: GrantId,
     },
+    /// A grant was bound to the program that used it first.
+    GrantBound {
+        /// Which grant.
+        rule: GrantId,
+        /// The program; absent where the binding could not be written, and the grant waits as before.
+        program: Option<String>,
+    },
     /// What runs without asking on a server was set.
     AutoApproveSet {
         /// The server.
@@ -215,12 +260,37 @@ pub enum AuditEvent {
         /// What was done: `added`, `rotated`, `revoked`.
         what: String,
     },
-    /// Sign-in to a server succeeded, failed or ended.
+    /// Sign-in to a server succeeded, failed or ended. No token, code or secret is part of it.
     SignIn {
         /// The server.
         server: ServerId,
-        /// What happened: `signed_in`, `failed`, `signed_out`.
-        what: String,
+        /// What happened.
+        what: SignInOutcome,
+        /// Authorization server, where it is known.
+        #[serde(default)]
+        issuer: Option<String>,
+        /// The account, as far as the authorization server says so.
+        #[serde(default)]
+        account: Option<String>,
+        /// Why it failed.
+        #[serde(default)]
+        reason: Option<ErrorCode>,
+    },
+    /// A request of a server's to the user was answered in Gatehouse, or nobody answered it. What was
+    /// entered is not part of it.
+    ServerRequestAnswered {
+        /// The pending request.
+        ask: AskId,
+        /// What was requested.
+        request: ServerRequestKind,
+        /// The server.
+        server: ServerId,
+        /// The client whose call it belongs to, where that is certain.
+        client: Option<ClientId>,
+        /// The answer.
+        answer: ServerRequestAnswer,
+        /// Who answered: `operator` or `window`; absent where nobody did.
+        by: Option<String>,
     },
     /// Everything was paused or resumed.
     Paused {
@@ -239,6 +309,50 @@ pub enum AuditEvent {
     },
 }
 
+/// What happened to the sign-in of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
+#[serde(rename_all = "snake_case")]
+pub enum SignInOutcome {
+    /// Tokens were obtained.
+    SignedIn,
+    /// An attempt failed or was refused.
+    Failed,
+    /// The tokens were deleted at the user's wish.
+    SignedOut,
+    /// The authorization server confirmed that it revoked the tokens.
+    TokensRevoked,
+    /// The authorization server does not accept the tokens any more, and they were deleted.
+    Expired,
+}
+
+/// Kinds of requests that a server makes to the user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
+#[serde(rename_all = "snake_case")]
+pub enum ServerRequestKind {
+    /// Elicitation of a form.
+    Form,
+    /// Elicitation of a page to open.
+    Url,
+    /// A model's answer.
+    Sampling,
+    /// More OAuth scopes.
+    StepUp,
+}
+
+/// The user's answer to a request of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
+#[serde(rename_all = "snake_case")]
+pub enum ServerRequestAnswer {
+    /// Accepted.
+    Accepted,
+    /// Declined.
+    Declined,
+    /// Closed without an answer.
+    Cancelled,
+    /// Nobody answered in time.
+    Unanswered,
+}
+
 /// One entry of the audit chain.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
@@ -252,6 +366,30 @@ pub struct AuditEntry {
     pub event: AuditEvent,
     /// SHA-256 over the entry before this one and this entry, lower-case hexadecimal.
     pub hash: String,
+}
+
+impl ServerRequestKind {
+    /// The kind of a request, with its server and the client whose call it belongs to. `None` for what no
+    /// server requested.
+    #[must_use]
+    pub fn of(ask: &Ask) -> Option<(Self, ServerId, Option<ClientId>)> {
+        match ask {
+            Ask::Elicitation(wanted) => {
+                let kind = match wanted.want {
+                    Elicited::Form { .. } => Self::Form,
+                    Elicited::Url { .. } => Self::Url,
+                };
+                Some((kind, wanted.server.id.clone(), wanted.client.as_ref().map(|client| client.id.clone())))
+            }
+            Ask::Sampling(wanted) => Some((
+                Self::Sampling,
+                wanted.server.id.clone(),
+                wanted.client.as_ref().map(|client| client.id.clone()),
+            )),
+            Ask::StepUp(wanted) => Some((Self::StepUp, wanted.server.id.clone(), None)),
+            Ask::Call(_) | Ask::Client(_) | Ask::ConfigChange(_) => None,
+        }
+    }
 }
 
 /// What a check of the audit found.

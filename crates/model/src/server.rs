@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
 use crate::id::{Generation, ServerId};
+use crate::settings::CallLimits;
 use crate::sign_in::{SignInSettings, SignInState};
 use crate::time::Timestamp;
 
@@ -75,6 +76,9 @@ pub enum Transport {
         /// Working folder; the user's home where absent.
         #[serde(default)]
         cwd: Option<String>,
+        /// What its standard streams are.
+        #[serde(default)]
+        streams: StdioStreams,
     },
     /// A remote server whose transport is found out: Streamable HTTP, else HTTP+SSE.
     Auto(Remote),
@@ -126,6 +130,19 @@ impl Transport {
             Self::Stdio { .. } | Self::Builtin { .. } => None,
         }
     }
+}
+
+/// What connects the standard streams of a server's process to Gatehouse.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub enum StdioStreams {
+    /// Socket pairs where pipes could be opened by name (Linux), else pipes. No other process can open
+    /// them.
+    #[default]
+    Sockets,
+    /// Pipes. On Linux any program of the same user can open them and write to the server in
+    /// Gatehouse's place. For programs that open `/dev/stdin` by name, which fails on a socket.
+    Pipes,
 }
 
 /// Where a remote server is and what is sent with each request to it (SRV-11).
@@ -206,10 +223,12 @@ impl Builtin {
 pub struct Limits {
     /// Connecting, in seconds.
     pub connect_secs: u32,
-    /// One tool call without progress, in seconds; `None` means no limit. Progress resets it.
-    pub call_secs: Option<u32>,
-    /// One tool call in all, in seconds, whatever progress it makes.
-    pub call_cap_secs: u32,
+    /// One tool call without progress. Progress resets it.
+    #[ts(type = "number | null | \"default\"")]
+    pub call_secs: TimeLimit,
+    /// One tool call in all, whatever progress it makes.
+    #[ts(type = "number | null | \"default\"")]
+    pub call_cap_secs: TimeLimit,
     /// Time between health checks, in seconds; 0 switches them off.
     pub health_every_secs: u32,
     /// How long a health check may take, in seconds.
@@ -227,8 +246,8 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             connect_secs: 30,
-            call_secs: Some(300),
-            call_cap_secs: 3600,
+            call_secs: TimeLimit::Default,
+            call_cap_secs: TimeLimit::Default,
             health_every_secs: 30,
             health_timeout_secs: 5,
             health_failures: 3,
@@ -245,16 +264,75 @@ impl Limits {
         Duration::from_secs(u64::from(self.connect_secs.max(1)))
     }
 
-    /// Limit for a silent call, if there is one.
+    /// Limit for a silent call, if there is one. `all` holds for servers without one of their own.
     #[must_use]
-    pub fn call(&self) -> Option<Duration> {
-        self.call_secs.map(|secs| Duration::from_secs(u64::from(secs.max(1))))
+    pub fn call(&self, all: &CallLimits) -> Option<Duration> {
+        self.call_secs.or(all.silent_secs)
     }
 
-    /// Limit for a call in all.
+    /// Limit for a call in all, if there is one. `all` holds for servers without one of their own.
     #[must_use]
-    pub fn call_cap(&self) -> Duration {
-        Duration::from_secs(u64::from(self.call_cap_secs.max(1)))
+    pub fn call_cap(&self, all: &CallLimits) -> Option<Duration> {
+        self.call_cap_secs.or(all.cap_secs)
+    }
+}
+
+/// A limit of one server: a number of seconds, `null` for none, or `"default"` for what is set for all
+/// servers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(from = "TimeLimitText", into = "TimeLimitText")]
+pub enum TimeLimit {
+    /// As set for all servers.
+    #[default]
+    Default,
+    /// None.
+    Unlimited,
+    /// So many seconds.
+    Secs(u32),
+}
+
+impl TimeLimit {
+    /// The limit that holds, where `all` is set for all servers.
+    fn or(self, all: Option<u32>) -> Option<Duration> {
+        let secs = match self {
+            Self::Default => all,
+            Self::Unlimited => None,
+            Self::Secs(secs) => Some(secs),
+        };
+        secs.map(|secs| Duration::from_secs(u64::from(secs.max(1))))
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum TimeLimitText {
+    Word(DefaultWord),
+    Secs(Option<u32>),
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum DefaultWord {
+    Default,
+}
+
+impl From<TimeLimitText> for TimeLimit {
+    fn from(text: TimeLimitText) -> Self {
+        match text {
+            TimeLimitText::Word(DefaultWord::Default) => Self::Default,
+            TimeLimitText::Secs(None) => Self::Unlimited,
+            TimeLimitText::Secs(Some(secs)) => Self::Secs(secs),
+        }
+    }
+}
+
+impl From<TimeLimit> for TimeLimitText {
+    fn from(limit: TimeLimit) -> Self {
+        match limit {
+            TimeLimit::Default => Self::Word(DefaultWord::Default),
+            TimeLimit::Unlimited => Self::Secs(None),
+            TimeLimit::Secs(secs) => Self::Secs(Some(secs)),
+        }
     }
 }
 
@@ -321,6 +399,8 @@ pub struct ServerView {
     pub sign_in: Option<SignInState>,
     /// The very last lines of its standard error or log, oldest first; `servers.log` has more.
     pub log_tail: Vec<LogLine>,
+    /// Errors within the last hour: lines of its log, failed connections and failed calls.
+    pub errors_last_hour: u32,
 }
 
 /// How many of each a server offers.

@@ -1,4 +1,5 @@
-//! What the user sets for Gatehouse as a whole: how long things are kept, and whether MCP is on.
+//! What the user sets for Gatehouse as a whole: how long things are kept, how long calls may take, how
+//! tools are named, and whether MCP is on.
 
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
@@ -23,6 +24,39 @@ pub struct Settings {
     /// Public address of Gatehouse's Client ID Metadata Document (AUTH-2); it is used as client id where
     /// an authorization server takes such documents. Nothing is offered where absent.
     pub client_document: Option<String>,
+    /// How long a call may take, on servers that have no limit of their own (SRV-8).
+    pub calls: CallLimits,
+    /// How clients see the names of tools and prompts (TOOL-2).
+    pub tool_names: ToolNaming,
+}
+
+/// How long a call may take (SRV-8). Time in which a person is waited for does not count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct CallLimits {
+    /// Seconds without progress, 1 or more; no limit where absent.
+    pub silent_secs: Option<u32>,
+    /// Seconds in all, 1 or more, whatever progress there is; no limit where absent.
+    pub cap_secs: Option<u32>,
+}
+
+impl Default for CallLimits {
+    fn default() -> Self {
+        Self { silent_secs: Some(300), cap_secs: Some(3600) }
+    }
+}
+
+/// How clients see the names of tools and prompts (TOOL-2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub enum ToolNaming {
+    /// The tool's own name; the server in front only when the name is taken.
+    #[default]
+    OnConflict,
+    /// `server__tool`
+    Server,
+    /// `mcp__server__tool`
+    McpServer,
 }
 
 /// Where servers get their packages from (SRV-10).
@@ -60,6 +94,8 @@ impl Default for Settings {
             mcp_on: true,
             packages: PackageSources::default(),
             client_document: None,
+            calls: CallLimits::default(),
+            tool_names: ToolNaming::default(),
         }
     }
 }

@@ -40,6 +40,21 @@ impl SignInSettings {
             .filter_map(|(name, value)| Some(name).zip(value))
     }
 
+    /// The same settings with every secret left out, whether it is a reference or was typed in.
+    #[must_use]
+    pub fn without_secrets(&self) -> Self {
+        let mut settings = self.clone();
+        if let Some(client) = &mut settings.client {
+            client.secret = None;
+        }
+        match &mut settings.with {
+            SignInWith::Enterprise { secret, .. } => *secret = None,
+            SignInWith::ClientKey { key, .. } => key.clear(),
+            SignInWith::Browser | SignInWith::ClientSecret => {}
+        }
+        settings
+    }
+
     /// What is wrong with it, in a sentence, if something is.
     #[must_use]
     pub fn fault(&self) -> Option<String> {

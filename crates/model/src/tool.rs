@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
-use crate::grant::Classified;
+use crate::grant::{Classified, ToolPermission};
 use crate::id::{Fingerprint, Generation, ServerId};
 
 /// One tool of the catalogue.
@@ -28,8 +28,24 @@ pub struct ToolView {
     pub input_schema: String,
     /// Access class with its reason.
     pub class: Classified,
+    /// What happens with calls of it, whoever makes them.
+    pub permission: ToolPermission,
     /// Fingerprint of the definition.
     pub fingerprint: Fingerprint,
     /// Hidden characters in names, keys, enum, const or default values: where.
     pub flags: Vec<String>,
+}
+
+/// A tool that a server lists and that clients do not get.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct LeftOutTool {
+    /// The server.
+    pub server: ServerId,
+    /// The server's name.
+    pub server_name: String,
+    /// Name on the server, as far as it has one; hidden characters are shown by their numbers.
+    pub name: String,
+    /// Why, in one sentence.
+    pub reason: String,
 }

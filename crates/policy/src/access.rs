@@ -3,9 +3,10 @@
 //! A server controls its own names and labels, so nothing that it says makes a tool `read` unless the
 //! user has said to trust its labels; and even then any sign of change wins.
 
+use gatehouse_mcp_wire::uri_template::variables;
 use gatehouse_model::grant::{AccessClass, ClassReason, Classified};
 
-use crate::{deeds, words};
+use crate::{deeds, places, words};
 
 /// What is known of a tool.
 #[derive(Clone, Copy, Debug, Default)]
@@ -41,10 +42,44 @@ pub fn classify(tool: &ToolFacts<'_>, user: Option<AccessClass>, trusted_labels:
     Classified { class, reason, reaches_outside }
 }
 
-/// The class of what is not a tool (PERM-18): reading a resource, getting a prompt, completing.
+/// Where a resource that is read comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResourceFrom<'a> {
+    /// The server's own list names it.
+    List,
+    /// This template of the server's expands to it.
+    Template(&'a str),
+    /// Neither.
+    Nowhere,
+}
+
+/// The class of a resource (PERM-18). What the server lists itself is its own. What a client makes from a
+/// template reaches outside where it chooses the scheme or the host, where the scheme is one of the network, or where
+/// a variable is called after a place or a person.
 #[must_use]
-pub fn not_a_tool() -> Classified {
-    Classified { class: AccessClass::Read, reason: ClassReason::NotATool, reaches_outside: false }
+pub fn resource(uri: &str, from: ResourceFrom<'_>) -> Classified {
+    not_a_tool(match from {
+        ResourceFrom::List => false,
+        ResourceFrom::Template(template) => {
+            places::is_open(template) || places::is_of_network(uri) || names_a_target(template)
+        }
+        ResourceFrom::Nowhere => true,
+    })
+}
+
+fn names_a_target(template: &str) -> bool {
+    // A name with escapes may be any.
+    variables(template).iter().any(|name| name.contains('%') || words::argument_reaches_outside(name))
+}
+
+/// The class of a prompt, by the names of its arguments (PERM-18).
+#[must_use]
+pub fn prompt<'a>(argument_names: impl IntoIterator<Item = &'a str>) -> Classified {
+    not_a_tool(argument_names.into_iter().any(words::argument_reaches_outside))
+}
+
+fn not_a_tool(reaches_outside: bool) -> Classified {
+    Classified { class: AccessClass::Read, reason: ClassReason::NotATool, reaches_outside }
 }
 
 fn by_signs(tool: &ToolFacts<'_>, name: &[String], trusted_labels: bool) -> (AccessClass, ClassReason) {

@@ -5,13 +5,17 @@
 //! against the call: an allow needs [`Held::Yes`], a deny applies unless it is [`Held::No`].
 
 use gatehouse_model::grant::{Condition, ConditionTest};
-use url::Host;
 
 use crate::json::{self, Json};
 
+mod equal;
 mod host;
 mod path;
+mod place;
+mod spelling;
 mod text;
+
+use place::{Found, Place};
 
 /// Whether something holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +28,59 @@ pub enum Held {
     Unknown,
 }
 
+/// Why a condition can never be known to hold.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConditionDefect {
+    /// The pointer is none, or it leads to the arguments as a whole.
+    #[error("{0:?} names no argument: write its name behind a slash, as in /path")]
+    NoPlace(String),
+    /// The value is no JSON.
+    #[error("{0:?} is no JSON value")]
+    NoValue(String),
+    /// Nothing is said that has to hold.
+    #[error("nothing is said that the argument has to be")]
+    Nothing,
+    /// The folder is no absolute path without `..`.
+    #[error("{0:?} is no absolute path of a folder")]
+    NoFolder(String),
+    /// The host is none.
+    #[error("{0:?} is no host name and no address")]
+    NoHost(String),
+    /// The pattern is none.
+    #[error("{0:?} is no pattern")]
+    NoPattern(String),
+}
+
+/// Whether a condition can hold at all.
+///
+/// # Errors
+/// Why not.
+pub fn check(condition: &Condition) -> Result<(), ConditionDefect> {
+    if !Place::new(&condition.pointer).is_an_argument() {
+        return Err(ConditionDefect::NoPlace(condition.pointer.clone()));
+    }
+    let (values, text) = match &condition.test {
+        ConditionTest::Equals { value } => (std::slice::from_ref(value), value),
+        ConditionTest::OneOf { values } => (&**values, values.first().ok_or(ConditionDefect::Nothing)?),
+        ConditionTest::StartsWith { text }
+        | ConditionTest::Inside { folder: text }
+        | ConditionTest::HostIs { host: text, .. }
+        | ConditionTest::Glob { pattern: text } => (&[][..], text),
+    };
+    if text.is_empty() {
+        return Err(ConditionDefect::Nothing);
+    }
+    if let Some(value) = values.iter().find(|value| json::read(value).is_err()) {
+        return Err(ConditionDefect::NoValue(value.clone()));
+    }
+    match (Test::new(&condition.test), &condition.test) {
+        (Test::Broken, ConditionTest::Inside { .. }) => Err(ConditionDefect::NoFolder(text.clone())),
+        (Test::Broken, ConditionTest::HostIs { .. }) => Err(ConditionDefect::NoHost(text.clone())),
+        (Test::Broken, _) => Err(ConditionDefect::NoPattern(text.clone())),
+        _ => Ok(()),
+    }
+}
+
 /// Turns a path into the absolute one that it leads to.
 pub type ResolvePath<'a> = &'a dyn Fn(&str) -> Option<String>;
 
@@ -33,7 +90,7 @@ pub struct Conditions(Vec<Ready>);
 
 #[derive(Debug)]
 struct Ready {
-    pointer: Box<str>,
+    place: Place,
     test: Test,
 }
 
@@ -42,7 +99,7 @@ enum Test {
     OneOf(Vec<Json>),
     StartsWith(Box<str>),
     Inside(Box<str>),
-    HostIs(Host<String>),
+    HostIs(host::Wanted),
     Glob(Box<text::Pattern>),
     /// The condition itself cannot be read.
     Broken,
@@ -53,7 +110,7 @@ impl Conditions {
     #[must_use]
     pub fn new(conditions: &[Condition]) -> Self {
         let ready = |condition: &Condition| Ready {
-            pointer: condition.pointer.as_str().into(),
+            place: Place::new(&condition.pointer),
             test: Test::new(&condition.test),
         };
         Self(conditions.iter().map(ready).collect())
@@ -85,9 +142,10 @@ impl Ready {
         if matches!(self.test, Test::Broken) {
             return Held::Unknown;
         }
-        match arguments.pointer(&self.pointer) {
-            Some(value) => self.test.holds(value, resolve),
-            None => Held::No,
+        match self.place.find(arguments) {
+            Found::Value(value) => self.test.holds(value, resolve),
+            Found::Nothing => Held::No,
+            Found::Doubtful => Held::Unknown,
         }
     }
 }
@@ -105,7 +163,9 @@ impl Test {
                     Self::Broken
                 }
             }
-            ConditionTest::HostIs { host } => host::read(host).map_or(Self::Broken, Self::HostIs),
+            ConditionTest::HostIs { host, port } => {
+                host::Wanted::new(host, *port).map_or(Self::Broken, Self::HostIs)
+            }
             ConditionTest::Glob { pattern } => {
                 text::Pattern::read(pattern).map_or(Self::Broken, |pattern| Self::Glob(Box::new(pattern)))
             }
@@ -122,7 +182,7 @@ impl Test {
 
     fn holds(&self, value: &Json, resolve: ResolvePath<'_>) -> Held {
         if let Self::OneOf(wanted) = self {
-            return is_one_of(value, wanted);
+            return equal::is_one_of(value, wanted);
         }
         // A list or a number where text was expected: what the server makes of it is its own affair.
         let Some(text) = value.as_str() else { return Held::Unknown };
@@ -136,31 +196,52 @@ impl Test {
     }
 }
 
-fn is_one_of(value: &Json, wanted: &[Json]) -> Held {
-    let canonical = value.canonical();
-    if wanted.iter().any(|wanted| wanted.canonical() == canonical) {
-        Held::Yes
-    } else if wanted.iter().any(|wanted| may_be_equal(value, wanted)) {
-        Held::Unknown
-    } else {
-        Held::No
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// Equal for a reader who keeps numbers in floating point.
-fn may_be_equal(a: &Json, b: &Json) -> bool {
-    match (a, b) {
-        (Json::Number(a), Json::Number(b)) => match (a.parse::<f64>(), b.parse::<f64>()) {
-            (Ok(a), Ok(b)) => a == b,
-            _ => true,
-        },
-        (Json::Array(a), Json::Array(b)) => {
-            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| may_be_equal(a, b))
+    #[test]
+    fn what_can_never_hold_is_said() {
+        let text = |text: &str| text.to_owned();
+        let is = |value: &str| ConditionTest::Equals { value: text(value) };
+        let host = |host: &str| ConditionTest::HostIs { host: text(host), port: None };
+        for (pointer, test, defect) in [
+            ("/a", is("1"), None),
+            ("/a/0/b~1c", host("good.example"), None),
+            ("/a", host("[::1]"), None),
+            ("/a", ConditionTest::Inside { folder: text("/home/me") }, None),
+            ("/a", ConditionTest::Glob { pattern: text("*.txt") }, None),
+            ("/a", ConditionTest::OneOf { values: vec![text("1"), text("\"b\"")] }, None),
+            ("a", is("1"), Some(ConditionDefect::NoPlace(text("a")))),
+            ("", is("1"), Some(ConditionDefect::NoPlace(text("")))),
+            ("/a~2", is("1"), Some(ConditionDefect::NoPlace(text("/a~2")))),
+            ("/a", is("main"), Some(ConditionDefect::NoValue(text("main")))),
+            ("/a", ConditionTest::OneOf { values: vec![] }, Some(ConditionDefect::Nothing)),
+            (
+                "/a",
+                ConditionTest::OneOf { values: vec![text("1"), text("x")] },
+                Some(ConditionDefect::NoValue(text("x"))),
+            ),
+            ("/a", ConditionTest::StartsWith { text: text("") }, Some(ConditionDefect::Nothing)),
+            (
+                "/a",
+                ConditionTest::Inside { folder: text("notes") },
+                Some(ConditionDefect::NoFolder(text("notes"))),
+            ),
+            (
+                "/a",
+                ConditionTest::Inside { folder: text("/a/../b") },
+                Some(ConditionDefect::NoFolder(text("/a/../b"))),
+            ),
+            (
+                "/a",
+                host("https://good.example/"),
+                Some(ConditionDefect::NoHost(text("https://good.example/"))),
+            ),
+            ("/a", ConditionTest::Glob { pattern: text("[a") }, Some(ConditionDefect::NoPattern(text("[a")))),
+        ] {
+            let condition = Condition { pointer: text(pointer), test };
+            assert_eq!(check(&condition).err(), defect, "{condition:?}");
         }
-        (Json::Object(a), Json::Object(b)) => {
-            a.len() == b.len()
-                && a.iter().all(|(name, a)| b.iter().any(|(other, b)| name == other && may_be_equal(a, b)))
-        }
-        (a, b) => a == b,
     }
 }

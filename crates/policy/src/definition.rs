@@ -15,10 +15,27 @@ use crate::show::{has_hidden, reveal, write_revealed};
 /// Members of a definition that are no part of what the tool is.
 const NOT_PINNED: &[&str] = &["_meta", "icons"];
 
-/// SHA-256 over the canonical form of a tool's definition, all members but `_meta` and `icons`.
-pub fn fingerprint(definition: &str) -> Result<Fingerprint, JsonDefect> {
+/// What a definition is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DefinitionOf {
+    /// A tool.
+    Tool,
+    /// A prompt.
+    Prompt,
+    /// A resource template.
+    Template,
+}
+
+/// SHA-256 over the canonical form of a definition, all members but `_meta` and `icons`. A tool that is written
+/// like a prompt or a template has another one.
+pub fn fingerprint(of: DefinitionOf, definition: &str) -> Result<Fingerprint, JsonDefect> {
     let canonical = Json::Object(pinned(definition)?).canonical();
-    Ok(Fingerprint::new(hex::encode(Sha256::digest(canonical.as_bytes()))))
+    let kind: &[u8] = match of {
+        DefinitionOf::Tool => b"",
+        DefinitionOf::Prompt => b"prompt\n",
+        DefinitionOf::Template => b"template\n",
+    };
+    Ok(Fingerprint::new(hex::encode(Sha256::new().chain_update(kind).chain_update(canonical).finalize())))
 }
 
 /// The differences between two definitions, field by field, hidden characters made visible. Empty

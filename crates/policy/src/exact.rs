@@ -3,7 +3,8 @@
 //! An approval is worth something for this hash alone. Every part goes in with its length in front,
 //! so that no two different calls can be written the same way.
 
-use gatehouse_model::id::{CallHash, ClientId, Fingerprint, Generation, ServerId};
+use gatehouse_model::ServerBinding;
+use gatehouse_model::id::{CallHash, ClientId, Fingerprint, SessionId};
 use sha2::{Digest, Sha256};
 
 /// Everything that an approval is for.
@@ -11,10 +12,8 @@ use sha2::{Digest, Sha256};
 pub struct ExactCall<'a> {
     /// Who calls.
     pub client: &'a ClientId,
-    /// The server.
-    pub server: &'a ServerId,
-    /// The server's generation.
-    pub generation: Generation,
+    /// What the server is.
+    pub server: &'a ServerBinding,
     /// What is used: `Subject::rule_name`.
     pub subject: &'a str,
     /// Definition of the tool; `None` for what is not a tool.
@@ -27,10 +26,11 @@ pub struct ExactCall<'a> {
 #[must_use]
 pub fn call_hash(call: &ExactCall<'_>) -> CallHash {
     let mut hash = Sha256::new();
-    hash.update(b"gatehouse call 1\n");
+    hash.update(b"gatehouse call 2\n");
     part(&mut hash, call.client.as_str());
-    part(&mut hash, call.server.as_str());
-    hash.update(call.generation.0.to_be_bytes());
+    part(&mut hash, call.server.server.as_str());
+    hash.update(call.server.generation.0.to_be_bytes());
+    part(&mut hash, call.server.identity.as_str());
     part(&mut hash, call.subject);
     match call.fingerprint {
         None => hash.update([0]),
@@ -43,6 +43,41 @@ pub fn call_hash(call: &ExactCall<'_>) -> CallHash {
     CallHash::new(hex::encode(hash.finalize()))
 }
 
+/// Everything that a person sees of a call, apart from what is in its hash already: a call of another program,
+/// or in another session, is another question.
+#[derive(Clone, Copy, Debug)]
+pub struct ShownCall<'a> {
+    /// The exact call.
+    pub call: &'a CallHash,
+    /// The program that it was seen from.
+    pub program: Option<&'a str>,
+    /// What the client says of itself.
+    pub says: Option<&'a str>,
+    /// The session, for clients of the stateful revisions.
+    pub session: Option<&'a SessionId>,
+    /// The members that make it the next round of a call, as they will be sent.
+    pub round: &'a str,
+}
+
+/// The hash that an answer has to repeat.
+#[must_use]
+pub fn shown_hash(shown: &ShownCall<'_>) -> CallHash {
+    let mut hash = Sha256::new();
+    hash.update(b"gatehouse question 1\n");
+    part(&mut hash, shown.call.as_str());
+    for text in [shown.program, shown.says, shown.session.map(SessionId::as_str)] {
+        match text {
+            None => hash.update([0]),
+            Some(text) => {
+                hash.update([1]);
+                part(&mut hash, text);
+            }
+        }
+    }
+    part(&mut hash, shown.round);
+    CallHash::new(hex::encode(hash.finalize()))
+}
+
 fn part(hash: &mut Sha256, text: &str) {
     hash.update((text.len() as u64).to_be_bytes());
     hash.update(text.as_bytes());
@@ -50,14 +85,28 @@ fn part(hash: &mut Sha256, text: &str) {
 
 #[cfg(test)]
 mod tests {
+    use gatehouse_model::Generation;
+
     use super::*;
 
     fn hash(parts: (&str, &str, u32, &str), fingerprint: Option<&str>, arguments: &str) -> CallHash {
+        of_identity("i", parts, fingerprint, arguments)
+    }
+
+    fn of_identity(
+        identity: &str,
+        parts: (&str, &str, u32, &str),
+        fingerprint: Option<&str>,
+        arguments: &str,
+    ) -> CallHash {
         let fingerprint = fingerprint.map(Fingerprint::from);
         call_hash(&ExactCall {
             client: &parts.0.into(),
-            server: &parts.1.into(),
-            generation: Generation(parts.2),
+            server: &ServerBinding {
+                server: parts.1.into(),
+                generation: Generation(parts.2),
+                identity: identity.into(),
+            },
             subject: parts.3,
             fingerprint: fingerprint.as_ref(),
             arguments,
@@ -73,9 +122,32 @@ mod tests {
     }
 
     #[test]
+    fn any_difference_is_another_question() {
+        let call = CallHash::from("h");
+        let shown = |program, says, session: Option<&str>, round| {
+            let session = session.map(SessionId::from);
+            shown_hash(&ShownCall { call: &call, program, says, session: session.as_ref(), round })
+        };
+        let all = [
+            shown(None, None, None, ""),
+            shown(Some("p"), None, None, ""),
+            shown(None, Some("p"), None, ""),
+            shown(None, None, Some("p"), ""),
+            shown(Some(""), None, None, ""),
+            shown(None, None, None, "p"),
+            shown(Some("q"), None, None, ""),
+            call.clone(),
+        ];
+        let distinct: std::collections::HashSet<_> = all.iter().collect();
+        assert_eq!(distinct.len(), all.len());
+        assert_eq!(shown(Some("p"), None, None, ""), all[1]);
+    }
+
+    #[test]
     fn any_difference_is_another_call() {
         let all = [
             hash(("c", "s", 1, "t"), Some("f"), "{}"),
+            of_identity("j", ("c", "s", 1, "t"), Some("f"), "{}"),
             hash(("d", "s", 1, "t"), Some("f"), "{}"),
             hash(("c", "r", 1, "t"), Some("f"), "{}"),
             hash(("c", "s", 2, "t"), Some("f"), "{}"),

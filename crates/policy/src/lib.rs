@@ -6,15 +6,16 @@
 //! counts in favour of a call.
 
 pub mod access;
-pub mod alike;
 pub mod conditions;
+pub mod cover;
 pub mod definition;
 pub mod exact;
-pub mod json;
 pub mod show;
 pub mod verdict;
 
 mod deeds;
-mod hidden;
+mod places;
 mod secrets;
 mod words;
+
+pub use gatehouse_mcp_wire::json;

@@ -5,9 +5,9 @@
 
 use std::borrow::Cow;
 
+use gatehouse_common::invisible_chars::{self, Layout, Revealer};
 use gatehouse_model::ask::ShownArgument;
 
-use crate::hidden::{self, Layout, Revealer};
 use crate::json::{Json, write_char};
 use crate::secrets;
 
@@ -46,8 +46,8 @@ fn shown(name: Option<&str>, value: &Json) -> ShownArgument {
     let (value, masked) = secrets::masked(name, value);
     let mut text = String::new();
     write_revealed(&mut text, &value);
-    let name = hidden::reveal(name.unwrap_or_default(), Layout::OneLine).into_owned();
-    ShownArgument { name, text, masked }
+    let name = invisible_chars::reveal(name.unwrap_or_default(), Layout::OneLine).into_owned();
+    ShownArgument { name, text, masked, extra: false }
 }
 
 /// The arguments as one line of `key=value`, masked, at most [`LINE_LENGTH`] characters.
@@ -64,7 +64,7 @@ pub fn one_line(arguments: &Json) -> String {
                 if !line.is_empty() {
                     line.push(' ');
                 }
-                line.push_str(&hidden::reveal(name, Layout::OneLine));
+                line.push_str(&invisible_chars::reveal(name, Layout::OneLine));
                 line.push('=');
                 let (value, _) = secrets::masked(Some(name), &shortened(value));
                 write_short(&mut line, &value);
@@ -90,7 +90,9 @@ fn shortened(value: &Json) -> Cow<'_, Json> {
 
 fn write_short(out: &mut String, value: &Json) {
     match value {
-        Json::String(text) if is_plain_word(text) => out.push_str(&hidden::reveal(text, Layout::OneLine)),
+        Json::String(text) if is_plain_word(text) => {
+            out.push_str(&invisible_chars::reveal(text, Layout::OneLine))
+        }
         other => write_revealed(out, other),
     }
 }
@@ -112,19 +114,19 @@ fn cut(mut line: String) -> String {
 /// what else cannot be seen.
 #[must_use]
 pub fn clean_text(text: &str) -> Cow<'_, str> {
-    hidden::clean(text)
+    invisible_chars::clean(text)
 }
 
 /// Whether a text has characters that cannot be seen. The line ends of Windows are none.
 #[must_use]
 pub fn has_hidden(text: &str) -> bool {
-    hidden::has_hidden(text)
+    invisible_chars::has_hidden(text)
 }
 
 /// A text with each character that cannot be seen as `⟦U+202E⟧`.
 #[must_use]
 pub fn reveal(text: &str) -> Cow<'_, str> {
-    hidden::reveal(text, Layout::Lines)
+    invisible_chars::reveal(text, Layout::Lines)
 }
 
 /// The arguments as records keep them: compact JSON in its own order, secrets masked.
@@ -169,7 +171,7 @@ fn write_revealed_string(out: &mut String, text: &str) {
     for c in text.chars() {
         let marked = revealer.needs_mark(c);
         // The controls of ASCII have an escape in JSON that can be seen.
-        if marked && c >= ' ' { hidden::mark(out, c) } else { write_char(out, c) }
+        if marked && c >= ' ' { invisible_chars::mark(out, c) } else { write_char(out, c) }
     }
     out.push('"');
 }

@@ -10,13 +10,13 @@
 
 use std::collections::HashMap;
 
-use gatehouse_model::grant::{
-    AccessClass, Classified, ClientScope, Decision, Effect, Grant, Lifetime, Rule, Verdict, Width,
-};
-use gatehouse_model::id::{AskId, CallHash, ClientId, Fingerprint, Generation, ServerId, SessionId};
+use gatehouse_model::ServerBinding;
+use gatehouse_model::grant::{Classified, Decision, Effect, Grant, Lifetime, Rule, Verdict, Width};
+use gatehouse_model::id::{AskId, CallHash, ClientId, ServerId, SessionId};
 use gatehouse_model::time::Timestamp;
 
 use crate::conditions::{Conditions, Held};
+use crate::cover::{Defined, Item, Reach, Use, is_in_force, is_to_be_bound, reach};
 use crate::json::Json;
 
 /// Everything that a verdict depends on.
@@ -28,16 +28,14 @@ pub struct CallFacts<'a> {
     pub session: Option<&'a SessionId>,
     /// The program that the connection was seen from.
     pub program: Option<&'a str>,
-    /// The server.
-    pub server: &'a ServerId,
-    /// The server's generation.
-    pub generation: Generation,
+    /// What the server is (SRV-16).
+    pub server: &'a ServerBinding,
     /// What is used: `Subject::rule_name`.
     pub subject: &'a str,
     /// Its access class.
     pub class: &'a Classified,
-    /// Definition of the tool; `None` for what is not a tool.
-    pub fingerprint: Option<&'a Fingerprint>,
+    /// What defines it.
+    pub definition: Defined<'a>,
     /// The arguments.
     pub arguments: &'a Json,
     /// Hash of this exact call.
@@ -49,6 +47,18 @@ pub struct CallFacts<'a> {
     pub resolve_path: &'a dyn Fn(&str) -> Option<String>,
     /// What holds beside the rules.
     pub standing: Standing<'a>,
+}
+
+impl<'a> CallFacts<'a> {
+    fn item(&self) -> Item<'a> {
+        let Self { server, subject, class, definition, .. } = *self;
+        Item { server, subject, class, definition }
+    }
+
+    fn used_by(&self) -> Use<'a> {
+        let Self { client, session, program, now, .. } = *self;
+        Use { client, session, program, now }
+    }
 }
 
 /// What holds beside the rules.
@@ -111,20 +121,25 @@ impl Drawer {
     }
 }
 
+/// What an allow says of a call.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Says {
+    /// It runs.
+    Allowed,
+    /// It would run if the allow were bound to the program that the call comes from.
+    Unbound,
+    /// It would run if its definition were still the one that was allowed.
+    Suspended,
+    /// Nothing.
+    Nothing,
+}
+
 /// In which order allows are tried (PERM-6).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
     Conditioned,
     Timed,
     Always,
-}
-
-/// What an allow that is about this call says of it.
-enum Cover {
-    Covers,
-    /// It would, had the definition not changed.
-    Suspended,
-    Not,
 }
 
 impl RuleBook {
@@ -166,7 +181,7 @@ impl RuleBook {
         if standing.paused {
             return verdict(Decision::Deny, Rule::Paused);
         }
-        let shelf = self.shelves.get(call.server);
+        let shelf = self.shelves.get(&call.server.server);
         if let Some(rule) = self.denied(shelf, call) {
             let rule = Rule::ExplicitDeny { grant: rule.id.clone(), reason: rule.reason.clone() };
             return verdict(Decision::Deny, rule);
@@ -189,6 +204,8 @@ impl RuleBook {
     fn allowed(&self, shelf: &Shelf, call: &CallFacts<'_>) -> Verdict {
         let mut best: Option<(Rank, usize)> = None;
         let mut suspended: Option<(Rank, usize)> = None;
+        let mut unbound: Option<(Rank, usize)> = None;
+        let first = |known: Option<(Rank, usize)>, key| Some(known.map_or(key, |known| known.min(key)));
         for at in shelf.allows.candidates(call) {
             let Some(entry) = self.entries.get(at) else { continue };
             let key = (entry.rank(), at);
@@ -196,9 +213,10 @@ impl RuleBook {
                 continue;
             }
             match entry.allows(call) {
-                Cover::Covers => best = Some(key),
-                Cover::Suspended => suspended = Some(suspended.map_or(key, |known| known.min(key))),
-                Cover::Not => {}
+                Says::Allowed => best = Some(key),
+                Says::Unbound => unbound = first(unbound, key),
+                Says::Suspended => suspended = first(suspended, key),
+                Says::Nothing => {}
             }
         }
         let name = |at: usize| self.entries.get(at).map(|entry| entry.rule.id.clone());
@@ -209,6 +227,9 @@ impl RuleBook {
                 Rank::Always => Rule::AlwaysGrant { grant },
             };
             return verdict(Decision::Allow, rule);
+        }
+        if let Some(grant) = unbound.and_then(|(_, at)| name(at)) {
+            return verdict(Decision::Ask, Rule::UnboundGrant { grant });
         }
         if let Some(grant) = suspended.and_then(|(_, at)| name(at)) {
             return verdict(Decision::Ask, Rule::ChangedDefinition { grant });
@@ -230,87 +251,27 @@ impl Entry {
         }
     }
 
-    /// For this client, and not over.
-    fn is_in_force(&self, call: &CallFacts<'_>) -> bool {
-        let for_client = match &self.rule.clients {
-            ClientScope::One { client } => client == call.client,
-            ClientScope::Every => true,
-        };
-        let lasts = match &self.rule.lifetime {
-            Lifetime::Once => matches!(self.rule.width, Width::Call { .. }),
-            Lifetime::Until { at } => call.now < *at,
-            Lifetime::Session { session } => call.session == Some(session),
-            Lifetime::UntilQuit | Lifetime::Always => true,
-        };
-        for_client && lasts
-    }
-
-    /// A deny outlives an edit of its server (it is looked up without the generation), covers reads
-    /// that reach outside too, and counts what it cannot judge.
+    /// A deny counts what it cannot judge.
     fn denies(&self, call: &CallFacts<'_>) -> bool {
-        let covered = match &self.rule.width {
-            Width::Call { hash } => hash == call.hash,
-            Width::Tool { tool } => tool == call.subject,
-            Width::Reads => call.class.class == AccessClass::Read,
-            Width::Writes => call.class.class == AccessClass::Write,
-            Width::Everything => true,
-        };
-        covered
-            && self.is_in_force(call)
+        reach(&self.rule, &call.item(), Some(call.hash)) == Reach::Covers
+            && is_in_force(&self.rule, &call.used_by())
             && (self.conditions.is_empty()
                 || self.conditions.hold(call.arguments, call.resolve_path) != Held::No)
     }
 
-    fn allows(&self, call: &CallFacts<'_>) -> Cover {
-        let rule = &self.rule;
-        let bound = rule.server.as_ref();
-        let same_server =
-            bound.is_some_and(|bound| bound.server == *call.server && bound.generation == call.generation);
-        let covered = match &rule.width {
-            Width::Call { hash } => hash == call.hash,
-            Width::Tool { tool } => tool == call.subject,
-            Width::Reads => call.class.class == AccessClass::Read && !call.class.reaches_outside,
-            Width::Writes => call.class.class == AccessClass::Write,
-            Width::Everything => true,
+    fn allows(&self, call: &CallFacts<'_>) -> Says {
+        let by = call.used_by();
+        let is_in_force = is_in_force(&self.rule, &by);
+        let says = match reach(&self.rule, &call.item(), Some(call.hash)) {
+            Reach::Covers if is_in_force => Says::Allowed,
+            Reach::Covers if is_to_be_bound(&self.rule, &by) => Says::Unbound,
+            Reach::Suspended if is_in_force || is_to_be_bound(&self.rule, &by) => Says::Suspended,
+            Reach::Covers | Reach::Suspended | Reach::Later | Reach::Not => return Says::Nothing,
         };
-        if !(same_server && covered && self.is_in_force(call)) {
-            return Cover::Not;
-        }
-        let pinned = self.pinned(call);
-        if matches!(pinned, Cover::Not) {
-            return Cover::Not;
-        }
-        let other_program = matches!(rule.lifetime, Lifetime::Always)
-            && rule.program.as_deref().is_some_and(|program| call.program != Some(program));
-        if other_program {
-            return Cover::Not;
-        }
-        let conditions_hold = self.conditions.is_empty()
+        let holds = self.conditions.is_empty()
             || self.conditions.hold(call.arguments, call.resolve_path) == Held::Yes;
-        if conditions_hold { pinned } else { Cover::Not }
+        if holds { says } else { Says::Nothing }
     }
-
-    /// Whether the allow was given for this definition (PERM-8).
-    fn pinned(&self, call: &CallFacts<'_>) -> Cover {
-        if matches!(self.rule.width, Width::Call { .. }) {
-            // The hash has the definition in it.
-            return Cover::Covers;
-        }
-        let pin = self.rule.pins.get(call.subject);
-        match (call.fingerprint, pin) {
-            (Some(now), Some(then)) if now == then => Cover::Covers,
-            (Some(_), Some(_)) => Cover::Suspended,
-            (Some(_), None) => Cover::Not,
-            // No tool: resources, prompts and completions have no definition to pin (PERM-18). A name
-            // with a pin belongs to a tool that is merely called so.
-            (None, None) if is_not_a_tool(call.subject) => Cover::Covers,
-            (None, _) => Cover::Not,
-        }
-    }
-}
-
-fn is_not_a_tool(subject: &str) -> bool {
-    ["resource:", "prompt:", "completion:"].iter().any(|kind| subject.starts_with(kind))
 }
 
 fn verdict(decision: Decision, rule: Rule) -> Verdict {

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, reason = "tests")]
 
 use gatehouse_model::grant::FieldConcern;
-use gatehouse_policy::definition::{diff, fingerprint, hidden_places};
+use gatehouse_policy::definition::{DefinitionOf, diff, fingerprint, hidden_places};
 
 const TOOL: &str = r#"{"name":"t","title":"T","description":"Looks.","inputSchema":{"type":"object","properties":{"description":{"type":"string"},"n":{"type":"integer","maximum":10,"description":"How many."}}},"annotations":{"readOnlyHint":true,"title":"T"},"icons":[],"_meta":{"a":1}}"#;
 
@@ -61,19 +61,23 @@ fn what_counts_as_a_change() {
             })
             .collect();
         assert_eq!(found, changes, "{from} -> {to}");
-        assert_eq!(fingerprint(TOOL) == fingerprint(&after), found.is_empty(), "{from} -> {to}");
+        assert_eq!(
+            fingerprint(DefinitionOf::Tool, TOOL) == fingerprint(DefinitionOf::Tool, &after),
+            found.is_empty(),
+            "{from} -> {to}"
+        );
     }
 }
 
 #[test]
 fn what_has_no_fingerprint() {
     for text in ["", "[]", "null", r#"{"name":"a","name":"b"}"#, r#"{"inputSchema":{"a":1,"a":2}}"#] {
-        assert!(fingerprint(text).is_err(), "{text}");
+        assert!(fingerprint(DefinitionOf::Tool, text).is_err(), "{text}");
         let changes = diff(TOOL, text);
         assert_eq!(changes.len(), 1, "{text}");
         assert_eq!(changes[0].pointer, "");
     }
-    assert_eq!(fingerprint("{}").unwrap().as_str().len(), 64);
+    assert_eq!(fingerprint(DefinitionOf::Tool, "{}").unwrap().as_str().len(), 64);
 }
 
 #[test]

@@ -11,15 +11,16 @@
 #[path = "words/table.rs"]
 mod table;
 
-use gatehouse_model::grant::{Decision, Effect, Grant, Width};
-use gatehouse_policy::definition::{diff, fingerprint};
+use gatehouse_model::ServerBinding;
+use gatehouse_model::grant::{ClientScope, Decision, Effect, Grant, Lifetime, Rule, Width};
+use gatehouse_policy::definition::{DefinitionOf, diff, fingerprint};
 use gatehouse_policy::exact::{ExactCall, call_hash};
 use gatehouse_policy::json::{Json, JsonDefect, read};
 use gatehouse_policy::show;
 use gatehouse_policy::verdict::RuleBook;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
-use table::{Call, rule};
+use table::{Call, Known, rule};
 
 /// Words of the table's language, so that every rule and call can be read when a case fails.
 fn any_call() -> impl Strategy<Value = String> {
@@ -92,7 +93,8 @@ fn allow_for_a_call() -> impl Strategy<Value = (String, String)> {
 fn near(call: &str, effect: &'static str) -> impl Strategy<Value = String> + use<> {
     let after = |word: &str| call.split(' ').skip_while(|known| *known != word).nth(1).map(str::to_owned);
     let subject = call.split(' ').next().unwrap().to_owned();
-    let pins = if subject.contains(':') { " pins -".to_owned() } else { format!(" pins {subject}=1") };
+    let print = if subject.contains(':') { "p1" } else { "1" };
+    let pins = format!(" pins {subject}={print}");
     let widths = vec![
         format!(" tool {subject}"),
         " reads".to_owned(),
@@ -105,7 +107,8 @@ fn near(call: &str, effect: &'static str) -> impl Strategy<Value = String> + use
         after("on").unwrap_or("s1".to_owned()),
         after("gen").unwrap_or("1".to_owned())
     );
-    let client = format!(" for {}", after("by").unwrap_or("c1".to_owned()));
+    let program = after("seen").unwrap_or("app".to_owned());
+    let client = format!(" for {} seen {program}", after("by").unwrap_or("c1".to_owned()));
     let session = format!(" session {}", after("session").unwrap_or("z".to_owned()));
     let select = |words: &[&str]| {
         prop::sample::select(words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>())
@@ -251,9 +254,14 @@ proptest! {
             Width::Writes | Width::Everything => {}
         }
         let this_call = matches!(grant.width, Width::Call { .. });
-        prop_assert!(this_call || grant.pins.get(&call.subject) == call.fingerprint.as_ref());
+        let is_pinned = match &call.definition {
+            Known::As(pin, fingerprint) => grant.pins.get(pin) == Some(fingerprint),
+            Known::Listed => true,
+            Known::Nothing => false,
+        };
+        prop_assert!(this_call || is_pinned);
         // Another client, server, generation or definition: no more.
-        let other = |change: fn(&mut Call)| {
+        let other = |change: &dyn Fn(&mut Call)| {
             let mut other = Call::parse("read_file");
             other.subject.clone_from(&call.subject);
             other.client = call.client.clone();
@@ -261,25 +269,52 @@ proptest! {
             other.program.clone_from(&call.program);
             other.server = call.server.clone();
             other.generation = call.generation;
+            other.identity = call.identity.clone();
             other.class = call.class.clone();
-            other.fingerprint.clone_from(&call.fingerprint);
+            other.definition.clone_from(&call.definition);
             other.arguments = call.arguments.clone();
             other.text.clone_from(&call.text);
             other.now = call.now;
             change(&mut other);
             other.decide(&RuleBook::new(vec![grant.clone()])).decision
         };
-        prop_assert_eq!(other(|_| {}), Decision::Allow);
-        prop_assert_eq!(other(|call| call.server = "s9".into()), Decision::Ask);
-        prop_assert_eq!(other(|call| call.generation = call.generation.next()), Decision::Ask);
-        prop_assert_eq!(other(|call| call.verified = false), Decision::Ask);
-        if call.fingerprint.is_some() {
-            prop_assert_eq!(other(|call| call.fingerprint = Some("9".into())), Decision::Ask);
-            prop_assert_eq!(other(|call| call.subject = "read_new".to_owned()), Decision::Ask);
+        prop_assert_eq!(other(&|_| {}), Decision::Allow);
+        prop_assert_eq!(other(&|call| call.server = "s9".into()), Decision::Ask);
+        prop_assert_eq!(other(&|call| call.generation = call.generation.next()), Decision::Ask);
+        prop_assert_eq!(other(&|call| call.identity = "i9".into()), Decision::Ask);
+        prop_assert_eq!(other(&|call| call.verified = false), Decision::Ask);
+        prop_assert_eq!(other(&|call| call.definition = Known::Nothing), if this_call && call.definition == Known::Listed { Decision::Allow } else { Decision::Ask });
+        if let Known::As(pin, _) = &call.definition {
+            let changed = Known::As(pin.clone(), "9".into());
+            prop_assert_eq!(other(&|call: &mut Call| call.definition = changed.clone()), Decision::Ask);
+            // The hash of a call holds its subject and fingerprint, and so needs no pin.
+            let unpinned = |call: &mut Call| call.definition = Known::As("new".to_owned(), "1".into());
+            let same_call = this_call && call.definition == Known::As(pin.clone(), "1".into());
+            prop_assert_eq!(other(&unpinned), if same_call { Decision::Allow } else { Decision::Ask });
         }
         if allow.contains(" for ") {
-            prop_assert_eq!(other(|call| call.client = "c9".into()), Decision::Ask);
+            prop_assert_eq!(other(&|call| call.client = "c9".into()), Decision::Ask);
         }
+        if grant.program.is_some() {
+            prop_assert_eq!(other(&|call| call.program = Some("other".to_owned())), Decision::Ask);
+            prop_assert_eq!(other(&|call| call.program = None), Decision::Ask);
+        }
+    }
+
+    #[test]
+    fn an_allow_for_a_client_covers_nothing_before_it_is_bound((allow, call) in allow_for_a_call()) {
+        let mut call = Call::parse(&call);
+        let mut grant = rule(&allow, 1, &call);
+        let is_bound_to_session = matches!(grant.lifetime, Lifetime::Once | Lifetime::Session { .. });
+        prop_assume!(matches!(grant.clients, ClientScope::One { .. }) && !is_bound_to_session);
+        grant.program = None;
+        let book = RuleBook::new(vec![grant]);
+        prop_assert_eq!(call.decide(&book).decision, Decision::Ask);
+        call.program = None;
+        let verdict = call.decide(&book);
+        prop_assert_eq!(verdict.decision, Decision::Ask);
+        let binds = matches!(verdict.rule, Rule::UnboundGrant { .. });
+        prop_assert!(!binds, "an unknown program binds a grant");
     }
 }
 
@@ -341,7 +376,7 @@ proptest! {
     fn definitions_differ_exactly_when_their_fingerprints_do(a in any_json(), b in any_json()) {
         let definition = |json: &Json| format!("{{\"name\":\"t\",\"inputSchema\":{}}}", json.compact());
         let (a, b) = (definition(&a), definition(&b));
-        prop_assert_eq!(fingerprint(&a) == fingerprint(&b), diff(&a, &b).is_empty());
+        prop_assert_eq!(fingerprint(DefinitionOf::Tool, &a) == fingerprint(DefinitionOf::Tool, &b), diff(&a, &b).is_empty());
         prop_assert!(diff(&a, &a).is_empty());
     }
 
@@ -349,8 +384,7 @@ proptest! {
     fn other_arguments_are_another_call(a in any::<String>(), b in any::<String>(), subject in any::<String>()) {
         let hash = |arguments: &str| call_hash(&ExactCall {
             client: &"c".into(),
-            server: &"s".into(),
-            generation: Default::default(),
+            server: &ServerBinding { server: "s".into(), generation: Default::default(), identity: "i".into() },
             subject: &subject,
             fingerprint: None,
             arguments,

@@ -11,6 +11,7 @@ pub(crate) mod tenure;
 mod upkeep;
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use gatehouse_model::{Clock, ServerConfig};
 use tokio::sync::{mpsc, oneshot};
@@ -306,6 +307,7 @@ impl ServerActor {
         let state = std::mem::replace(&mut self.state, State::new(false));
         let (state, effects) = transition(state, input, moment);
         self.state = state;
+        self.shared.held.store(self.state.held, Ordering::SeqCst);
         for effect in effects {
             self.execute(effect);
         }

@@ -6,12 +6,13 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use gatehouse_model::server::LogLevel;
-use gatehouse_model::{BoxFuture, ServerConfig};
+use gatehouse_model::{BoxFuture, ServerConfig, ServerId};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use url::Url;
 
 use crate::json;
+use crate::schema_check::{SchemaCheck, SchemaChecker};
 
 /// `elicitation/create`
 pub const ELICIT: &str = "elicitation/create";
@@ -92,24 +93,47 @@ impl Respond for Fallback {
 }
 
 /// Checks a request, lets it be answered, and checks the answer.
-pub async fn answered(respond: &dyn Respond, request: ServerRequest) -> ServerAnswer {
+pub async fn answered(
+    respond: &dyn Respond,
+    request: ServerRequest,
+    schemas: &Arc<SchemaChecker>,
+) -> ServerAnswer {
     let checked = Checked::read(&request)?;
+    if let Checked::Form { schema } = &checked {
+        let check = SchemaCheck { value: None, ..form(&request.server.id, schema, &Map::new()) };
+        schemas
+            .check(check)
+            .await
+            .map_err(|why| invalid(format!("The schema of the form cannot be used: {why}.")))?;
+    }
+    let server = request.server.id.clone();
     let answer = respond.respond(request).await?;
-    checked.fit(answer)
+    let (answer, content) = checked.fit(answer)?;
+    if let (Some(content), Checked::Form { schema }) = (content, &checked) {
+        schemas.check(form(&server, schema, &content)).await.map_err(|why| unusable(&why.to_string()))?;
+    }
+    Ok(answer)
 }
 
-/// What is wrong with the fields of a form, if something is: both as JSON text.
-#[must_use]
-pub fn form_fault(schema: &str, fields: &str) -> Option<String> {
+/// The check of the fields of a form, which are JSON text like the form itself. The server is the one
+/// whose form it is.
+///
+/// # Errors
+/// Says in words that one of them cannot be read.
+pub fn form_check(server: &ServerId, schema: &str, fields: &str) -> Result<SchemaCheck, &'static str> {
     let Ok(schema) = serde_json::from_str::<Map<String, Value>>(schema) else {
-        return Some("The form cannot be read.".to_owned());
+        return Err("The form cannot be read");
     };
     let Ok(given) = serde_json::from_str::<Map<String, Value>>(fields) else {
-        return Some("The fields are no object.".to_owned());
+        return Err("The fields are no object");
     };
-    let Ok(validator) = form_validator(&schema) else { return Some("The form cannot be read.".to_owned()) };
-    let content = Value::Object(with_defaults(&schema, &given));
-    validator.validate(&content).err().map(|why| format!("{why} (at {})", why.instance_path()))
+    let content = with_defaults(&schema, &given);
+    Ok(form(server, &schema, &content))
+}
+
+fn form(server: &ServerId, schema: &Map<String, Value>, content: &Map<String, Value>) -> SchemaCheck {
+    let text = |members: &Map<String, Value>| Value::Object(members.clone()).to_string().into_boxed_str();
+    SchemaCheck { server: server.clone(), schema: text(schema), value: Some(text(content)), formats: true }
 }
 
 /// The answer to [`ROOTS`] with the folders that the user set for a server.
@@ -141,7 +165,7 @@ fn invalid(message: impl AsRef<str>) -> Box<RawValue> {
 
 /// What an answer has to be.
 enum Checked {
-    Form { schema: Map<String, Value>, validator: Box<jsonschema::Validator> },
+    Form { schema: Map<String, Value> },
     Url,
     Sampling,
     Roots,
@@ -184,9 +208,7 @@ impl Checked {
                         )));
                     }
                 }
-                let validator = form_validator(schema)
-                    .map_err(|why| invalid(format!("The schema of the form cannot be used: {why}.")))?;
-                Ok(Self::Form { schema: schema.clone(), validator: Box::new(validator) })
+                Ok(Self::Form { schema: schema.clone() })
             }
             Some(Some("url")) => {
                 let url = params.get("url").and_then(Value::as_str).and_then(|url| Url::parse(url).ok());
@@ -199,41 +221,42 @@ impl Checked {
         }
     }
 
-    fn fit(&self, answer: Box<RawValue>) -> ServerAnswer {
-        let wrong = |why: &str| error(INTERNAL, &format!("The answer cannot be used: {why}."));
+    /// The answer as it is sent, and the fields of a form, which still have to be checked.
+    fn fit(&self, answer: Box<RawValue>) -> Result<Fitted, Box<RawValue>> {
         let Ok(members) = serde_json::from_str::<Map<String, Value>>(answer.get()) else {
-            return Err(wrong("it is no object"));
+            return Err(unusable("it is no object"));
         };
         match self {
-            Self::Form { schema, validator } => {
-                let Some(action) = action(&members) else { return Err(wrong("it has no action")) };
+            Self::Form { schema } => {
+                let Some(action) = action(&members) else { return Err(unusable("it has no action")) };
                 if action != "accept" {
-                    return Ok(json::raw(&json!({ "action": action })));
+                    return Ok((json::raw(&json!({ "action": action })), None));
                 }
                 let Some(Value::Object(given)) = members.get("content") else {
-                    return Err(wrong("its content is no object"));
+                    return Err(unusable("its content is no object"));
                 };
-                let content = Value::Object(with_defaults(schema, given));
-                if let Err(why) = validator.validate(&content) {
-                    return Err(wrong(&format!("{why} (at {})", why.instance_path())));
-                }
-                if content.as_object() == Some(given) {
-                    return Ok(answer);
+                let content = with_defaults(schema, given);
+                if content == *given {
+                    return Ok((answer, Some(content)));
                 }
                 let mut whole = members;
-                whole.insert("content".to_owned(), content);
-                Ok(json::raw(&Value::Object(whole)))
+                whole.insert("content".to_owned(), Value::Object(content.clone()));
+                Ok((json::raw(&Value::Object(whole)), Some(content)))
             }
             Self::Url => match action(&members) {
-                Some(action) => Ok(json::raw(&json!({ "action": action }))),
-                None => Err(wrong("it has no action")),
+                Some(action) => Ok((json::raw(&json!({ "action": action })), None)),
+                None => Err(unusable("it has no action")),
             },
             Self::Sampling => {
                 let texts =
                     ["role", "model"].iter().all(|name| members.get(*name).is_some_and(Value::is_string));
                 let content =
                     members.get("content").is_some_and(|content| content.is_object() || content.is_array());
-                if texts && content { Ok(answer) } else { Err(wrong("it is no message of a model")) }
+                if texts && content {
+                    Ok((answer, None))
+                } else {
+                    Err(unusable("it is no message of a model"))
+                }
             }
             Self::Roots => {
                 let is_root = |root: &Value| {
@@ -241,18 +264,20 @@ impl Checked {
                 };
                 let roots = members.get("roots").and_then(Value::as_array);
                 if roots.is_some_and(|roots| roots.iter().all(is_root)) {
-                    Ok(answer)
+                    Ok((answer, None))
                 } else {
-                    Err(wrong("it is no list of folders"))
+                    Err(unusable("it is no list of folders"))
                 }
             }
         }
     }
 }
 
-fn form_validator(schema: &Map<String, Value>) -> Result<jsonschema::Validator, String> {
-    let schema = Value::Object(schema.clone());
-    jsonschema::options().should_validate_formats(true).build(&schema).map_err(|why| why.to_string())
+/// An answer as it is sent, and the fields of a form where it is one.
+type Fitted = (Box<RawValue>, Option<Map<String, Value>>);
+
+fn unusable(why: &str) -> Box<RawValue> {
+    error(INTERNAL, &format!("The answer cannot be used: {why}."))
 }
 
 fn action(answer: &Map<String, Value>) -> Option<&str> {
@@ -297,10 +322,22 @@ mod tests {
         ServerRequest { server: Arc::new(config), method: method.into(), params: json::raw(&params) }
     }
 
+    struct Says(Value);
+
+    impl Respond for Says {
+        fn respond(&self, _: ServerRequest) -> BoxFuture<'static, ServerAnswer> {
+            let answer = json::raw(&self.0);
+            Box::pin(async { Ok(answer) })
+        }
+    }
+
     fn fit(method: &str, params: Value, answer: Value) -> Result<Value, Value> {
         let value = |raw: Box<RawValue>| serde_json::from_str::<Value>(raw.get()).unwrap();
-        let checked = Checked::read(&request(method, params)).map_err(value)?;
-        checked.fit(json::raw(&answer)).map(value).map_err(value)
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let schemas = Arc::default();
+        let says = Says(answer);
+        let answer = runtime.block_on(answered(&says, request(method, params), &schemas));
+        answer.map(value).map_err(value)
     }
 
     fn form(fields: Value) -> Value {

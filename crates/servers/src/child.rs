@@ -5,18 +5,20 @@
 //! the group is found again. Nothing here speaks the protocol.
 
 pub(crate) mod log;
+pub(crate) mod streams;
 pub(crate) mod sweep;
 
 use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
-use std::process::{ExitStatus, Stdio};
+use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 
+use gatehouse_model::server::StdioStreams;
 use process_wrap::tokio::{ChildWrapper, CommandWrap};
-use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 
+use self::streams::{Input, Output};
 use crate::guard::ChildRun;
 
 /// Name of the marking environment variable.
@@ -42,6 +44,8 @@ pub(crate) struct ChildSpec {
     pub(crate) cwd: PathBuf,
     /// Its marker.
     pub(crate) marker: String,
+    /// What its standard streams are.
+    pub(crate) streams: StdioStreams,
 }
 
 /// A running process. Dropping it kills the whole group at once.
@@ -58,11 +62,11 @@ pub(crate) struct Started {
     /// The process.
     pub(crate) child: Child,
     /// Its standard input.
-    pub(crate) stdin: ChildStdin,
+    pub(crate) stdin: Input,
     /// Its standard output.
-    pub(crate) stdout: ChildStdout,
+    pub(crate) stdout: Output,
     /// Its standard error.
-    pub(crate) stderr: ChildStderr,
+    pub(crate) stderr: Output,
 }
 
 /// How a process ended.
@@ -87,16 +91,20 @@ impl From<ExitStatus> for Exit {
 /// Starts a process.
 pub(crate) async fn start(spec: &ChildSpec, run: &Arc<ChildRun>) -> io::Result<Started> {
     run.ensure_guard().await;
+    let (stdin, child_stdin) = streams::input(spec.streams)?;
+    let (stdout, child_stdout) = streams::output(spec.streams)?;
+    let (stderr, child_stderr) = streams::output(spec.streams)?;
     let mut command = CommandWrap::with_new(&spec.program, |command| {
         command
             .args(&spec.args)
             .env_clear()
+            .envs(streams::environment(spec.streams))
             .envs(spec.env.iter().map(|(name, value)| (name, value)))
             .env(MARKER, &spec.marker)
             .current_dir(&spec.cwd)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
+            .stdin(child_stdin)
+            .stdout(child_stdout)
+            .stderr(child_stderr);
     });
     #[cfg(unix)]
     command.wrap(process_wrap::tokio::ProcessGroup::leader());
@@ -106,16 +114,17 @@ pub(crate) async fn start(spec: &ChildSpec, run: &Arc<ChildRun>) -> io::Result<S
         command.wrap(process_wrap::tokio::KillOnDrop);
     }
     let mut wrapper = command.spawn()?;
+    // The command holds the child's ends of the streams; while it lives they never end.
+    drop(command);
     let group = wrapper.id().and_then(|id| i32::try_from(id).ok());
-    let streams = (wrapper.stdin().take(), wrapper.stdout().take(), wrapper.stderr().take());
+    let stdin = stdin.writer(wrapper.stdin().take());
+    let stdout = stdout.reader(wrapper.stdout().take());
+    let stderr = stderr.reader(wrapper.stderr().take());
     let child = Child { wrapper, group, marker: spec.marker.clone(), run: Arc::clone(run), finished: false };
     if let Some(group) = group {
         child.run.report(group, true).await;
     }
-    match streams {
-        (Some(stdin), Some(stdout), Some(stderr)) => Ok(Started { child, stdin, stdout, stderr }),
-        _ => Err(io::Error::other("the process has no standard streams")),
-    }
+    Ok(Started { child, stdin: stdin?, stdout: stdout?, stderr: stderr? })
 }
 
 impl Child {

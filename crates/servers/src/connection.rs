@@ -15,6 +15,7 @@ mod lifecycle;
 mod limit;
 mod line;
 mod listen;
+pub(crate) mod redact;
 mod references;
 mod router;
 mod sse;
@@ -40,11 +41,13 @@ use tokio_util::task::TaskTracker;
 pub(crate) use self::close::{CloseCause, CloseReason};
 pub(crate) use self::error::{ConnectError, RequestError};
 pub(crate) use self::limit::CallLimit;
+use self::redact::Redactor;
 use crate::asks::{Fallback, Responder};
 use crate::environment::UserEnvironment;
 use crate::environment::mirrors::{Candidates, Mirrors};
 use crate::guard::ChildRun;
 use crate::outgoing::{OutgoingParams, ProgressSink, Reply};
+use crate::schema_check::SchemaChecker;
 
 /// What every connection needs from outside; one per `ServerManager`.
 pub(crate) struct ConnectDeps {
@@ -62,6 +65,8 @@ pub(crate) struct ConnectDeps {
     pub(crate) environment: UserEnvironment,
     /// Where servers get their packages from.
     pub(crate) mirrors: Mirrors,
+    /// Checks forms, and what is entered in them.
+    pub(crate) schemas: Arc<SchemaChecker>,
     /// Answers what a server asks where no client can be told to be meant.
     pub(crate) fallback: Fallback,
     /// Everything that a connection has running.
@@ -82,6 +87,7 @@ impl ConnectDeps {
             secrets,
             tokens,
             clock,
+            schemas: Arc::new(SchemaChecker::new(guard_program.clone())),
             run: Arc::new(ChildRun::new(guard_program)),
             environment: UserEnvironment::default(),
             mirrors: Mirrors::new(&data_dir, Candidates::default()),
@@ -108,6 +114,8 @@ pub(crate) struct ConnectSpec {
     pub(crate) deps: Arc<ConnectDeps>,
     /// The lifecycle that worked before, if one did.
     pub(crate) lifecycle: LifecycleHint,
+    /// Learns the secrets that are sent, and takes them out of what comes back.
+    pub(crate) redactor: Redactor,
 }
 
 /// Which lifecycle to begin with.
@@ -210,6 +218,7 @@ pub(crate) struct Connection(Arc<Live>);
 
 struct Live {
     handshake: Handshake,
+    redactor: Redactor,
     link: Link,
     /// rmcp's side, which runs as long as this is held.
     service: Mutex<Option<lifecycle::Service>>,
@@ -255,16 +264,28 @@ pub(crate) async fn connect(
             other @ Transport::Builtin { .. } => Err(ConnectError::Unsupported { kind: other.kind() }),
         }
     };
-    tokio::select! {
+    let done = tokio::select! {
         biased;
         () = cancel.cancelled() => Err(ConnectError::Cancelled),
         done = attempt => done,
-    }
+    };
+    done.map_err(|error| error.redacted(&spec.redactor))
 }
 
 impl Connection {
-    fn new(handshake: Handshake, link: Link, service: lifecycle::Service) -> Self {
-        Self(Arc::new(Live { handshake, link, service: Mutex::new(Some(service)) }))
+    fn new(mut handshake: Handshake, link: Link, service: lifecycle::Service) -> Self {
+        let redactor = match &link {
+            Link::Line(link) => link.redactor.clone(),
+            Link::Http(link) => link.redactor().clone(),
+        };
+        handshake.info = redacted_info(handshake.info, &redactor);
+        handshake.capabilities = redactor.raw(&handshake.capabilities).into_owned();
+        Self(Arc::new(Live { handshake, redactor, link, service: Mutex::new(Some(service)) }))
+    }
+
+    /// What takes the server's secrets out of a text.
+    pub(crate) fn redactor(&self) -> &Redactor {
+        &self.0.redactor
     }
 
     /// What the handshake found out.
@@ -277,9 +298,14 @@ impl Connection {
     /// # Errors
     /// When there is no answer; an error that the server answers is a [`Reply`].
     pub(crate) async fn request(&self, outgoing: Outgoing<'_>) -> Result<Reply, RequestError> {
-        match &self.0.link {
+        let answer = match &self.0.link {
             Link::Line(link) => link.request(outgoing).await,
             Link::Http(link) => link.request(outgoing).await,
+        };
+        match answer {
+            Ok(Reply::Result(result)) => Ok(Reply::Result(result)),
+            Ok(Reply::Error(error)) => Ok(Reply::Error(self.0.redactor.raw(&error).into_owned())),
+            Err(error) => Err(error.redacted(&self.0.redactor)),
         }
     }
 
@@ -308,7 +334,7 @@ impl Connection {
 
     /// Waits until the connection has ended, and says how. May be awaited any number of times.
     pub(crate) async fn closed(&self) -> CloseReason {
-        self.closing().reason().await
+        self.closing().reason().await.redacted(&self.0.redactor)
     }
 
     /// Ends the connection and waits until nothing of it is left: no task, no process.
@@ -328,6 +354,17 @@ impl Connection {
             Link::Line(link) => link.closing(),
             Link::Http(link) => link.closing(),
         }
+    }
+}
+
+fn redacted_info(info: ServerInfo, redactor: &Redactor) -> ServerInfo {
+    let text = |text| redactor.text(text);
+    let ServerInfo { name, title, version, instructions } = info;
+    ServerInfo {
+        name: text(name),
+        title: title.map(text),
+        version: text(version),
+        instructions: instructions.map(text),
     }
 }
 

@@ -11,7 +11,12 @@ use std::time::{Duration, SystemTime};
 use gatehouse_model::{ServerConfig, Transport};
 use parking_lot::Mutex;
 use serde::Deserialize;
+use url::Url;
 use wildmatch::WildMatch;
+
+use self::url_pattern::{UrlPattern, WithoutPort};
+
+mod url_pattern;
 
 /// A file that was changed so lately may be changed once more without its metadata showing it.
 const SETTLED: Duration = Duration::from_secs(3);
@@ -87,7 +92,7 @@ struct Servers {
     reason: Option<String>,
 }
 
-/// One way to name servers. `*` stands for any text.
+/// One way to name servers. In a name, a command and a kind `*` stands for any text.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 enum Pattern {
@@ -95,8 +100,8 @@ enum Pattern {
     Name(String),
     /// By the command line, its words joined by blanks.
     Command(String),
-    /// By the address of a remote server.
-    Url(String),
+    /// By scheme, host, port and path of a remote server's address.
+    Url(UrlPattern),
     /// By the kind of a server inside Gatehouse: `time`, `notes`, `files` or `fetch`.
     Builtin(String),
 }
@@ -167,9 +172,11 @@ impl PolicyFile {
 
 impl Servers {
     fn forbids(&self, config: &ServerConfig) -> Option<String> {
-        let denied = self.deny.iter().any(|pattern| pattern.names(config));
-        let allowed =
-            self.allow.as_ref().is_none_or(|allow| allow.iter().any(|pattern| pattern.names(config)));
+        let denied = self.deny.iter().any(|pattern| pattern.names(config, WithoutPort::Any));
+        let allowed = self
+            .allow
+            .as_ref()
+            .is_none_or(|allow| allow.iter().any(|pattern| pattern.names(config, WithoutPort::Usual)));
         if allowed && !denied {
             return None;
         }
@@ -179,7 +186,7 @@ impl Servers {
 }
 
 impl Pattern {
-    fn names(&self, config: &ServerConfig) -> bool {
+    fn names(&self, config: &ServerConfig, without_port: WithoutPort) -> bool {
         let fits = |pattern: &str, text: &str| WildMatch::new(pattern).matches(text);
         match (self, &config.transport) {
             (Self::Name(pattern), _) => fits(pattern, &config.name),
@@ -192,7 +199,9 @@ impl Pattern {
                 fits(pattern, &line)
             }
             (Self::Url(pattern), transport) => {
-                transport.remote().is_some_and(|remote| fits(pattern, remote.url.trim()))
+                // Parsed as the connection parses it; what is no address is never connected to.
+                let url = transport.remote().and_then(|remote| Url::parse(&remote.url).ok());
+                url.is_some_and(|url| pattern.names(&url, without_port))
             }
             (Self::Builtin(pattern), Transport::Builtin { builtin }) => fits(pattern, builtin.kind()),
             (Self::Command(_) | Self::Builtin(_), _) => false,
@@ -212,7 +221,13 @@ mod tests {
     fn stdio(line: &str) -> ServerConfig {
         let mut words = line.split(' ').map(str::to_owned);
         let command = words.next().unwrap();
-        let transport = Transport::Stdio { command, args: words.collect(), env: BTreeMap::new(), cwd: None };
+        let transport = Transport::Stdio {
+            command,
+            args: words.collect(),
+            env: BTreeMap::new(),
+            cwd: None,
+            streams: Default::default(),
+        };
         ServerConfig { transport, ..config_of("git") }
     }
 

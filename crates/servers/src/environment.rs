@@ -12,6 +12,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use gatehouse_common::user_environment;
 use tokio::sync::OnceCell;
 
 use crate::connection::error::ConnectError;
@@ -96,10 +97,10 @@ impl UserEnvironment {
 
 impl Surroundings {
     fn assemble(shell: BTreeMap<String, OsString>) -> Self {
-        let mut variables: BTreeMap<OsString, OsString> =
-            std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_passed_on)).collect();
+        let mut variables = user_environment::variables();
+        variables.retain(|name, _| name.to_str().is_some_and(is_passed_on));
         for name in PROXIES {
-            if let Some(value) = std::env::var_os(name).or_else(|| shell.get(*name).cloned()) {
+            if let Some(value) = user_environment::variable(name).or_else(|| shell.get(*name).cloned()) {
                 variables.insert((*name).into(), value);
             }
         }

@@ -1,46 +1,36 @@
 //! The guard: a small process that outlives Gatehouse by a moment and ends its children when
 //! Gatehouse itself was killed and could not.
 //!
-//! It holds the other end of a pipe. While Gatehouse runs, it is told of process groups; when the
-//! pipe ends, whatever the reason, it ends every process that carries the marker of this run and
+//! It holds the other end of a stream. While Gatehouse runs, it is told of process groups; when the
+//! stream ends, whatever the reason, it ends every process that carries the marker of this run and
 //! every group that was not called off. It never touches anything else, and does nothing at all
-//! while the pipe is open.
+//! while the stream is open.
 
 use std::collections::BTreeSet;
-use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
+use std::io::{self, BufRead, BufReader};
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use gatehouse_model::ServerId;
+use gatehouse_model::server::StdioStreams;
 use process_wrap::tokio::{ChildWrapper, CommandWrap};
 use tokio::io::AsyncWriteExt;
 
+use crate::child::streams::{self, Input};
 use crate::child::{MARKER, sweep};
 
 /// The hidden argument that makes a program the guard.
-const ARGUMENT: &str = "--child-guard";
+pub(crate) const ARGUMENT: &str = "--child-guard";
 /// How long children get to end by themselves.
 const GRACE: Duration = Duration::from_secs(2);
 /// How long the guard keeps looking for those that will not end.
 const PATIENCE: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(50);
 
-/// Becomes the guard, and does not return, when the program was started as one. Has to be the
-/// first thing in `main`, before any thread is started.
-pub fn run_guard_if_asked() {
-    let mut args = std::env::args().skip(1);
-    if args.next().as_deref() == Some(ARGUMENT) {
-        if let Some(run) = args.next() {
-            guard(&run);
-        }
-        std::process::exit(0);
-    }
-}
-
 /// Waits for the end of standard input and then clears up after a run.
-fn guard(run: &str) {
+pub(crate) fn guard(run: &str) {
     // A terminal's signals are for its session; the guard leaves it and so outlives Ctrl+C.
     #[cfg(unix)]
     if let Err(error) = nix::unistd::setsid() {
@@ -90,11 +80,13 @@ pub(crate) struct ChildRun {
 
 struct Guard {
     child: Box<dyn ChildWrapper>,
+    /// `None` once it was let go.
+    stdin: Option<Input>,
     groups: BTreeSet<i32>,
 }
 
 impl ChildRun {
-    /// A new run. `program` is one that calls [`run_guard_if_asked`].
+    /// A new run. `program` is one that calls [`crate::run_helper_if_asked`].
     pub(crate) fn new(program: Option<PathBuf>) -> Self {
         let bits = getrandom::u64().unwrap_or_else(|error| {
             tracing::warn!(%error, "no random bits for the marker of this run");
@@ -129,19 +121,8 @@ impl ChildRun {
             groups = std::mem::take(&mut running.groups);
             tracing::warn!("the guard has ended and is started again");
         }
-        let mut command = CommandWrap::with_new(program, |command| {
-            command
-                .args([ARGUMENT, &self.id])
-                .env_remove(MARKER)
-                .stdin(Stdio::piped())
-                .stdout(Stdio::null())
-                .stderr(Stdio::null());
-        });
-        #[cfg(unix)]
-        command.wrap(process_wrap::tokio::ProcessSession);
-        match command.spawn() {
-            Ok(child) => {
-                let mut started = Guard { child, groups: BTreeSet::new() };
+        match self.start_guard(program) {
+            Ok(mut started) => {
                 for group in groups {
                     started.report(group, true).await;
                 }
@@ -151,6 +132,23 @@ impl ChildRun {
                 tracing::error!(%error, "the guard cannot be started: children would outlive a kill")
             }
         }
+    }
+
+    fn start_guard(&self, program: &Path) -> io::Result<Guard> {
+        let (stdin, child_stdin) = streams::input(StdioStreams::Sockets)?;
+        let mut command = CommandWrap::with_new(program, |command| {
+            command
+                .args([ARGUMENT, &self.id])
+                .env_remove(MARKER)
+                .stdin(child_stdin)
+                .stdout(Stdio::null())
+                .stderr(Stdio::null());
+        });
+        #[cfg(unix)]
+        command.wrap(process_wrap::tokio::ProcessSession);
+        let mut child = command.spawn()?;
+        let stdin = stdin.writer(child.stdin().take())?;
+        Ok(Guard { child, stdin: Some(stdin), groups: BTreeSet::new() })
     }
 
     /// Tells the guard of a process group, or calls it off.
@@ -163,7 +161,7 @@ impl ChildRun {
     /// Lets the guard go and waits for it.
     pub(crate) async fn shutdown(&self) {
         let Some(mut guard) = self.guard.lock().await.take() else { return };
-        drop(guard.child.stdin().take());
+        drop(guard.stdin.take());
         if tokio::time::timeout(GRACE + PATIENCE, guard.child.wait()).await.is_err() {
             tracing::warn!("the guard does not end");
         }
@@ -179,7 +177,7 @@ impl Guard {
             self.groups.remove(&group);
             '-'
         };
-        if let Some(stdin) = self.child.stdin().as_mut()
+        if let Some(stdin) = self.stdin.as_mut()
             && let Err(error) = stdin.write_all(format!("{sign}{group}\n").as_bytes()).await
         {
             tracing::debug!(%error, "the guard cannot be told");

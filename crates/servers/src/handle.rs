@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use gatehouse_model::server::{LogLevel, LogLine};
-use gatehouse_model::{ErrorCode, Generation, Problem, ServerConfig, ServerId, ServerStatus};
+use gatehouse_model::{
+    CallLimits, ErrorCode, Generation, Problem, ServerConfig, ServerId, ServerStatus, Timestamp,
+};
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -18,7 +20,9 @@ use tokio_util::sync::CancellationToken;
 use crate::actor::Message;
 use crate::actor::link::{Link, LinkError, LinkRequest};
 use crate::asks::Responder;
+use crate::connection::redact::Redactor;
 use crate::connection::{CallLimit, Era};
+use crate::error_tally::ErrorTally;
 use crate::json;
 use crate::lists::{Declared, ListKind, Lists, error_text};
 use crate::outgoing::{OutgoingParams, ProgressSink, Reply};
@@ -125,10 +129,22 @@ impl ServerHandle {
         (**self.shared.status.load()).clone()
     }
 
+    /// What takes the secrets that the server was given out of what is kept of its calls.
+    #[must_use]
+    pub fn redactor(&self) -> Redactor {
+        Redactor::clone(&self.shared.redactor.load())
+    }
+
     /// What it offers, as far as it is known; kept while it is not connected.
     #[must_use]
     pub fn lists(&self) -> Arc<Lists> {
         self.shared.lists.load_full()
+    }
+
+    /// Whether somebody stopped it. Then only a start connects it again, and no call does.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        self.shared.held.load(Ordering::SeqCst)
     }
 
     /// Its log, oldest line first, as far as it is kept in memory: the last 200 lines.
@@ -142,6 +158,17 @@ impl ServerHandle {
     pub fn log_tail(&self) -> Vec<LogLine> {
         let log = self.shared.log.lock();
         log.iter().skip(log.len().saturating_sub(TAIL_LINES)).cloned().collect()
+    }
+
+    /// Counts an error of this server's.
+    pub fn count_error(&self, at: Timestamp) {
+        self.shared.errors.lock().add(at);
+    }
+
+    /// Errors within the last hour: of its log, its connections and its calls.
+    #[must_use]
+    pub fn errors_last_hour(&self, now: Timestamp) -> u32 {
+        self.shared.errors.lock().count(now)
     }
 
     /// Sends a request. When the server is enabled but not connected, waits for one attempt.
@@ -201,7 +228,7 @@ impl ServerHandle {
                 None => Reply::Error(not_offered(call.method)),
             });
         }
-        let limit = CallLimit::of_calls(&shared.config.load().limits);
+        let limit = CallLimit::of_calls(&shared.config.load().limits, &shared.call_limits());
         let UpstreamCall { method, params, progress, responder, cancel } = call;
         let running = InFlight::begin(&shared.in_flight);
         let answer = tokio::select! {
@@ -398,8 +425,13 @@ pub(crate) struct Shared {
     pub(crate) status: ArcSwap<ServerStatus>,
     pub(crate) lists: ArcSwap<Lists>,
     pub(crate) live: ArcSwapOption<Live>,
+    /// Knows the secrets of the present or last connection.
+    pub(crate) redactor: ArcSwap<Redactor>,
     pub(crate) log: Mutex<VecDeque<LogLine>>,
+    pub(crate) errors: Mutex<ErrorTally>,
     pub(crate) in_flight: AtomicUsize,
+    /// Whether somebody stopped it.
+    pub(crate) held: AtomicBool,
     /// How much the user wants the server to log.
     pub(crate) log_level: Mutex<Option<LogLevel>>,
     /// Resources that are watched, and by how many.
@@ -416,11 +448,13 @@ pub(crate) struct Common {
     pub(crate) on: AtomicBool,
     /// The most that any client wants servers to log.
     pub(crate) clients_log_level: Mutex<Option<LogLevel>>,
+    /// How long calls may take, on servers that have no limit of their own.
+    pub(crate) call_limits: Mutex<CallLimits>,
 }
 
 impl Default for Common {
     fn default() -> Self {
-        Self { on: AtomicBool::new(true), clients_log_level: Mutex::default() }
+        Self { on: AtomicBool::new(true), clients_log_level: Mutex::default(), call_limits: Mutex::default() }
     }
 }
 
@@ -450,8 +484,11 @@ impl Shared {
             status: ArcSwap::from_pointee(status),
             lists: ArcSwap::from_pointee(lists),
             live: ArcSwapOption::empty(),
+            redactor: ArcSwap::default(),
             log: Mutex::new(VecDeque::with_capacity(LOG_LINES)),
+            errors: Mutex::default(),
             in_flight: AtomicUsize::new(0),
+            held: AtomicBool::new(false),
             log_level: Mutex::default(),
             watched: Mutex::default(),
             calls: Mutex::new(CancellationToken::new()),
@@ -465,6 +502,11 @@ impl Shared {
         self.common.on.load(Ordering::SeqCst)
     }
 
+    /// How long calls may take where the server has no limit of its own.
+    fn call_limits(&self) -> CallLimits {
+        *self.common.call_limits.lock()
+    }
+
     /// How much the server is to log: the most that anybody wants.
     pub(crate) fn wanted_log_level(&self) -> Option<LogLevel> {
         let clients = *self.common.clients_log_level.lock();
@@ -473,6 +515,9 @@ impl Shared {
 
     /// Keeps a line of the server's log; the oldest makes room.
     pub(crate) fn keep_line(&self, line: LogLine) {
+        if line.level.is_some_and(|level| level >= LogLevel::Error) {
+            self.errors.lock().add(line.at);
+        }
         let mut log = self.log.lock();
         if log.len() == LOG_LINES {
             log.pop_front();

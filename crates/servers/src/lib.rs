@@ -6,31 +6,36 @@
 
 mod actor;
 mod asks;
+mod bounds;
 mod builtin;
 mod child;
 mod connection;
 mod enterprise;
 mod environment;
+mod error_tally;
 mod guard;
 mod handle;
 mod health;
+mod helper;
 mod json;
 mod lists;
 mod manager;
 mod outgoing;
 mod retry;
+mod schema_check;
 mod transition;
 
 pub use actor::roster::Updated;
 pub use asks::{
     ELICIT, ROOTS, Respond, Responder, SAMPLE, ServerAnswer, ServerRequest, answered, client_capabilities,
-    form_fault, roots_of,
+    form_check, roots_of,
 };
 pub use connection::error::{ConnectError, NetworkFault, RequestError};
-pub use connection::http::headers::param_header_fault;
+pub use connection::redact::Redactor;
 pub use enterprise::PolicyFile;
-pub use guard::run_guard_if_asked;
 pub use handle::{CallError, ServerHandle, UpstreamCall};
+pub use helper::run_helper_if_asked;
 pub use lists::{Lists, ToolDefinition};
 pub use manager::{ServerDeps, ServerManager, ServerSnapshot, Tried};
 pub use outgoing::{OutgoingParams, Progress, ProgressSink, Reply};
+pub use schema_check::{SchemaCheck, SchemaChecker, SchemaFault};

@@ -13,10 +13,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::actor::link::{Link, LinkError, LinkRequest};
+use crate::bounds;
 use crate::outgoing::{OutgoingParams, Reply};
-
-/// No list has more pages than this.
-const PAGES: usize = 1_000;
 
 /// One tool as the server defined it.
 #[derive(Clone)]
@@ -233,18 +231,34 @@ pub(crate) enum FetchError {
     Link(#[from] LinkError),
 }
 
-/// Fetches a list to its end: at most 1,000 pages, and no cursor twice.
+/// Fetches a list to its end, or as far as [`bounds`] allows. No cursor counts twice.
 pub(crate) async fn fetch(
     link: &dyn Link,
     kind: ListKind,
     page_limit: Duration,
 ) -> Result<Fetched, FetchError> {
+    let mut fetched = Fetched { items: Vec::new(), cut: None, fresh_for: None };
+    let pages = fetch_pages(link, kind, page_limit, &mut fetched);
+    match tokio::time::timeout(bounds::LIST_TIME, pages).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => return Err(error),
+        Err(_) => fetched.cut = Some("the list takes more than two minutes to read"),
+    }
+    Ok(fetched)
+}
+
+async fn fetch_pages(
+    link: &dyn Link,
+    kind: ListKind,
+    page_limit: Duration,
+    fetched: &mut Fetched,
+) -> Result<(), FetchError> {
     let method = kind.method();
-    let mut items = Vec::new();
+    let redactor = link.redactor();
     let mut cursor: Option<String> = None;
     let mut seen = HashSet::new();
-    let mut fresh_for: Option<Duration> = None;
-    for _ in 0..PAGES {
+    let mut bytes = 0;
+    for _ in 0..bounds::LIST_PAGES {
         let params = match &cursor {
             Some(cursor) => OutgoingParams::none().with_text("cursor", cursor),
             None => OutgoingParams::none(),
@@ -253,21 +267,34 @@ pub(crate) async fn fetch(
             Reply::Result(page) => page,
             Reply::Error(error) => return Err(FetchError::Refused { method, error: error_text(&error) }),
         };
+        let page = redactor.raw(&page);
         let page = read_page(&page, kind.member()).ok_or(FetchError::NoList { method })?;
-        fresh_for = fresh_for.into_iter().chain(page.fresh_for).min();
-        items.extend(page.items.into_iter().map(ToOwned::to_owned));
+        fetched.fresh_for = fetched.fresh_for.into_iter().chain(page.fresh_for).min();
+        for item in page.items {
+            bytes += item.get().len();
+            if fetched.items.len() >= bounds::LIST_ITEMS {
+                fetched.cut = Some("the list has more than 20,000 items");
+                return Ok(());
+            }
+            if bytes > bounds::LIST_BYTES {
+                fetched.cut = Some("the list is larger than 32 MiB");
+                return Ok(());
+            }
+            fetched.items.push(item.to_owned());
+        }
         match page.next {
-            None => return Ok(Fetched { items, cut: None, fresh_for }),
+            None => return Ok(()),
             Some(next) => {
                 if !seen.insert(next.clone()) {
-                    let cut = Some("the server gave the same page mark twice");
-                    return Ok(Fetched { items, cut, fresh_for });
+                    fetched.cut = Some("the server gave the same page mark twice");
+                    return Ok(());
                 }
                 cursor = Some(next);
             }
         }
     }
-    Ok(Fetched { items, cut: Some("the list has more than 1,000 pages"), fresh_for })
+    fetched.cut = Some("the list has more than 1,000 pages");
+    Ok(())
 }
 
 /// The message of a JSON-RPC error, short enough for a log.
@@ -429,8 +456,8 @@ mod tests {
             answer(&json!({ "tools": [1], "nextCursor": next }))
         });
         let fetched = tools(&endless).await.unwrap();
-        assert_eq!((fetched.items.len(), fetched.cut.is_some()), (PAGES, true));
-        assert_eq!(endless.asked.load(Ordering::SeqCst), PAGES);
+        assert_eq!((fetched.items.len(), fetched.cut.is_some()), (bounds::LIST_PAGES, true));
+        assert_eq!(endless.asked.load(Ordering::SeqCst), bounds::LIST_PAGES);
     }
 
     #[tokio::test]

@@ -12,7 +12,8 @@ use gatehouse_model::server::{Counts, Declared, LogLevel, LogLine};
 use gatehouse_model::settings::{PackageSource, PackageSources};
 use gatehouse_model::status::ServerInfo;
 use gatehouse_model::{
-    Clock, ErrorCode, Event, EventSink, Problem, ServerConfig, ServerId, ServerStatus, StatusCause,
+    CallLimits, Clock, ErrorCode, Event, EventSink, Problem, ServerConfig, ServerId, ServerStatus,
+    StatusCause,
 };
 use gatehouse_store::SecretStore;
 use parking_lot::{Mutex, RwLock};
@@ -33,6 +34,7 @@ use crate::environment::mirrors::{self, Choice};
 use crate::handle::{Common, ServerHandle, Shared};
 use crate::lists::Lists;
 use crate::retry::Jitter;
+use crate::schema_check::SchemaChecker;
 use crate::transition::{Failure, Input, State};
 
 /// How long all servers together may take to stop.
@@ -73,6 +75,8 @@ pub struct ServerSnapshot {
     pub declared: Declared,
     /// The last lines of its log, oldest first.
     pub log_tail: Vec<LogLine>,
+    /// Errors within the last hour.
+    pub errors_last_hour: u32,
 }
 
 /// What a connection showed that was made only to try a server out.
@@ -104,6 +108,7 @@ struct Inner {
     connections: Option<Arc<ConnectDeps>>,
     /// `None` in the same tests.
     policy: Option<PolicyFile>,
+    schemas: Arc<SchemaChecker>,
     entries: RwLock<Entries>,
     /// Changes under the lock of the entries, so that no server comes in between.
     common: Arc<Common>,
@@ -179,6 +184,12 @@ impl ServerManager {
         self.inner.policy.as_ref()?.forbids(config)
     }
 
+    /// Checks values against schemas that servers supply.
+    #[must_use]
+    pub fn schemas(&self) -> &Arc<SchemaChecker> {
+        &self.inner.schemas
+    }
+
     /// Asks the user's login shell for its environment now, so that no server waits for it later.
     pub fn look_around(&self) {
         if let Some(connections) = self.inner.connections.clone() {
@@ -206,6 +217,7 @@ impl ServerManager {
         Self {
             inner: Arc::new(Inner {
                 deps,
+                schemas: connections.as_ref().map(|deps| Arc::clone(&deps.schemas)).unwrap_or_default(),
                 connections,
                 policy,
                 entries: RwLock::default(),
@@ -421,6 +433,11 @@ impl ServerManager {
         }
     }
 
+    /// Sets how long calls may take on servers that have no limit of their own, from the next call on.
+    pub fn set_call_limits(&self, limits: CallLimits) {
+        *self.inner.common.call_limits.lock() = limits;
+    }
+
     /// A sign-in found no way to register with the authorization server of this server, which waits
     /// for one.
     ///
@@ -508,7 +525,7 @@ impl ServerManager {
     /// All servers, in the order in which they were added.
     #[must_use]
     pub fn list(&self) -> Vec<ServerSnapshot> {
-        let handles = self.handles();
+        let (handles, now) = (self.handles(), self.inner.deps.clock.now());
         handles
             .into_iter()
             .map(|handle| ServerSnapshot {
@@ -517,6 +534,7 @@ impl ServerManager {
                 counts: handle.lists().counts(),
                 declared: handle.lists().declared(),
                 log_tail: handle.log_tail(),
+                errors_last_hour: handle.errors_last_hour(now),
             })
             .collect()
     }

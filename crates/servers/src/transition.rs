@@ -28,6 +28,8 @@ pub(crate) struct State {
     pub(crate) flaps: u32,
     /// Whether MCP is on; while it is off nothing is begun.
     pub(crate) on: bool,
+    /// Whether somebody stopped it: then only a start begins anything, and no call does.
+    pub(crate) held: bool,
     /// When the server last lost its session.
     pub(crate) session_lost: Option<Timestamp>,
     /// Where the server stands.
@@ -84,7 +86,7 @@ impl State {
     /// How a server begins.
     pub(crate) fn new(enabled: bool) -> Self {
         let phase = if enabled { Phase::Stopped } else { Phase::Disabled };
-        Self { epoch: Epoch::default(), flaps: 0, on: true, session_lost: None, phase }
+        Self { epoch: Epoch::default(), flaps: 0, on: true, held: false, session_lost: None, phase }
     }
 
     /// What everybody sees of it.

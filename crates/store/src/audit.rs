@@ -6,11 +6,13 @@
 //! ours is not mended by the next entry: that one leaves a number out, and the gap stays.
 //!
 //! While the secret store is locked, entries are written without a MAC; those that this process
-//! wrote get theirs once it is unlocked, all others stay broken for good. What this cannot tell:
-//! an old copy of the whole ledger; the counter of the sealed rights tells it as soon as they
-//! were saved since.
+//! wrote get theirs once it is unlocked, all others stay broken for good. A cut tail with an old
+//! copy of its sealed head is told by the mark beside the key (`mark.rs`), which is written beside
+//! the entries (`keeper.rs`).
 
 use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+use std::time::Duration;
 
 use gatehouse_model::{AuditEntry, AuditEvent, Clock, Secret};
 use parking_lot::Mutex;
@@ -25,18 +27,27 @@ use crate::store::random;
 mod chain;
 mod check;
 mod export;
+mod keeper;
+mod mark;
 
-use chain::{Head, each, entry_mac, integer, last_seq, read_head, seal_own, write_head};
+use chain::{Head, each, entry_mac, integer, last_seq, newest_first, read_head, seal_own, write_head};
+use keeper::Keeper;
+use mark::{Mark, Point, missing};
 
 pub use export::AuditFormat;
 
-/// The audit chain. All calls block on the disk; the first one also on the secret store.
+/// How long an acknowledgement waits for the secret store, which may ask the user to unlock it.
+const ACKNOWLEDGE: Duration = Duration::from_secs(30);
+
+/// The audit chain. All calls block on the disk; those before its key was read also on the secret
+/// store.
 pub struct Audit {
     ledger: Arc<Mutex<Connection>>,
     secrets: Arc<dyn SecretStore>,
     key_name: SecretKey,
     clock: Arc<dyn Clock>,
     state: Mutex<State>,
+    keeper: Keeper,
 }
 
 type Key = Zeroizing<[u8; 32]>;
@@ -44,8 +55,10 @@ type Key = Zeroizing<[u8; 32]>;
 #[derive(Default)]
 struct State {
     key: Option<Key>,
-    /// Number and hash of the last entry, as this process wrote it.
-    last: Option<(u64, [u8; 32])>,
+    /// What is kept with the key, or about to be.
+    mark: Mark,
+    /// The last entry, as this process wrote it.
+    last: Option<Point>,
     /// What this process wrote without a MAC, if it did.
     unsealed: Option<Unsealed>,
     /// Entries up to here were sealed by a key that died with its process (memory store); only
@@ -65,14 +78,26 @@ impl State {
         let died_with_its_process = self.chain_only_to > 0 && head.seq <= self.chain_only_to;
         died_with_its_process || head.is_sealed(key)
     }
+
+    /// First entry that this chain once had and has no more, as far as is known here.
+    fn lost(&self, ledger: &Connection, head: &Head) -> Result<Option<u64>, StoreError> {
+        for point in [self.last, self.mark.reached].into_iter().flatten() {
+            if let Some(seq) = missing(ledger, head, point)? {
+                return Ok(Some(seq));
+            }
+        }
+        Ok(None)
+    }
 }
 
 impl Audit {
     pub(crate) fn open(place: &SealPlace, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
+        let key_name = place.key("audit");
         let audit = Self {
             ledger: Arc::clone(&place.ledger),
             secrets: Arc::clone(&place.secrets),
-            key_name: place.key("audit"),
+            keeper: Keeper::start(Arc::clone(&place.secrets), key_name.clone())?,
+            key_name,
             clock,
             state: Mutex::new(State::default()),
         };
@@ -106,8 +131,10 @@ impl Audit {
             (None, Some(key)) => state.is_ours(&head, key),
             (None, None) => true,
         };
-        let top = last_seq(&transaction)?.max(head.seq);
-        let follows = follows && top == head.seq;
+        let lost = state.lost(&transaction, &head)?;
+        let known = [state.last, state.mark.reached].into_iter().flatten().map(|(seq, _)| seq).max();
+        let top = last_seq(&transaction)?.max(head.seq).max(known.unwrap_or(0));
+        let follows = follows && top == head.seq && lost.is_none();
         if !follows {
             tracing::error!("the audit was changed from outside; the next entry leaves a gap");
         }
@@ -126,14 +153,67 @@ impl Audit {
             .execute(params![integer(seq), at.0, text, &hash[..], mac.as_ref().map(|mac| &mac[..])])?;
         write_head(&transaction, &head)?;
         transaction.commit()?;
-        state.last = Some((seq, hash));
+        drop(ledger);
+        let is_first = state.last.replace((seq, hash)).is_none();
+        let is_due = is_first || lost.is_some() || matches!(event, AuditEvent::Lifecycle { .. });
         match key {
-            Some(_) => state.unsealed = None,
+            Some(key) => {
+                state.unsealed = None;
+                if is_due || state.mark.is_due(seq) || self.keeper.has_failed() {
+                    let lost = state.mark.lost.or(lost);
+                    self.keep_mark(&mut state, &key, Mark { reached: Some((seq, hash)), lost });
+                }
+            }
             None => {
                 state.unsealed.get_or_insert(Unsealed { from: seq, before });
             }
         }
         Ok(AuditEntry { seq, at, event, hash: hex::encode(hash) })
+    }
+
+    /// First entry that was found to be cut off, until that is acknowledged.
+    pub fn lost(&self) -> Option<u64> {
+        self.state.lock().mark.lost
+    }
+
+    /// Ceases to report what [`Audit::lost`] says. The gap stays in the chain, and
+    /// [`Audit::verify`] goes on naming it. Blocks on the secret store, but nothing else of the audit
+    /// waits for it meanwhile.
+    ///
+    /// # Errors
+    /// When the secret store refuses or does not answer.
+    pub fn acknowledge(&self) -> Result<(), StoreError> {
+        let (told, answer) = sync_channel(1);
+        let lost = {
+            let mut state = self.state.lock();
+            let key = self.key(&mut state)?;
+            let lost = state.mark.lost.take();
+            self.keeper.put(Secret::new(mark::to_text(&key, &state.mark)), Some(told));
+            lost
+        };
+        let kept = match answer.recv_timeout(ACKNOWLEDGE) {
+            Ok(kept) => kept,
+            Err(_) => Err(SecretError::Unavailable { reason: "it does not answer".to_owned() }),
+        };
+        let Err(error) = kept else { return Ok(()) };
+        let mut state = self.state.lock();
+        let key = self.key(&mut state)?;
+        let mark = Mark { lost: state.mark.lost.or(lost), ..state.mark.clone() };
+        self.keep_mark(&mut state, &key, mark);
+        Err(error.into())
+    }
+
+    /// Has it kept how far the audit has come, without waiting for it. A failure leaves the older mark,
+    /// which still holds.
+    fn keep_mark(&self, state: &mut State, key: &Key, mark: Mark) {
+        self.keeper.put(Secret::new(mark::to_text(key, &mark)), None);
+        state.mark = mark;
+    }
+
+    /// Waits until how far the audit has come is kept, but only a short time: the secret store may not
+    /// answer. Blocks.
+    pub(crate) fn flush(&self) {
+        self.keeper.flush();
     }
 
     /// Entries in their order, after the given one, at most so many.
@@ -149,16 +229,24 @@ impl Audit {
         Ok(entries)
     }
 
+    /// Entries before the given one (or before the end), newest first, at most so many.
+    ///
+    /// # Errors
+    /// When the database refuses or an entry cannot be parsed.
+    pub fn latest(&self, before: Option<u64>, limit: u32) -> Result<Vec<AuditEntry>, StoreError> {
+        let stored = newest_first(&self.ledger.lock(), before, limit)?;
+        stored.into_iter().map(chain::Stored::entry).collect()
+    }
+
     /// The key of the chain, made when there is none.
     fn key(&self, state: &mut State) -> Result<Key, StoreError> {
         if let Some(key) = &state.key {
             return Ok(key.clone());
         }
         let key = if let Some(text) = self.secrets.get(&self.key_name)? {
-            let mut bytes = Zeroizing::new([0; 32]);
-            hex::decode_to_slice(text.reveal(), &mut *bytes)
-                .map_err(|_| SecretError::Damaged { reason: "the key of the audit is not one".to_owned() })?;
-            bytes
+            let (key, mark) = mark::from_text(text.reveal())?;
+            state.mark = mark;
+            key
         } else {
             let bytes = Zeroizing::new(random()?);
             {
@@ -186,10 +274,14 @@ impl Audit {
 /// Gives what this process wrote while the secret store was locked its seals, if it followed a
 /// chain that was ours.
 fn seal_waiting(transaction: &Transaction<'_>, state: &State, key: &Key) -> Result<(), StoreError> {
-    match &state.unsealed {
-        Some(unsealed) if unsealed.before.seq == 0 || state.is_ours(&unsealed.before, key) => {
-            seal_own(transaction, key, unsealed.from)
-        }
-        Some(_) | None => Ok(()),
+    let Some(unsealed) = &state.unsealed else { return Ok(()) };
+    let before = &unsealed.before;
+    let was_cut = match state.mark.reached {
+        Some(point) => missing(transaction, before, point)?.is_some(),
+        None => false,
+    };
+    if !was_cut && (before.seq == 0 || state.is_ours(before, key)) {
+        seal_own(transaction, key, unsealed.from)?;
     }
+    Ok(())
 }

@@ -7,6 +7,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use gatehouse_common::atomic_file::{self, owner_only};
 use gatehouse_model::{ErrorCode, Problem};
 
 use crate::error::StoreError;
@@ -86,47 +87,9 @@ pub(crate) fn touch(path: &Path) -> Result<(), StoreError> {
     tighten(path)
 }
 
-/// Replaces a file: temporary file, fsync, rename, fsync of the folder.
+/// Replaces a file whole or not at all.
 pub(crate) fn replace(path: &Path, content: &[u8]) -> Result<(), StoreError> {
-    let cannot = || StoreError::io(format!("{} cannot be written", shown(path)));
-    let dir = path.parent().unwrap_or(Path::new("."));
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".new");
-    let temporary = dir.join(name);
-    // A leftover of a crash may belong to a wider mode: begin with a file of our own.
-    match fs::remove_file(&temporary) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(cannot()(error)),
-        Ok(()) | Err(_) => {}
-    }
-    let mut file =
-        owner_only(OpenOptions::new().write(true).create_new(true)).open(&temporary).map_err(cannot())?;
-    file.write_all(content).and_then(|()| file.sync_all()).map_err(cannot())?;
-    drop(file);
-    fs::rename(&temporary, path).map_err(cannot())?;
-    sync_folder(dir)
-}
-
-#[cfg(unix)]
-fn sync_folder(dir: &Path) -> Result<(), StoreError> {
-    File::open(dir)
-        .and_then(|folder| folder.sync_all())
-        .map_err(StoreError::io("The data folder cannot be synced"))
-}
-
-#[cfg(not(unix))]
-fn sync_folder(_: &Path) -> Result<(), StoreError> {
-    Ok(())
-}
-
-#[cfg(unix)]
-fn owner_only(options: &mut OpenOptions) -> &mut OpenOptions {
-    use std::os::unix::fs::OpenOptionsExt;
-    options.mode(0o600)
-}
-
-#[cfg(not(unix))]
-fn owner_only(options: &mut OpenOptions) -> &mut OpenOptions {
-    options
+    atomic_file::replace(path, content).map_err(StoreError::io(format!("{} cannot be written", shown(path))))
 }
 
 #[cfg(unix)]

@@ -10,6 +10,7 @@
 
 mod activity;
 mod audit;
+mod control_keys;
 mod database;
 mod definitions;
 mod error;
@@ -21,6 +22,7 @@ mod store;
 
 pub use activity::{Activity, Retention};
 pub use audit::{Audit, AuditFormat};
+pub use control_keys::{ControlKey, ControlKeys};
 pub use definitions::Definitions;
 pub use error::{SealError, SecretError, StoreError};
 pub use folder::prepare as prepare_folder;
@@ -30,5 +32,5 @@ pub use secrets::{
     SecretKey, SecretKind, SecretStore, has_vault, make_vault, memory, open_keychain, open_vault,
     unlock_vault, vault_file,
 };
-pub use servers_file::{HandEdit, LoadedServers, ServersFile, WatchGuard, check_server_name};
+pub use servers_file::{HandEdit, LoadedServers, ServersFile, WatchGuard, check_server_name, is_secret_name};
 pub use store::{Owner, Store, StoreOptions};

@@ -57,6 +57,11 @@ impl SealPlace {
         Self { ledger, secrets, owner, folder: folder[..32].to_owned() }
     }
 
+    /// What stands for the folder in keys of the secret store.
+    pub(crate) fn folder(&self) -> &str {
+        &self.folder
+    }
+
     pub(crate) fn key(&self, field: &str) -> SecretKey {
         SecretKey::new("seal", &self.folder, field)
     }
@@ -111,14 +116,30 @@ impl<T: Serialize + DeserializeOwned> Sealed<T> {
         serde_json::from_slice(&row.body).map(Some).map_err(|e| self.unreadable(&e.to_string()))
     }
 
-    /// Seals a record in the place of the one before. Durable on return; after an error the one
-    /// before holds, or (if not even that could be put back) none does.
+    /// Seals a record in the place of the one before, which has to be one that holds. Durable on
+    /// return; after an error the one before holds, or (if not even that could be put back) none does.
+    ///
+    /// # Errors
+    /// [`StoreError::Seal`] over a record that does not hold; else when the disk or the secret store
+    /// refuses.
+    pub fn save(&self, content: &T) -> Result<(), StoreError> {
+        let _turn = self.turn.lock();
+        self.pair(self.row()?, self.kept()?)?;
+        self.put(content)
+    }
+
+    /// The same over whatever stands there, also a record that does not hold. Only for what a person
+    /// wants: it makes a record good again that was found to be forged.
     ///
     /// # Errors
     /// When the disk or the secret store refuses.
-    pub fn save(&self, content: &T) -> Result<(), StoreError> {
-        let body = serde_json::to_vec(content)?;
+    pub fn save_anew(&self, content: &T) -> Result<(), StoreError> {
         let _turn = self.turn.lock();
+        self.put(content)
+    }
+
+    fn put(&self, content: &T) -> Result<(), StoreError> {
+        let body = serde_json::to_vec(content)?;
         let before = self.row()?;
         let mut kept = match self.kept()? {
             Some(kept) => kept,

@@ -7,7 +7,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gatehouse_model::{Generation, Secret, ServerId};
+use gatehouse_model::{Secret, ServerBinding};
 
 use crate::error::SecretError;
 
@@ -99,18 +99,24 @@ impl SecretKey {
         Self(text)
     }
 
-    /// A secret of one server's configuration, bound to its id, its generation and the field that
-    /// it may be put into, for example `env/API_KEY` or `headers/Authorization` (PERM-16).
+    /// A secret of one server's configuration, bound to what the server is (SRV-16) and the field
+    /// that it may be put into, for example `env/API_KEY` or `headers/Authorization` (PERM-16).
     #[must_use]
-    pub fn bound(server: &ServerId, generation: Generation, field: &str) -> Self {
-        Self::new("server", &format!("{server}@{generation}"), field)
+    pub fn bound(to: &ServerBinding, field: &str) -> Self {
+        Self::new("server", &owner(to), field)
     }
 
-    /// The sign-in of one server, bound to its id, its generation and the resource that the token
-    /// is for (AUTH-5). The issuer is kept with the token and compared when it is read.
+    /// The same as older versions named it, without what the server is. Nothing is read by this name.
     #[must_use]
-    pub fn sign_in(server: &ServerId, generation: Generation, resource: &str) -> Self {
-        Self::new("sign-in", &format!("{server}@{generation}"), resource)
+    pub fn bound_before_identity(to: &ServerBinding, field: &str) -> Self {
+        Self::new("server", &format!("{}@{}", to.server, to.generation), field)
+    }
+
+    /// The sign-in of one server, bound to what the server is (SRV-16) and the resource that the
+    /// token is for (AUTH-5). The issuer is kept with the token and compared when it is read.
+    #[must_use]
+    pub fn sign_in(to: &ServerBinding, resource: &str) -> Self {
+        Self::new("sign-in", &owner(to), resource)
     }
 
     /// The key as one text, as keychains want it.
@@ -118,6 +124,10 @@ impl SecretKey {
     pub fn account(&self) -> &str {
         &self.0
     }
+}
+
+fn owner(to: &ServerBinding) -> String {
+    format!("{}@{}#{}", to.server, to.generation, to.identity)
 }
 
 impl fmt::Debug for SecretKey {
@@ -194,6 +204,8 @@ pub fn memory() -> Arc<dyn SecretStore> {
 
 #[cfg(test)]
 mod tests {
+    use gatehouse_model::Generation;
+
     use super::*;
 
     #[test]
@@ -205,11 +217,18 @@ mod tests {
     }
 
     #[test]
-    fn a_bound_key_names_server_generation_and_field() {
-        let server = ServerId::new("srv-1");
-        let key = SecretKey::bound(&server, Generation(2), "env/API_KEY");
-        assert_eq!(key.account(), "server|srv-1@2|env/API_KEY");
-        assert_ne!(key, SecretKey::bound(&server, Generation(3), "env/API_KEY"));
-        assert_ne!(key, SecretKey::bound(&server, Generation(2), "env/OTHER"));
+    fn a_bound_key_names_what_the_server_is_and_the_field() {
+        let bound = |generation, identity: &str| ServerBinding {
+            server: "srv-1".into(),
+            generation: Generation(generation),
+            identity: identity.into(),
+        };
+        let key = SecretKey::bound(&bound(2, "i"), "env/API_KEY");
+        assert_eq!(key.account(), "server|srv-1@2#i|env/API_KEY");
+        let older = SecretKey::bound_before_identity(&bound(2, "i"), "env/API_KEY");
+        assert_eq!(older.account(), "server|srv-1@2|env/API_KEY");
+        assert_ne!(key, SecretKey::bound(&bound(3, "i"), "env/API_KEY"));
+        assert_ne!(key, SecretKey::bound(&bound(2, "j"), "env/API_KEY"));
+        assert_ne!(key, SecretKey::bound(&bound(2, "i"), "env/OTHER"));
     }
 }

@@ -30,6 +30,7 @@ use document::{Document, Unusable};
 use merge::Merged;
 use watch::Seen;
 
+pub use changes::is_secret_name;
 pub use name::check_server_name;
 pub use watch::WatchGuard;
 
@@ -97,9 +98,19 @@ impl ServersFile {
     ///
     /// # Errors
     /// [`StoreError::Config`] for a name that is not legal or taken, a changed connection without
-    /// a new generation, and a file that is broken or of a newer version; else when the disk or
-    /// the secret store refuses.
+    /// a new generation, and a file that is broken or of a newer version; [`StoreError::Seal`] where
+    /// the copy does not hold; else when the disk or the secret store refuses.
     pub fn save(&self, servers: &[ServerConfig]) -> Result<(), StoreError> {
+        let _turn = self.turn.lock();
+        self.confirmed.load()?;
+        self.put(servers, None)
+    }
+
+    /// The same on a person's word, also where the copy does not hold any more.
+    ///
+    /// # Errors
+    /// As [`ServersFile::save`].
+    pub fn save_anew(&self, servers: &[ServerConfig]) -> Result<(), StoreError> {
         let _turn = self.turn.lock();
         self.put(servers, None)
     }
@@ -205,7 +216,7 @@ impl ServersFile {
         if is_sealed {
             return Ok(());
         }
-        let sealed = self.confirmed.save(&servers.to_vec());
+        let sealed = self.confirmed.save_anew(&servers.to_vec());
         if sealed.is_err() && changed {
             self.put_back(before.as_deref());
         }

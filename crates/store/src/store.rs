@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 
 use crate::activity::{Activity, Retention};
 use crate::audit::Audit;
+use crate::control_keys::ControlKeys;
 use crate::database;
 use crate::definitions::Definitions;
 use crate::error::StoreError;
@@ -73,6 +74,7 @@ pub struct Store {
     rights: Sealed<Rights>,
     clients: Sealed<Vec<ClientEntry>>,
     settings: Sealed<Settings>,
+    control_keys: ControlKeys,
     audit: Audit,
     activity: Activity,
     definitions: Definitions,
@@ -109,6 +111,7 @@ impl Store {
             servers: ServersFile::open(&dir, Sealed::new(&place, "servers"))?,
             rights: Sealed::new(&place, "rights"),
             clients: Sealed::new(&place, "clients"),
+            control_keys: ControlKeys::new(&place),
             audit: Audit::open(&place, Arc::clone(&clock))?,
             activity: Activity::open(&dir.join(database::ACTIVITY), retention, clock)?,
             definitions: Definitions::new(ledger),
@@ -137,6 +140,11 @@ impl Store {
     /// What the user set for Gatehouse as a whole.
     pub fn settings(&self) -> &Sealed<Settings> {
         &self.settings
+    }
+
+    /// What proves who is at the other end of the control socket.
+    pub fn control_keys(&self) -> &ControlKeys {
+        &self.control_keys
     }
 
     /// What must never be lost.
@@ -169,10 +177,11 @@ impl Store {
         self.owner
     }
 
-    /// Writes out everything that is still on its way. Blocks. The lock goes when the store is
-    /// dropped.
+    /// Writes out everything that is still on its way; a secret store that does not answer gets two
+    /// seconds. Blocks. The lock goes when the store is dropped.
     pub fn close(&self) {
         self.activity.flush();
+        self.audit.flush();
     }
 }
 

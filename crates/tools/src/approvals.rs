@@ -11,12 +11,13 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use gatehouse_model::ask::RevealedArgument;
+use gatehouse_model::ask::{Elicited, RevealedArgument};
 use gatehouse_model::record::AuditEvent;
 use gatehouse_model::{
     Answer, Ask, AskAnswer, AskId, AskUser, BoxFuture, CallAsk, CallHash, ClientId, ErrorCode, Event,
     EventSink, PendingAsk, Problem,
 };
+use gatehouse_servers::SchemaChecker;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
@@ -25,7 +26,8 @@ use tokio_util::task::TaskTracker;
 
 use crate::matter::Matter;
 use crate::rights::{Keeper, RightsKeeper};
-use desk::{About, Desk, Late, Question, Waiter, Word};
+use crate::runs::{CallKey, Run, Runs};
+use desk::{About, Desk, Kept, Late, Presence, Question, Waiter, Word};
 
 /// How long people and programs are waited for.
 #[derive(Clone, Debug)]
@@ -54,11 +56,20 @@ impl Default for Patience {
     }
 }
 
+/// A person's yes to one call, this once, with the run that identical calls share.
+#[derive(Debug)]
+pub(crate) struct Yes {
+    pub(crate) ask: AskId,
+    pub(crate) run: Run,
+    /// How many pauses there were before the question was put. A yes does not outlive a pause.
+    pauses: u64,
+}
+
 /// What came of a question about a call.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) enum Settled {
     /// This very call may run, this once.
-    Allowed(AskId),
+    Allowed(Yes),
     /// It may not.
     Denied(AskId, Option<String>),
     /// The rules changed, or the approval went to another call: judge anew.
@@ -87,9 +98,37 @@ impl Span {
     }
 }
 
-/// No room for another question of this client.
+/// Most bytes of arguments that wait for a person: of one client, and of all together. A call may have
+/// 16 MiB, and 64 calls of each client may wait.
+const CLIENT_BYTES: usize = 32 * 1024 * 1024;
+const ALL_BYTES: usize = 128 * 1024 * 1024;
+
+/// Most bytes of all questions that are not about calls. A server may send 64 of 1 MiB.
+const PLAIN_BYTES: usize = 16 * 1024 * 1024;
+
+/// No room for another question.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct TooMany(pub(crate) usize);
+pub(crate) enum TooMany {
+    /// So many of this client wait, which is the most.
+    Count(usize),
+    /// What waits is too large already.
+    Bytes,
+}
+
+/// Bytes of a question that is not about a call.
+fn plain_size(ask: &Ask) -> usize {
+    match ask {
+        Ask::Elicitation(asked) => {
+            asked.message.len()
+                + match &asked.want {
+                    Elicited::Form { schema } => schema.len(),
+                    Elicited::Url { url, .. } => url.len(),
+                }
+        }
+        Ask::Sampling(asked) => asked.request.len(),
+        Ask::Call(_) | Ask::Client(_) | Ask::ConfigChange(_) | Ask::StepUp(_) => 0,
+    }
+}
 
 /// The questions that wait. Cheap to clone.
 #[derive(Clone)]
@@ -111,24 +150,38 @@ pub(crate) struct Queue {
     events: Arc<dyn EventSink>,
     rights: Arc<Keeper>,
     patience: Patience,
+    schemas: Arc<SchemaChecker>,
+    /// What was let through and goes on, or has ended with nobody there.
+    pub(crate) runs: Arc<Runs>,
     closing: CancellationToken,
     tracker: TaskTracker,
 }
 
+/// What a queue is made of beside the permissions.
+pub(crate) struct QueueParts {
+    /// Where events go.
+    pub(crate) events: Arc<dyn EventSink>,
+    /// How long what waits.
+    pub(crate) patience: Patience,
+    /// Checks what is entered in forms.
+    pub(crate) schemas: Arc<SchemaChecker>,
+    /// Cancelled by a shutdown.
+    pub(crate) closing: CancellationToken,
+    /// Waits for the tasks of the queue.
+    pub(crate) tracker: TaskTracker,
+}
+
 impl ApprovalQueue {
-    pub(crate) fn start(
-        rights: &RightsKeeper,
-        events: Arc<dyn EventSink>,
-        patience: Patience,
-        closing: CancellationToken,
-        tracker: TaskTracker,
-    ) -> Self {
+    pub(crate) fn start(rights: &RightsKeeper, parts: QueueParts) -> Self {
+        let QueueParts { events, patience, schemas, closing, tracker } = parts;
         let queue = Arc::new(Queue {
             desk: Mutex::new(Desk::default()),
             wake: Notify::new(),
             events,
             rights: rights.inner.clone(),
+            runs: Runs::new(patience.ticket_life),
             patience,
+            schemas,
             closing,
             tracker: tracker.clone(),
         });
@@ -167,7 +220,7 @@ impl ApprovalQueue {
             let about = question.matter();
             about.cloned().ok_or_else(|| answering::wrong("This question is about no call."))?
         };
-        if matter.hash != *hash {
+        if matter.shown_hash != *hash {
             return Err(answering::stale());
         }
         let text = matter.unmasked(place);
@@ -230,8 +283,8 @@ impl Seat {
 impl Drop for Seat {
     fn drop(&mut self) {
         // An approval that came in the moment of leaving is not lost.
-        if let Ok(Settled::Allowed(ask)) = self.settled.try_recv() {
-            self.queue.keep_late(&self.matter, ask, Word::Allowed);
+        if let Ok(Settled::Allowed(yes)) = self.settled.try_recv() {
+            self.queue.give_back(&self.matter, yes);
         }
         self.queue.leave(&self.ask, self.no);
     }
@@ -254,39 +307,44 @@ impl Drop for PlainSeat {
 
 impl Queue {
     /// When the first of the identical calls that wait came in.
-    pub(crate) fn waits_since(&self, hash: &CallHash) -> Option<Instant> {
-        match &self.desk.lock().by_hash(hash)?.about {
+    pub(crate) fn waits_since(&self, shown_hash: &CallHash) -> Option<Instant> {
+        match &self.desk.lock().by_hash(shown_hash)?.about {
             About::Call { waiters, .. } => waiters.first().map(|first| first.since),
             About::Plain(_) => None,
         }
     }
 
-    /// The seat at a question for the same call, if one waits (PERM-11).
-    pub(crate) fn attach(self: &Arc<Self>, matter: &Arc<Matter>, span: Span) -> Option<Seat> {
+    /// The seat at a question for the same call of the same program, if one waits (PERM-11). What the
+    /// question shows stays as it is.
+    pub(crate) fn attach(
+        self: &Arc<Self>,
+        matter: &Arc<Matter>,
+        span: Span,
+    ) -> Result<Option<Seat>, TooMany> {
         let mut desk = self.desk.lock();
         let no = desk.next();
-        let question = desk.by_hash(&matter.hash)?;
-        let About::Call { matter: about, waiters } = &mut question.about else { return None };
+        let (own, all) = desk.bytes(&matter.caller.client.id);
+        let Some(question) = desk.by_hash(&matter.shown_hash) else { return Ok(None) };
+        let About::Call { waiters, .. } = &mut question.about else { return Ok(None) };
+        // Each call that waits holds its own arguments; the first are those of the question.
+        let more = if waiters.is_empty() { 0 } else { question.size };
+        if own + more > CLIENT_BYTES || all + more > ALL_BYTES {
+            return Err(TooMany::Bytes);
+        }
         let (to, settled) = oneshot::channel();
-        waiters.push(Waiter { no, to, since: span.since });
-        let was_offer = waiters.len() == 1;
-        *about = matter.clone();
         let now = self.rights.time();
-        if was_offer {
+        waiters.push(Waiter { no, to, since: span.since, until: now.plus(span.left()) });
+        if waiters.len() == 1 {
             question.deadline = Instant::now() + self.patience.ask_deadline;
             question.expires_at = now.plus(self.patience.ask_deadline);
         }
-        if let Ask::Call(call) = &mut question.ask {
-            call.client = matter.asks();
-            call.client_waits_until = Some(now.plus(span.left()));
-        }
-        let seat =
-            Seat { queue: self.clone(), ask: question.id.clone(), no, matter: matter.clone(), settled };
-        let pending = question.announced();
+        let ask = question.id.clone();
+        let seat = Seat { queue: self.clone(), ask: ask.clone(), no, matter: matter.clone(), settled };
+        let pending = desk.announce(&ask, now);
         drop(desk);
         self.wake.notify_one();
-        self.events.emit(Event::ApprovalChanged { pending });
-        Some(seat)
+        self.tell_change(pending);
+        Ok(Some(seat))
     }
 
     /// Puts a question about a call, or takes a seat at the one that is there already.
@@ -296,16 +354,21 @@ impl Queue {
         mut call: CallAsk,
         span: Span,
     ) -> Result<Seat, TooMany> {
-        if let Some(seat) = self.attach(matter, span) {
+        if let Some(seat) = self.attach(matter, span)? {
             return Ok(seat);
         }
         let mut desk = self.desk.lock();
         let limit = self.patience.max_pending_per_client;
         if desk.of_client(&matter.caller.client.id) >= limit {
-            return Err(TooMany(limit));
+            return Err(TooMany::Count(limit));
+        }
+        let size = call.arguments.iter().flatten().map(|argument| argument.text.len()).sum::<usize>();
+        let (own, all) = desk.bytes(&matter.caller.client.id);
+        if own + size > CLIENT_BYTES || all + size > ALL_BYTES {
+            return Err(TooMany::Bytes);
         }
         let now = self.rights.time();
-        call.client_waits_until = Some(now.plus(span.left()));
+        let until = now.plus(span.left());
         let arguments = call.arguments.take();
         let (to, settled) = oneshot::channel();
         let no = desk.next();
@@ -316,10 +379,15 @@ impl Queue {
             deadline: Instant::now() + self.patience.ask_deadline,
             ask: Ask::Call(call),
             arguments,
+            size,
             about: About::Call {
                 matter: matter.clone(),
-                waiters: vec![Waiter { no, to, since: span.since }],
+                waiters: vec![Waiter { no, to, since: span.since, until }],
             },
+            presence: Presence { waiting: true, until: Some(until) },
+            announce_at: None,
+            rights_verified: self.rights.now().verified,
+            pauses: desk.pauses,
             answering: false,
         };
         let seat =
@@ -337,7 +405,11 @@ impl Queue {
         let mut desk = self.desk.lock();
         let limit = self.patience.max_pending_per_client;
         if desk.plain() >= limit || self.closing.is_cancelled() {
-            return Err(TooMany(limit));
+            return Err(TooMany::Count(limit));
+        }
+        let size = plain_size(&ask);
+        if desk.plain_bytes() + size > PLAIN_BYTES {
+            return Err(TooMany::Bytes);
         }
         let now = self.rights.time();
         let (to, answer) = oneshot::channel();
@@ -348,7 +420,12 @@ impl Queue {
             deadline: Instant::now() + self.patience.ask_deadline,
             ask,
             arguments: None,
+            size,
             about: About::Plain(Some(to)),
+            presence: Presence { waiting: true, until: None },
+            announce_at: None,
+            rights_verified: false,
+            pauses: desk.pauses,
             answering: false,
         };
         let seat = PlainSeat { queue: self.clone(), ask: question.id.clone() };
@@ -372,54 +449,70 @@ impl Queue {
             return;
         }
         question.deadline = self.ticket_end();
-        question.expires_at = self.rights.time().plus(self.patience.ticket_life);
-        if let Ask::Call(call) = &mut question.ask {
-            call.client_waits_until = None;
-        }
-        let pending = question.announced();
+        let now = self.rights.time();
+        question.expires_at = now.plus(self.patience.ticket_life);
+        let pending = desk.announce(ask, now);
         drop(desk);
         self.wake.notify_one();
-        self.events.emit(Event::ApprovalChanged { pending });
+        self.tell_change(pending);
+    }
+
+    fn tell_change(&self, pending: Option<PendingAsk>) {
+        if let Some(pending) = pending {
+            self.events.emit(Event::ApprovalChanged { pending });
+        }
     }
 
     fn ticket_end(&self) -> Instant {
         Instant::now() + self.patience.ticket_life
     }
 
-    /// Keeps an answer that nobody waited for.
-    fn keep_late(&self, matter: &Matter, ask: AskId, word: Word) {
-        let late = Late { ask, client: matter.caller.client.id.clone(), word, until: self.ticket_end() };
-        self.desk.lock().late.insert(matter.hash.clone(), late);
+    /// Makes a ticket of a yes whose call did not run because its client had left.
+    pub(crate) fn give_back(&self, matter: &Matter, yes: Yes) {
+        let Yes { ask, run, pauses } = yes;
+        self.keep_late(matter, Late::new(ask, Word::Allowed, pauses));
+        // Calls that share the run are judged anew, and the first of them uses the ticket.
+        drop(run);
+    }
+
+    /// Keeps an answer that nobody waited for, unless there was a pause since the question was put or nothing
+    /// tells where the call came from.
+    fn keep_late(&self, matter: &Matter, late: Late) {
+        let mut desk = self.desk.lock();
+        if late.pauses == desk.pauses && matter.key.names_a_source() {
+            let kept = Kept { late, client: matter.caller.client.id.clone(), until: self.ticket_end() };
+            desk.late.insert(matter.key.clone(), kept);
+        }
+        drop(desk);
         self.wake.notify_one();
     }
 
     /// The late approval of this very call, if there is one. It is not used up by looking.
-    pub(crate) fn ticket(&self, hash: &CallHash) -> Option<AskId> {
+    pub(crate) fn ticket(&self, key: &CallKey) -> Option<AskId> {
         let desk = self.desk.lock();
-        let late = desk.late.get(hash)?;
-        (late.word == Word::Allowed && late.until > Instant::now()).then(|| late.ask.clone())
+        let kept = desk.late.get(key)?;
+        (kept.late.word == Word::Allowed && kept.until > Instant::now()).then(|| kept.late.ask.clone())
     }
 
-    /// Uses up the late approval; false when another call was quicker.
-    pub(crate) fn use_ticket(&self, hash: &CallHash, ask: &AskId) -> bool {
+    /// Uses up the late approval; `None` when another call was quicker.
+    pub(crate) fn use_ticket(&self, matter: &Matter, ask: &AskId) -> Option<Yes> {
         let mut desk = self.desk.lock();
-        let fits = desk.late.get(hash).is_some_and(|late| {
-            late.word == Word::Allowed && late.ask == *ask && late.until > Instant::now()
-        });
-        if fits {
-            desk.late.remove(hash);
+        let kept = desk.late.get(&matter.key)?;
+        if kept.late.word != Word::Allowed || kept.late.ask != *ask || kept.until <= Instant::now() {
+            return None;
         }
-        fits
+        let Late { ask, pauses, .. } = desk.late.remove(&matter.key)?.late;
+        Some(Yes { ask, pauses, run: self.runs.begin(matter) })
     }
 
     /// Uses up the late refusal of this very call, if there is one.
-    pub(crate) fn use_refusal(&self, hash: &CallHash) -> Option<(AskId, Option<String>)> {
+    pub(crate) fn use_refusal(&self, key: &CallKey) -> Option<(AskId, Option<String>)> {
         let mut desk = self.desk.lock();
-        let late = desk.late.get(hash)?;
-        if late.word == Word::Allowed || late.until <= Instant::now() {
+        let kept = desk.late.get(key)?;
+        if kept.late.word == Word::Allowed || kept.until <= Instant::now() {
             return None;
         }
-        match desk.late.remove(hash)? {
+        match desk.late.remove(key)?.late {
             Late { ask, word: Word::Refused(reason), .. } => Some((ask, reason)),
             Late { word: Word::Allowed, .. } => None,
         }

@@ -6,6 +6,7 @@ use gatehouse_model::ask::{AskServer, Warning};
 use gatehouse_model::grant::FieldChange;
 use gatehouse_model::record::CallOutcome;
 use gatehouse_model::{CallAsk, Decision, GrantId, Rule, ServerStatus, Verdict};
+use gatehouse_policy::cover::Defined;
 use gatehouse_policy::definition::{diff, fingerprint};
 use gatehouse_policy::show::reveal;
 use tokio::time::{Instant, interval_at, sleep_until};
@@ -16,7 +17,9 @@ use crate::hold::Sign;
 use crate::manager::Inner;
 use crate::matter::Matter;
 use crate::offer::{Past, choices, warnings};
+use crate::origin::Origin;
 use crate::request::Request;
+use crate::rounds::{Carried, Step};
 use crate::texts::{self, Words};
 
 /// What came of a call that nothing had decided.
@@ -36,22 +39,31 @@ enum Wait {
     Held,
     /// The client has given up.
     Cancelled,
+    /// The client no longer listens, and may come back.
+    Left,
 }
 
 impl Inner {
     /// Settles a call that no rule has decided.
     pub(crate) async fn settle(self: &Arc<Self>, request: &Request, course: &mut Course) -> Asked {
         let matter = course.resolved.matter.clone();
-        if let Some(carried) = self.rounds.take(&matter.hash, &request.step) {
+        let carried = match request.step {
+            Step::Input(_) => request.continues(&matter.round_key, &self.rounds).cloned(),
+            Step::Retry => self.rounds.take(&matter.round_key, &request.step),
+        };
+        if let Some(carried) = carried.filter(Carried::is_approval) {
             return Asked::Approved(Approval::carried(&matter, carried));
         }
         let queue = &self.approvals.inner;
-        if let Some((ask, reason)) = queue.use_refusal(&matter.hash) {
+        if let Some((ask, reason)) = queue.use_refusal(&matter.key) {
             return Asked::Ended(refused(course, Rule::Answered { ask }, reason.as_deref()));
         }
         // Nobody is asked about a call that could not be sent anyway.
-        let status = course.resolved.handle.status();
-        if matches!(status, ServerStatus::NeedsAuth { .. } | ServerStatus::NeedsClientRegistration { .. }) {
+        let handle = &course.resolved.handle;
+        let status = handle.status();
+        let is_unusable =
+            matches!(status, ServerStatus::NeedsAuth { .. } | ServerStatus::NeedsClientRegistration { .. });
+        if is_unusable || (status == ServerStatus::Stopped && handle.is_held()) {
             let text = texts::unusable(&matter.config.name, &status, request.words());
             return Asked::Ended(Ended::told(
                 &text,
@@ -61,40 +73,48 @@ impl Inner {
         if course.verdict.rule == Rule::RightsUnverified && self.rights.inner.look_again().await {
             return Asked::JudgeAnew;
         }
+        if request.is_left() {
+            return self.until_back(request, course).await.map_or(Asked::JudgeAnew, Asked::Ended);
+        }
         let with_progress = request.progress.is_some();
-        let client = &matter.caller.client.id;
-        if let Some(first) = queue.waits_since(&matter.hash) {
+        if let Some(first) = queue.waits_since(&matter.shown_hash) {
             // Some clients give up without a word and call again.
             let gap = course.started.saturating_duration_since(first);
             self.note(&matter, Sign::GaveUp(gap), with_progress);
         }
-        let span = Span { since: course.started, hold: self.holds.of(client, with_progress) };
-        let seat = match queue.attach(&matter, span) {
-            Some(seat) => seat,
-            None => {
+        let span = self.span(request, course);
+        let put = match queue.attach(&matter, span) {
+            Ok(Some(seat)) => Ok(seat),
+            Ok(None) => {
                 let call = self.question(request, course, &matter).await;
-                match queue.put(&matter, call, span) {
-                    Ok(seat) => seat,
-                    Err(too_many) => {
-                        let text = texts::too_many(too_many.0, request.words());
-                        return Asked::Ended(Ended::told(&text, CallOutcome::Refused));
-                    }
-                }
+                queue.put(&matter, call, span)
+            }
+            Err(too_many) => Err(too_many),
+        };
+        let seat = match put {
+            Ok(seat) => seat,
+            Err(too_many) => {
+                let text = texts::too_many(&too_many, request.words());
+                return Asked::Ended(Ended::told(&text, CallOutcome::Refused));
             }
         };
-        course.shown.clone_from(&matter.definition);
+        course.shown = Some(matter.origin.clone());
         let began = Instant::now();
         let ask = seat.ask().clone();
         let came = self.wait(seat, request, span).await;
         course.waited += began.elapsed();
-        let sign = match &came {
-            Wait::Settled(_) | Wait::Held => Sign::Waited(span.since.elapsed()),
-            Wait::Cancelled => Sign::GaveUp(span.since.elapsed()),
-        };
-        self.note(&matter, sign, with_progress);
+        match &came {
+            Wait::Settled(_) | Wait::Held => {
+                self.note(&matter, Sign::Waited(span.since.elapsed()), with_progress);
+            }
+            Wait::Cancelled => self.note(&matter, Sign::GaveUp(span.since.elapsed()), with_progress),
+            // Whether it gave up is seen when it does not come back.
+            Wait::Left => {}
+        }
         match came {
-            Wait::Settled(Settled::Allowed(ask)) => {
-                Asked::Approved(Approval::of(&matter, Rule::Answered { ask }))
+            Wait::Settled(Settled::Allowed(yes)) => {
+                let rule = Rule::Answered { ask: yes.ask.clone() };
+                Asked::Approved(Approval::given(&matter, rule, yes))
             }
             Wait::Settled(Settled::JudgeAnew) => Asked::JudgeAnew,
             Wait::Settled(Settled::Denied(ask, reason)) => {
@@ -107,11 +127,37 @@ impl Inner {
                 tracing::debug!(%ask, "a client is told to call again");
                 Asked::Ended(Ended::told(&texts::still_waiting(request.words()), CallOutcome::StillWaiting))
             }
-            Wait::Cancelled => Asked::Ended(Ended::told(
-                "The call was cancelled before the user had answered; it did not run.",
-                CallOutcome::Cancelled,
-            )),
+            Wait::Cancelled => Asked::Ended(cancelled()),
+            Wait::Left => self.until_back(request, course).await.map_or(Asked::JudgeAnew, Asked::Ended),
         }
+    }
+
+    /// How long a call may wait for a person.
+    fn span(&self, request: &Request, course: &Course) -> Span {
+        let hold = self.holds.of(&request.caller.client.id, request.progress.is_some());
+        Span { since: course.started, hold }
+    }
+
+    /// Waits for a client that does not listen: `None` when it is back, and the call is judged anew with
+    /// whatever was answered meanwhile. One that stays away gets "call again" for the case that it
+    /// asks for the end of its stream later.
+    pub(crate) async fn until_back(&self, request: &Request, course: &mut Course) -> Option<Ended> {
+        let matter = course.resolved.matter.clone();
+        let left = Instant::now();
+        let gave_up = Sign::GaveUp(course.started.elapsed());
+        let ended = tokio::select! {
+            biased;
+            () = request.cancel.cancelled() => Some(cancelled()),
+            () = request.listens(true) => None,
+            () = sleep_until(self.span(request, course).end()) => {
+                Some(Ended::told(&texts::still_waiting(request.words()), CallOutcome::StillWaiting))
+            }
+        };
+        course.waited += left.elapsed();
+        if ended.is_some() {
+            self.note(&matter, gave_up, request.progress.is_some());
+        }
+        ended
     }
 
     /// Learns from what a client did while its question waited. Whose access was ended did nothing.
@@ -132,6 +178,7 @@ impl Inner {
                 biased;
                 settled = seat.settled() => return Wait::Settled(settled),
                 () = request.cancel.cancelled() => return Wait::Cancelled,
+                () = request.listens(false) => return Wait::Left,
                 () = &mut hold => return Wait::Held,
                 _ = signs.tick() => {
                     if let Some(rising) = &request.progress {
@@ -145,10 +192,11 @@ impl Inner {
     /// The question as the prompt shows it.
     async fn question(&self, request: &Request, course: &Course, matter: &Matter) -> CallAsk {
         let rule = &course.verdict.rule;
-        let changes = match (rule, &course.shown, &matter.definition) {
+        let shown = course.shown.as_ref().and_then(Origin::definition);
+        let changes = match (rule, shown, matter.origin.definition()) {
             (Rule::ChangedDefinition { grant }, ..) => self.changes_since(matter, grant).await,
             // It changed while a person looked at it.
-            (_, Some(shown), Some(now)) => diff(shown.raw.get(), now.raw.get()),
+            (_, Some((_, shown)), Some((_, now))) => diff(shown.get(), now.get()),
             _ => Vec::new(),
         };
         let past =
@@ -159,7 +207,7 @@ impl Inner {
             warnings.insert(0, Warning::DefinitionChanged);
         }
         let name = matter.subject.rule_name();
-        let title = match &matter.definition {
+        let title = match matter.origin.tool() {
             Some(definition) => {
                 definition.title.clone().unwrap_or_else(|| reveal(&definition.name).into_owned())
             }
@@ -179,7 +227,7 @@ impl Inner {
             exposed_name: matter.exposed_name.to_string(),
             class: matter.class.clone(),
             arguments: Some(request.shown()),
-            hash: matter.hash.clone(),
+            hash: matter.shown_hash.clone(),
             choices: choices(matter, &rights, &warnings),
             warnings,
             changes,
@@ -189,11 +237,15 @@ impl Inner {
 
     /// What changed in the definition since a grant was given (PERM-8).
     async fn changes_since(&self, matter: &Matter, grant: &GrantId) -> Vec<FieldChange> {
-        let Some(definition) = &matter.definition else { return Vec::new() };
+        let (Some((of, definition)), Defined::As { pin, .. }) =
+            (matter.origin.definition(), matter.origin.defined())
+        else {
+            return Vec::new();
+        };
         let pinned = {
             let rights = self.rights.inner.now();
             let rule = rights.rules().find(|rule| rule.id == *grant);
-            rule.and_then(|rule| rule.pins.get(&*definition.name).cloned())
+            rule.and_then(|rule| rule.pins.get(pin).cloned())
         };
         let Some(pinned) = pinned else { return Vec::new() };
         let (store, key) = (self.store.clone(), pinned.clone());
@@ -206,8 +258,8 @@ impl Inner {
             Err(_) => None,
         };
         // What was kept carries no seal. Where it is not what was allowed, all of the present one is new.
-        let before = before.filter(|before| fingerprint(before).is_ok_and(|found| found == pinned));
-        diff(before.as_deref().unwrap_or("{}"), definition.raw.get())
+        let before = before.filter(|before| fingerprint(of, before).is_ok_and(|found| found == pinned));
+        diff(before.as_deref().unwrap_or("{}"), definition.get())
     }
 
     /// From which programs calls of this client were let through, as far as is known.
@@ -250,6 +302,13 @@ impl Inner {
             Err(_) => true,
         }
     }
+}
+
+fn cancelled() -> Ended {
+    Ended::told(
+        "The call was cancelled before the user had answered; it did not run.",
+        CallOutcome::Cancelled,
+    )
 }
 
 fn refused(course: &mut Course, rule: Rule, reason: Option<&str>) -> Ended {

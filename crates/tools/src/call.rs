@@ -2,12 +2,14 @@
 //! bytes of the answer. Nothing here decides anything.
 
 use std::fmt;
+use std::future::pending;
 use std::sync::Arc;
 
 use gatehouse_model::ClientEntry;
 use gatehouse_model::ask::{SeenFrom, Subject};
 use gatehouse_model::id::{ServerId, SessionId};
 use serde_json::value::RawValue;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::inquiries::ClientAsk;
@@ -52,6 +54,45 @@ impl Caller {
 /// Takes the params of progress notifications for the client, without its token.
 pub type ProgressOut = Arc<dyn Fn(Box<RawValue>) + Send + Sync>;
 
+/// Whether the client of a call still listens for its answer, as far as its connection shows. It may stop, and
+/// may come back before the answer is there.
+#[derive(Clone, Debug)]
+pub struct Listening(watch::Receiver<bool>);
+
+impl Listening {
+    /// Follows this value.
+    #[must_use]
+    pub fn new(is_there: watch::Receiver<bool>) -> Self {
+        Self(is_there)
+    }
+
+    pub(crate) fn is_there(&self) -> bool {
+        *self.0.borrow()
+    }
+
+    /// The same from now on; `None` while the client is there.
+    pub(crate) fn once_left(&self) -> Option<Self> {
+        let mut is_there = self.0.clone();
+        let left = !*is_there.borrow_and_update();
+        left.then_some(Self(is_there))
+    }
+
+    /// Whether the client was there at any time since it had left.
+    pub(crate) fn has_been_there(&self) -> bool {
+        let is_there = self.0.borrow();
+        *is_there || is_there.has_changed()
+    }
+
+    /// Waits until the client is there, or is not.
+    pub(crate) async fn becomes(&self, there: bool) {
+        let mut is_there = self.0.clone();
+        if is_there.wait_for(|now| *now == there).await.is_err() {
+            // Nobody is left who could change it.
+            pending::<()>().await;
+        }
+    }
+}
+
 /// One `tools/call`.
 pub struct ToolCall {
     /// The name that the client used.
@@ -66,7 +107,9 @@ pub struct ToolCall {
     pub progress: Option<ProgressOut>,
     /// The client, where it can be asked what the server wants to know.
     pub asks: Option<Arc<dyn ClientAsk>>,
-    /// Cancelled when the client cancels the call or leaves.
+    /// Whether the client still listens, where leaving is not the same as cancelling.
+    pub listening: Option<Listening>,
+    /// Cancelled when the client cancels the call, or leaves and may not come back.
     pub cancel: CancellationToken,
 }
 
@@ -135,7 +178,9 @@ pub struct AccessCall {
     pub progress: Option<ProgressOut>,
     /// The client, where it can be asked what the server wants to know.
     pub asks: Option<Arc<dyn ClientAsk>>,
-    /// Cancelled when the client cancels the request or leaves.
+    /// Whether the client still listens, where leaving is not the same as cancelling.
+    pub listening: Option<Listening>,
+    /// Cancelled when the client cancels the request, or leaves and may not come back.
     pub cancel: CancellationToken,
 }
 
@@ -149,6 +194,7 @@ impl fmt::Debug for AccessCall {
 }
 
 /// How a call ends for its client: raw bytes either way. A refusal is a result with `isError`.
+#[derive(Clone)]
 pub enum CallEnd {
     /// The `result`.
     Result(Box<RawValue>),
@@ -173,5 +219,25 @@ impl CallEnd {
         match self {
             Self::Result(raw) | Self::Error(raw) => raw,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_was_back_in_between_is_known_to_have_been() {
+        let is_there = watch::Sender::new(true);
+        let client = Listening::new(is_there.subscribe());
+        assert!(client.once_left().is_none());
+        is_there.send_replace(false);
+        let left = client.once_left().unwrap();
+        assert!(!left.has_been_there());
+        let read_to_the_end = left.clone();
+        is_there.send_replace(true);
+        is_there.send_replace(false);
+        drop(is_there);
+        assert!(read_to_the_end.has_been_there());
     }
 }

@@ -6,19 +6,28 @@ use std::fmt;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use gatehouse_model::ask::Subject;
 use gatehouse_model::grant::Classified;
-use gatehouse_model::{Fingerprint, Generation, ServerConfig, ServerId, ToolView};
+use gatehouse_model::{
+    Fingerprint, Generation, LeftOutTool, ServerBinding, ServerConfig, ServerId, ToolNaming, ToolView,
+};
+use gatehouse_policy::cover::{Defined, Item};
+use gatehouse_policy::show::reveal;
 use gatehouse_servers::Lists;
 use serde_json::value::RawValue;
 
 use crate::definition::Definition;
-use crate::names::{Names, Naming};
+use crate::names::Names;
+use crate::origin::{Described, Known};
+use crate::permissions::LastingRules;
 use crate::shelf::{ListOf, Place, Shelf, Stock, Supplier};
 use crate::standing::RightsNow;
 
 /// The server of some tools, as it was when the catalogue was made.
 pub(crate) struct Home {
     pub(crate) config: Arc<ServerConfig>,
+    /// What the server is, as rules are bound to it.
+    pub(crate) binding: ServerBinding,
     pub(crate) lists: Arc<Lists>,
 }
 
@@ -64,6 +73,11 @@ impl CatalogueTool {
         self.home.config.generation
     }
 
+    /// What the server is, as rules are bound to it.
+    pub(crate) fn binding(&self) -> &ServerBinding {
+        &self.home.binding
+    }
+
     /// The server's name.
     #[must_use]
     pub fn server_name(&self) -> &str {
@@ -82,6 +96,16 @@ impl CatalogueTool {
         &self.definition.raw
     }
 
+    /// It as rules see it, with its access class as it now stands.
+    pub(crate) fn item<'a>(&'a self, class: &'a Classified) -> Item<'a> {
+        Item {
+            server: self.binding(),
+            subject: self.name(),
+            class,
+            definition: Defined::As { pin: self.name(), fingerprint: self.fingerprint() },
+        }
+    }
+
     /// Fingerprint of the definition.
     #[must_use]
     pub fn fingerprint(&self) -> &Fingerprint {
@@ -89,26 +113,15 @@ impl CatalogueTool {
     }
 }
 
-/// A tool that is not offered.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LeftOut {
-    /// The server.
-    pub server: ServerId,
-    /// Name on the server, as far as it has one.
-    pub tool: String,
-    /// Why, in words.
-    pub reason: String,
-}
-
 /// All tools of all enabled servers.
 pub struct Catalogue {
     tools: Vec<CatalogueTool>,
     by_exposed: HashMap<Arc<str>, usize>,
     list: Vec<Box<RawValue>>,
-    left_out: Vec<LeftOut>,
+    left_out: Vec<LeftOutTool>,
     shelf: Shelf,
     parts: HashMap<ServerId, Arc<Part>>,
-    naming: Naming,
+    naming: ToolNaming,
     rights: Arc<ArcSwap<RightsNow>>,
 }
 
@@ -122,7 +135,8 @@ impl fmt::Debug for Catalogue {
 struct Part {
     lists: Arc<Lists>,
     tools: Vec<Arc<Definition>>,
-    left_out: Vec<LeftOut>,
+    /// Name and reason of what is not offered.
+    left_out: Vec<(String, String)>,
     stock: Arc<Stock>,
 }
 
@@ -142,13 +156,13 @@ impl Catalogue {
             left_out: Vec::new(),
             shelf: Shelf::default(),
             parts: HashMap::new(),
-            naming: Naming::default(),
+            naming: ToolNaming::default(),
             rights,
         }
     }
 
     /// The catalogue of these servers; what did not change is taken over from this one.
-    pub(crate) fn rebuilt(&self, sources: &[Source], naming: Naming, names: &mut Names) -> Self {
+    pub(crate) fn rebuilt(&self, sources: &[Source], naming: ToolNaming, names: &mut Names) -> Self {
         let mut next = Self::empty(self.rights.clone());
         next.naming = naming;
         let before: HashMap<(&ServerId, &str), usize> = self
@@ -168,7 +182,11 @@ impl Catalogue {
                 Some(part) if Arc::ptr_eq(&part.lists, &source.lists) => part.clone(),
                 old => Arc::new(Part::read(id, &source.lists, old.map(|part| &**part))),
             };
-            let home = Arc::new(Home { config: source.config.clone(), lists: source.lists.clone() });
+            let home = Arc::new(Home {
+                config: source.config.clone(),
+                binding: source.config.binding(),
+                lists: source.lists.clone(),
+            });
             for definition in &part.tools {
                 let exposed = names.tools.name(naming, (id, &source.config.name), &definition.name);
                 let old = before
@@ -189,7 +207,12 @@ impl Catalogue {
                 });
                 next.list.push(listed);
             }
-            next.left_out.extend(part.left_out.iter().cloned());
+            next.left_out.extend(part.left_out.iter().map(|(name, reason)| LeftOutTool {
+                server: id.clone(),
+                server_name: source.config.name.clone(),
+                name: name.clone(),
+                reason: reason.clone(),
+            }));
             suppliers.push(Supplier {
                 server: id.clone(),
                 name: source.config.name.clone(),
@@ -202,7 +225,7 @@ impl Catalogue {
     }
 
     /// Whether a catalogue of these servers would be the same.
-    pub(crate) fn is_of(&self, sources: &[Source], naming: Naming) -> bool {
+    pub(crate) fn is_of(&self, sources: &[Source], naming: ToolNaming) -> bool {
         let counted =
             |source: &&Source| source.config.enabled && source.lists.generation == source.config.generation;
         self.naming == naming
@@ -292,15 +315,34 @@ impl Catalogue {
         self.shelf.prompt(exposed)
     }
 
+    /// What something beside a tool is. Nothing is known of it where the server's lists were not read, or are
+    /// of another generation.
+    pub(crate) fn origin(&self, server: &ServerId, generation: Generation, subject: &Subject) -> Known {
+        match self.parts.get(server).filter(|part| part.lists.generation == generation) {
+            Some(part) => Known { lists: Some(part.lists.clone()), ..part.stock.origins.of(subject) },
+            None => Known::nothing(),
+        }
+    }
+
+    /// The prompts and resource templates of one server.
+    pub(crate) fn described(
+        &self,
+        server: &ServerId,
+        generation: Generation,
+    ) -> impl Iterator<Item = &Arc<Described>> {
+        let part = self.parts.get(server).filter(|part| part.lists.generation == generation);
+        part.into_iter().flat_map(|part| part.stock.origins.described())
+    }
+
     /// The tools that are not offered, with the reason.
     #[must_use]
-    pub fn left_out(&self) -> &[LeftOut] {
+    pub fn left_out(&self) -> &[LeftOutTool] {
         &self.left_out
     }
 
     /// How names are made.
     #[must_use]
-    pub fn naming(&self) -> Naming {
+    pub fn naming(&self) -> ToolNaming {
         self.naming
     }
 
@@ -314,9 +356,11 @@ impl Catalogue {
     #[must_use]
     pub fn views(&self) -> Vec<ToolView> {
         let rights = self.rights.load();
+        let rules = LastingRules::new(rights.rules(), None);
         self.tools
             .iter()
             .map(|tool| ToolView {
+                permission: rules.permission(&tool.item(rights.class_of(tool))),
                 exposed_name: tool.exposed.to_string(),
                 server: tool.server().clone(),
                 generation: tool.generation(),
@@ -360,7 +404,7 @@ impl Part {
                 Ok(definition) => part.tools.push(definition),
                 Err(reason) => {
                     tracing::warn!(%server, tool = ?tool.name, reason, "a tool is not offered");
-                    part.left_out.push(LeftOut { server: server.clone(), tool: tool.name.clone(), reason });
+                    part.left_out.push((reveal(&tool.name).into_owned(), reveal(&reason).into_owned()));
                 }
             }
         }
@@ -422,17 +466,20 @@ mod tests {
                 (format!("tool_{n}"), words.to_owned())
             })
         };
-        let first =
-            Catalogue::empty(rights()).rebuilt(&[source("big", 1, tools(0))], Naming::default(), &mut names);
+        let first = Catalogue::empty(rights()).rebuilt(
+            &[source("big", 1, tools(0))],
+            ToolNaming::default(),
+            &mut names,
+        );
         assert_eq!(first.tools().len(), 10_000);
         assert_eq!(first.by_exposed("tool_9999").unwrap().name(), "tool_9999");
 
         let next = source("big", 1, tools(1));
-        assert!(!first.is_of(std::slice::from_ref(&next), Naming::default()));
+        assert!(!first.is_of(std::slice::from_ref(&next), ToolNaming::default()));
         let began = Instant::now();
-        let second = first.rebuilt(std::slice::from_ref(&next), Naming::default(), &mut names);
+        let second = first.rebuilt(std::slice::from_ref(&next), ToolNaming::default(), &mut names);
         let took = began.elapsed();
-        assert!(second.is_of(&[next], Naming::default()));
+        assert!(second.is_of(&[next], ToolNaming::default()));
         let kept = first
             .tools()
             .iter()
@@ -451,7 +498,7 @@ mod tests {
         let edited = source("a", 2, one());
         let mut off = source("b", 1, one());
         Arc::make_mut(&mut off.config).enabled = false;
-        let made = Catalogue::empty(rights()).rebuilt(&[edited, off], Naming::default(), &mut names);
+        let made = Catalogue::empty(rights()).rebuilt(&[edited, off], ToolNaming::default(), &mut names);
         assert!(made.tools().is_empty() && made.list_json().is_empty());
     }
 
@@ -463,9 +510,9 @@ mod tests {
             source("b", 1, std::iter::once(("read".to_owned(), "Reads.".to_owned()))),
         ];
         for (naming, expect) in [
-            (Naming::OnConflict, ["read", "b__read"]),
-            (Naming::Server, ["a__read", "b__read"]),
-            (Naming::McpServer, ["mcp__a__read", "mcp__b__read"]),
+            (ToolNaming::OnConflict, ["read", "b__read"]),
+            (ToolNaming::Server, ["a__read", "b__read"]),
+            (ToolNaming::McpServer, ["mcp__a__read", "mcp__b__read"]),
         ] {
             let made = Catalogue::empty(rights()).rebuilt(&sources, naming, &mut names);
             let exposed: Vec<&str> = made.tools().iter().map(CatalogueTool::exposed_name).collect();

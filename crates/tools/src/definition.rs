@@ -1,19 +1,21 @@
 //! One tool as a server defined it, read once: fingerprint, words, flags, access classes, and the
 //! bytes that clients get. Never changes anything but name, title and description.
 
+use std::borrow::Cow;
+
+use gatehouse_common::confusables::{mixes_alphabets, name_passes_for_another};
+use gatehouse_mcp_wire::headers::ParamHeader;
+use gatehouse_mcp_wire::raw::{Members, place, quoted, raw, splice};
 use gatehouse_model::Fingerprint;
 use gatehouse_model::grant::{AccessClass, Classified};
 use gatehouse_model::server::TestedTool;
 use gatehouse_policy::access::{ToolFacts, classify};
-use gatehouse_policy::alike::{mixes_alphabets, name_passes_for_another};
-use gatehouse_policy::definition::{fingerprint, hidden_places};
+use gatehouse_policy::definition::{DefinitionOf, fingerprint, hidden_places};
 use gatehouse_policy::show::{clean_text, has_hidden};
 use gatehouse_servers::ToolDefinition;
 use serde_json::value::RawValue;
 
-use crate::headers::check_headers;
-use crate::output::Output;
-use crate::raw::{Members, place, quoted, raw, splice};
+use crate::output::{Checks, Output};
 
 /// What is read from a definition; cached by its bytes.
 #[derive(Debug)]
@@ -75,25 +77,26 @@ impl Definition {
     pub(crate) fn read(raw: &RawValue) -> Result<Self, String> {
         let text = raw.get();
         // Strict reading comes first: past it no member is there twice.
-        let fingerprint =
-            fingerprint(text).map_err(|defect| format!("Its definition cannot be read safely: {defect}."))?;
-        let members = Members::read(text).ok_or("Its definition is not an object.")?;
+        let fingerprint = fingerprint(DefinitionOf::Tool, text)
+            .map_err(|defect| format!("Its definition cannot be read safely: {defect}."))?;
+        let members = Members::read(text).map_err(|_| "Its definition is not an object.")?;
         let name_json = members.get("name").ok_or("It has no name.")?;
         let name: String = serde_json::from_str(name_json.get()).map_err(|_| "Its name is not a text.")?;
         if name.is_empty() {
             return Err("Its name is empty.".to_owned());
         }
         let schema = members.get("inputSchema").map_or("{}", RawValue::get);
-        check_headers(schema)?;
+        ParamHeader::of_schema(schema)?;
 
-        let annotations = members.get("annotations").and_then(|raw| Members::read(raw.get()));
+        let annotations = members.get("annotations").and_then(|raw| Members::of(raw).ok());
         let hint = |name: &str| annotations.as_ref().and_then(|members| members.flag(name));
         let title =
             members.text("title").or_else(|| annotations.as_ref().and_then(|members| members.text("title")));
         let description = members.text("description");
         let properties = Members::read(schema)
+            .ok()
             .and_then(|schema| schema.get("properties"))
-            .and_then(|properties| Members::read(properties.get()));
+            .and_then(|properties| Members::of(properties).ok());
         let argument_names: Vec<&str> =
             properties.as_ref().map(|members| members.names().collect()).unwrap_or_default();
         let facts = ToolFacts {
@@ -112,7 +115,7 @@ impl Definition {
             as_write: classify(&facts, Some(AccessClass::Write), false),
         };
         let mut cleaned = Vec::new();
-        let mut clean = |place: &'static str, text: Option<String>| {
+        let mut clean = |place: &'static str, text: Option<Cow<'_, str>>| {
             text.map(|text| {
                 if has_hidden(&text) {
                     cleaned.push(place);
@@ -157,8 +160,8 @@ impl Definition {
     }
 
     /// What of a result does not fit the tool's `outputSchema` (TOOL-5), if something does not.
-    pub(crate) fn unfit(&self, result: &RawValue) -> Option<String> {
-        self.output.unfit(result)
+    pub(crate) fn unfit(&self, result: &RawValue, by: Checks<'_>) -> Option<String> {
+        self.output.unfit(result, by)
     }
 
     /// Whether results have to be of a certain shape.
@@ -170,7 +173,7 @@ impl Definition {
     /// server's, every other byte as the server wrote it.
     pub(crate) fn exposed(&self, exposed_name: &str) -> Box<RawValue> {
         let text = self.raw.get();
-        let Some(members) = Members::read(text) else { return self.raw.clone() };
+        let Ok(members) = Members::read(text) else { return self.raw.clone() };
         let mut edits = Vec::new();
         if &*self.name != exposed_name
             && let Some(name) = members.get("name")
@@ -190,7 +193,7 @@ impl Definition {
         clean(
             members
                 .get("annotations")
-                .and_then(|annotations| Members::read(annotations.get()))
+                .and_then(|annotations| Members::of(annotations).ok())
                 .and_then(|annotations| annotations.get("title")),
         );
         if edits.is_empty() { self.raw.clone() } else { raw(splice(text, edits)) }

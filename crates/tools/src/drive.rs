@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::join_all;
-use gatehouse_model::CallId;
+use gatehouse_mcp_wire::raw::{Members, object, quoted, raw};
+use gatehouse_model::{CallId, Decision, Rule};
 use gatehouse_servers::{
     CallError, ELICIT, OutgoingParams, Reply, ServerAnswer, ServerRequest, UpstreamCall, answered,
 };
@@ -17,9 +18,10 @@ use crate::call::{AccessKind, Era};
 use crate::door::Course;
 use crate::inquiries::{Inquiry, OfCall};
 use crate::manager::Inner;
-use crate::raw::{Members, object, quoted, raw};
 use crate::request::{Request, Target};
-use crate::rounds::{InputRequired, URL_ELICITATION};
+use crate::rounds::{InputRequired, URL_ELICITATION, by_a_person};
+use crate::runs::RunId;
+use crate::texts;
 
 /// Rounds of one call that are answered here.
 const MOST_ROUNDS: u32 = 10;
@@ -29,10 +31,24 @@ const RETRIES: u32 = 3;
 const LATER: Duration = Duration::from_secs(1);
 const INTERNAL: i32 = -32603;
 
+const CHANGED: &str = "This server changed while it worked on the call, so what it wanted next was not sent to it. Whether the call did anything is not known.";
+const REVOKED: &str =
+    "What allowed this call does so no more, so what the server wanted next was not sent to it.";
+
 /// What the next round brings.
 struct Round {
     responses: Option<Box<RawValue>>,
     state: Option<Box<RawValue>>,
+}
+
+/// What came of sending a call.
+pub(crate) enum Sent {
+    /// The server's answer.
+    Answered(Result<Reply, CallError>),
+    /// Nothing was sent: the server is another one by now.
+    Nothing,
+    /// Its first round was sent, and its next one was not, for this reason.
+    Stopped(String),
 }
 
 /// How a round ended.
@@ -44,20 +60,27 @@ enum Next {
 }
 
 impl Inner {
-    /// Sends a call and drives it to its answer; `None` when the server is another one by now and
-    /// the call was not sent.
+    /// Sends a call and drives it to its answer. Each round after the first is judged again, and is only for the
+    /// server that the first one was for.
     pub(crate) async fn send(
         self: &Arc<Self>,
         request: &Request,
         id: &CallId,
         course: &Course,
-    ) -> Option<Result<Reply, CallError>> {
+        run: Option<RunId>,
+    ) -> Sent {
         let matter = &course.resolved.matter;
-        let asks = OfCall::new(self, matter, request.asks.clone());
-        let mut params = request.params(matter.definition.as_ref().map(|definition| &*definition.name_json));
+        let asks = OfCall::new(self, matter, request.asks.clone(), run);
+        let mut params = request.params(matter.origin.tool().map(|tool| &*tool.name_json));
         let (mut rounds, mut pages) = (0, 0);
         loop {
-            let answer = self.send_once(request, id, course, (&asks, params.clone())).await?;
+            let is_first = rounds == 0 && pages == 0;
+            let answer = match self.send_once(request, id, course, (&asks, params.clone())).await {
+                None if is_first => return Sent::Nothing,
+                None => return Sent::Stopped(CHANGED.to_owned()),
+                Some(Err(CallError::SessionLost)) if !is_first => return Sent::Stopped(CHANGED.to_owned()),
+                Some(answer) => answer,
+            };
             let next = match answer {
                 Ok(Reply::Result(result)) if wants_input(&result) && rounds < MOST_ROUNDS => {
                     rounds += 1;
@@ -70,9 +93,29 @@ impl Inner {
                 answer => Next::Done(answer),
             };
             match next {
-                Next::Done(answer) => return Some(answer),
-                Next::Again(round) => round.put_into(&mut params),
+                Next::Done(answer) => return Sent::Answered(answer),
+                Next::Again(round) => {
+                    if let Some(why) = self.ends_before_next_round(request, course) {
+                        return Sent::Stopped(why);
+                    }
+                    round.put_into(&mut params);
+                }
             }
+        }
+    }
+
+    /// Why the next round of a call must not go out, where it must not.
+    fn ends_before_next_round(&self, request: &Request, course: &Course) -> Option<String> {
+        let matter = &course.resolved.matter;
+        if self.gone.lock().contains(&matter.caller.client.id) {
+            return Some(REVOKED.to_owned());
+        }
+        let verdict = self.judge(matter, false);
+        let by_rule = !by_a_person(&course.verdict.rule) && course.verdict.rule != Rule::ByUser;
+        match verdict.decision {
+            Decision::Deny => Some(texts::refusal(&verdict.rule, None, request.words())),
+            Decision::Ask if by_rule => Some(REVOKED.to_owned()),
+            Decision::Ask | Decision::Allow => None,
         }
     }
 
@@ -105,7 +148,7 @@ impl Inner {
         let Ok(wanted) = serde_json::from_str::<InputRequired<'_>>(result.get()) else {
             return Next::Done(Ok(Reply::Result(result)));
         };
-        let requests = wanted.input_requests.and_then(|raw| Members::read(raw.get()));
+        let requests = wanted.input_requests.and_then(|raw| Members::of(raw).ok());
         let requests: Vec<(String, Option<ServerRequest>)> = requests
             .iter()
             .flat_map(Members::iter)
@@ -125,7 +168,7 @@ impl Inner {
         }
         let answers = join_all(requests.into_iter().map(async |(name, request)| {
             let answer: ServerAnswer = match request {
-                Some(request) => answered(asks, request).await,
+                Some(request) => answered(asks, request, self.servers.schemas()).await,
                 None => Err(error("The server asks for something that nobody can answer.")),
             };
             (name, answer)
@@ -143,7 +186,7 @@ impl Inner {
     }
 
     fn inquiry(&self, course: &Course, request: &RawValue) -> Option<ServerRequest> {
-        let members = Members::read(request.get())?;
+        let members = Members::of(request).ok()?;
         let params = members.get("params").map_or_else(|| raw("{}".to_owned()), ToOwned::to_owned);
         let server = Arc::clone(&course.resolved.matter.config);
         Some(ServerRequest { server, method: members.text("method")?.into(), params })
@@ -175,11 +218,9 @@ impl Inner {
         for params in pages {
             let server = Arc::clone(&course.resolved.matter.config);
             let request = ServerRequest { server, method: ELICIT.into(), params };
-            let accepted = match answered(&asks, request).await {
-                Ok(answer) => {
-                    Members::read(answer.get()).and_then(|answer| answer.text("action")).as_deref()
-                        == Some("accept")
-                }
+            let accepted = match answered(&asks, request, self.servers.schemas()).await {
+                Ok(answer) => Members::of(&answer)
+                    .is_ok_and(|answer| answer.text("action").as_deref() == Some("accept")),
                 Err(_) => false,
             };
             if !accepted {

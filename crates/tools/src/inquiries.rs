@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
+use gatehouse_mcp_wire::raw::raw;
 use gatehouse_model::ask::{AskClient as Asker, AskServer, ElicitationAsk, Elicited, SamplingAsk};
 use gatehouse_model::server::LogLevel;
 use gatehouse_model::{Answer, Ask, AskUser as _, BoxFuture, ServerId};
@@ -17,7 +18,7 @@ use url::Url;
 
 use crate::manager::Inner;
 use crate::matter::Matter;
-use crate::raw::raw;
+use crate::runs::RunId;
 use crate::texts::rpc_error;
 
 /// Questions of one server that may wait for the user at a time.
@@ -82,11 +83,18 @@ pub(crate) struct OfCall {
     client: Option<Arc<dyn ClientAsk>>,
     asker: Arc<Asker>,
     until_done: bool,
+    /// What identical calls share, as long as the client itself is asked nothing.
+    run: Option<RunId>,
 }
 
 impl OfCall {
-    pub(crate) fn new(inner: &Arc<Inner>, matter: &Matter, client: Option<Arc<dyn ClientAsk>>) -> Self {
-        Self { inner: Arc::downgrade(inner), client, asker: Arc::new(matter.asks()), until_done: false }
+    pub(crate) fn new(
+        inner: &Arc<Inner>,
+        matter: &Matter,
+        client: Option<Arc<dyn ClientAsk>>,
+        run: Option<RunId>,
+    ) -> Self {
+        Self { inner: Arc::downgrade(inner), client, asker: Arc::new(matter.asks()), until_done: false, run }
     }
 
     /// The same for pages that have to be done before the call can go on.
@@ -109,7 +117,13 @@ impl Respond for OfCall {
     fn respond(&self, request: ServerRequest) -> BoxFuture<'static, ServerAnswer> {
         let able = Inquiry::of(&request).is_some_and(|what| self.can(what));
         match &self.client {
-            Some(client) if able => client.ask(request),
+            Some(client) if able => {
+                // An identical call would wait for what this client alone can answer.
+                if let Some(run) = &self.run {
+                    run.unshare();
+                }
+                client.ask(request)
+            }
             Some(_) | None => {
                 let whom = Whom { client: Some((*self.asker).clone()), until_done: self.until_done };
                 ask_user(&self.inner, request, whom)

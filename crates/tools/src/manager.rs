@@ -7,8 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use gatehouse_model::record::RunningCall;
 use gatehouse_model::server::LogLevel;
-use gatehouse_model::{ClientId, Clock, Event, EventSink, Generation, Problem, ServerId, SessionId};
+use gatehouse_model::{
+    CallId, ClientId, Clock, ErrorCode, Event, EventSink, Problem, ServerBinding, ServerId, SessionId,
+    ToolNaming,
+};
 use gatehouse_servers::{ServerManager, Updated};
 use gatehouse_store::Store;
 use parking_lot::Mutex;
@@ -17,17 +21,19 @@ use tokio::sync::{broadcast, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
-use crate::approvals::{ApprovalQueue, Patience};
+use crate::approvals::{ApprovalQueue, Patience, QueueParts};
 use crate::call::{AccessCall, CallEnd, Caller, ToolCall};
 use crate::catalogue::{Catalogue, Source};
 use crate::hold::Holds;
 use crate::ids::Ids;
 use crate::inquiries::{Unclaimed, Waiting};
-use crate::names::{Names, Naming};
+use crate::names::Names;
+use crate::output::Checks;
 use crate::record::Recorder;
 use crate::request::Request;
 use crate::rights::{KeeperParts, RightsKeeper};
 use crate::rounds::Rounds;
+use crate::running::RunningCalls;
 
 /// How long a pause waits for the servers to be told.
 const PAUSE_WAIT: Duration = Duration::from_millis(800);
@@ -96,12 +102,14 @@ pub(crate) struct Inner {
     pub(crate) halt: ArcSwap<CancellationToken>,
     /// Tools that were let through before, by server.
     pub(crate) used: Mutex<HashMap<ServerId, HashSet<String>>>,
+    /// Calls that have begun and not ended.
+    pub(crate) running: RunningCalls,
     /// Clients whose access ended.
     pub(crate) gone: Mutex<HashSet<ClientId>>,
     changes: watch::Sender<Changes>,
-    refreshing: tokio::sync::Mutex<HashMap<ServerId, Generation>>,
+    refreshing: tokio::sync::Mutex<HashMap<ServerId, ServerBinding>>,
     names: Arc<Mutex<Names>>,
-    naming: Mutex<Naming>,
+    naming: Mutex<ToolNaming>,
     closing: CancellationToken,
     tracker: TaskTracker,
 }
@@ -123,8 +131,14 @@ impl ToolManager {
             tracker: tracker.clone(),
         })
         .await;
-        let approvals =
-            ApprovalQueue::start(&rights, events.clone(), patience.clone(), closing.clone(), tracker.clone());
+        let parts = QueueParts {
+            events: events.clone(),
+            patience: patience.clone(),
+            schemas: Arc::clone(servers.schemas()),
+            closing: closing.clone(),
+            tracker: tracker.clone(),
+        };
+        let approvals = ApprovalQueue::start(&rights, parts);
         let holds = Holds::open(store.dir(), patience.client_hold, tracker.clone()).await;
         let dir = store.dir().to_owned();
         let names = tokio::task::spawn_blocking(move || Names::open(Some(&dir)))
@@ -132,7 +146,12 @@ impl ToolManager {
             .unwrap_or_else(|_| Names::open(None));
         let inner = Arc::new(Inner {
             catalogue: rights.inner.catalogue.clone(),
-            recorder: Recorder::new(store.clone(), events.clone(), tracker.clone()),
+            recorder: Recorder::new(
+                store.clone(),
+                events.clone(),
+                Arc::clone(servers.schemas()),
+                tracker.clone(),
+            ),
             servers,
             store,
             events,
@@ -146,6 +165,7 @@ impl ToolManager {
             ids: Ids::new(),
             halt: ArcSwap::from_pointee(CancellationToken::new()),
             used: Mutex::default(),
+            running: RunningCalls::default(),
             gone: Mutex::default(),
             changes: watch::Sender::default(),
             refreshing: tokio::sync::Mutex::default(),
@@ -180,7 +200,7 @@ impl ToolManager {
     }
 
     /// Sets how exposed names are made.
-    pub async fn set_naming(&self, naming: Naming) {
+    pub async fn set_naming(&self, naming: ToolNaming) {
         *self.inner.naming.lock() = naming;
         self.inner.refresh().await;
     }
@@ -237,9 +257,17 @@ impl ToolManager {
     }
 
     /// What of a result does not fit the tool's `outputSchema` (TOOL-5), if something does not.
-    #[must_use]
-    pub fn unfit(&self, exposed_name: &str, result: &RawValue) -> Option<String> {
-        self.inner.catalogue.load().by_exposed(exposed_name)?.definition.unfit(result)
+    pub async fn unfit(&self, exposed_name: &str, result: &RawValue) -> Option<String> {
+        let catalogue = self.inner.catalogue.load_full();
+        let tool = catalogue.by_exposed(exposed_name)?;
+        let (definition, server) = (Arc::clone(&tool.definition), tool.server().clone());
+        if !definition.promises() {
+            return None;
+        }
+        let (schemas, result) = (Arc::clone(self.inner.servers.schemas()), result.to_owned());
+        let look = move || definition.unfit(&result, Checks { checker: &schemas, server: &server });
+        let looked = tokio::task::spawn_blocking(look).await;
+        looked.unwrap_or_else(|_| Some("The result was not checked against the outputSchema.".to_owned()))
     }
 
     /// The questions that wait.
@@ -300,6 +328,24 @@ impl ToolManager {
         Ok(())
     }
 
+    /// Calls that have begun and not ended, oldest first.
+    #[must_use]
+    pub fn running_calls(&self) -> Vec<RunningCall> {
+        self.inner.running.list()
+    }
+
+    /// Cancels a call that is with its server, as its client could.
+    ///
+    /// # Errors
+    /// [`ErrorCode::NotFound`] when it has ended, or still waits for a decision.
+    pub fn cancel_call(&self, call: &CallId) -> Result<(), Problem> {
+        if self.inner.running.cancel(call) {
+            return Ok(());
+        }
+        Err(Problem::new(ErrorCode::NotFound, "This call isn't running on its server.")
+            .why("It has ended, or waits for your answer."))
+    }
+
     /// Ends what was allowed for a session.
     pub fn session_ended(&self, session: &SessionId) {
         self.inner.rights.inner.session_ended(session);
@@ -358,14 +404,16 @@ impl Inner {
             .map(|handle| Source { config: handle.config(), lists: handle.lists() })
             .collect();
         let naming = *self.naming.lock();
-        let present: HashMap<ServerId, Generation> =
-            sources.iter().map(|source| (source.config.id.clone(), source.config.generation)).collect();
+        let present: HashMap<ServerId, ServerBinding> =
+            sources.iter().map(|source| (source.config.id.clone(), source.config.binding())).collect();
         let removed: Vec<ServerId> = known.keys().filter(|id| !present.contains_key(id)).cloned().collect();
-        let edited: Vec<(ServerId, Generation)> = present
+        let others: Vec<(ServerId, ServerBinding)> = present
             .iter()
-            .filter(|(id, generation)| known.get(id).is_some_and(|before| before != *generation))
-            .map(|(id, generation)| (id.clone(), *generation))
+            .filter(|(id, is)| known.get(id) != Some(is))
+            .map(|(id, is)| (id.clone(), is.clone()))
             .collect();
+        let edited: HashSet<ServerId> =
+            others.iter().filter(|(id, _)| known.contains_key(id)).map(|(id, _)| id.clone()).collect();
         *known = present;
         let before = self.catalogue.load_full();
         if !before.is_of(&sources, naming) || !removed.is_empty() {
@@ -398,10 +446,14 @@ impl Inner {
             }
         }
         drop(known);
-        // A server that is another one by now keeps nothing of what was allowed to the old one.
+        // A server that is another one by now keeps nothing of what was allowed to the old one, also
+        // where it became another one while Gatehouse did not run.
         let gone = removed.into_iter().map(|server| (server, None));
-        for (server, but) in gone.chain(edited.into_iter().map(|(server, now)| (server, Some(now)))) {
-            self.used.lock().remove(&server);
+        for (server, but) in gone.chain(others.into_iter().map(|(server, now)| (server, Some(now)))) {
+            if but.is_none() || edited.contains(&server) {
+                self.used.lock().remove(&server);
+                self.approvals.inner.runs.forget_server(&server);
+            }
             if let Err(problem) = self.rights.server_gone(&server, but).await {
                 tracing::error!(%server, %problem, "the rights of a server that is gone could not be dropped");
             }

@@ -3,31 +3,48 @@
 
 use std::sync::Arc;
 
+use gatehouse_mcp_wire::json::Json;
 use gatehouse_model::ask::{AskClient, Program, SeenFrom, Subject};
-use gatehouse_model::grant::{Classified, Verdict};
-use gatehouse_model::{AskId, CallHash, Fingerprint, Generation, ServerConfig, ServerId, Timestamp};
-use gatehouse_policy::json::Json;
-use gatehouse_policy::show::{argument_values, clean_text, unmasked};
+use gatehouse_model::grant::{Classified, Condition, Verdict};
+use gatehouse_model::{
+    AskId, CallHash, ErrorCode, Generation, Problem, ServerBinding, ServerConfig, ServerId, Timestamp,
+};
+use gatehouse_policy::conditions::{Conditions, Held};
+use gatehouse_policy::cover::Item;
+use gatehouse_policy::show::{argument_values, clean_text, shown_arguments, unmasked};
 use gatehouse_policy::verdict::{CallFacts, Standing};
 
 use crate::call::Caller;
-use crate::definition::Definition;
+use crate::catalogue::CatalogueTool;
+use crate::origin::Origin;
 use crate::paths;
+use crate::runs::CallKey;
 use crate::standing::RightsNow;
 
 /// One call as it is judged.
 pub(crate) struct Matter {
     pub(crate) caller: Arc<Caller>,
     pub(crate) config: Arc<ServerConfig>,
+    /// What the server is; what the hash and every rule is bound to (SRV-16).
+    pub(crate) binding: ServerBinding,
     pub(crate) subject: Subject,
     pub(crate) exposed_name: Arc<str>,
     pub(crate) class: Classified,
-    /// The tool's definition; `None` for what is not a tool.
-    pub(crate) definition: Option<Arc<Definition>>,
+    /// What defines it.
+    pub(crate) origin: Origin,
     pub(crate) arguments: Arc<Json>,
     /// What is shown after the arguments.
     pub(crate) beside: Arc<[Json]>,
+    /// What rules for one exact call go by.
     pub(crate) hash: CallHash,
+    /// What an answer has to repeat: the call, and who was seen to make it.
+    pub(crate) shown_hash: CallHash,
+    /// What tickets and shared runs go by.
+    pub(crate) key: CallKey,
+    /// The same for the call without its round.
+    pub(crate) round_key: CallKey,
+    /// Whether it brings input for a round that Gatehouse knows nothing of.
+    pub(crate) is_unknown_round: bool,
 }
 
 /// What counts beside the rules when a call is judged.
@@ -50,13 +67,25 @@ impl Matter {
         self.config.generation
     }
 
-    pub(crate) fn fingerprint(&self) -> Option<&Fingerprint> {
-        self.definition.as_ref().map(|definition| &definition.fingerprint)
+    /// What is used, as rules see it; `subject` is its rule name.
+    pub(crate) fn item<'a>(&'a self, subject: &'a str) -> Item<'a> {
+        Item { server: &self.binding, subject, class: &self.class, definition: self.origin.defined() }
+    }
+
+    /// The program that the client was seen from, as rules are bound to it; `None` where it cannot be told what
+    /// runs in it.
+    pub(crate) fn program(&self) -> Option<&str> {
+        self.seen_program().filter(|program| program.is_known).map(|program| program.path.as_str())
     }
 
     /// The program that the client was seen from.
-    pub(crate) fn program(&self) -> Option<&str> {
-        self.caller.seen_from.as_ref().map(|seen| seen.program.path.as_str())
+    pub(crate) fn seen_program(&self) -> Option<&Program> {
+        self.caller.seen_from.as_ref().map(|seen| &seen.program)
+    }
+
+    /// Whether it is a call of this tool.
+    pub(crate) fn is_of(&self, tool: &CatalogueTool) -> bool {
+        tool.binding() == &self.binding && self.origin.fingerprint() == Some(tool.fingerprint())
     }
 
     /// The client as a prompt shows it.
@@ -65,6 +94,7 @@ impl Matter {
         let plain = |program: &Program| Program {
             name: clean_text(&program.name).into_owned(),
             path: clean_text(&program.path).into_owned(),
+            is_known: program.is_known,
         };
         AskClient {
             id: caller.client.id.clone(),
@@ -84,6 +114,39 @@ impl Matter {
         argument_values(&self.arguments).into_iter().chain(beside).nth(place).map(unmasked)
     }
 
+    /// Whether conditions of an allow are known to hold for this call.
+    ///
+    /// # Errors
+    /// When they are not, or when they would write a masked value into a rule.
+    pub(crate) fn check_conditions(&self, conditions: &[Condition]) -> Result<(), Problem> {
+        if conditions.is_empty() {
+            return Ok(());
+        }
+        let is_masked = |condition: &Condition| {
+            let masked = shown_arguments(&self.arguments).into_iter().filter(|shown| shown.masked);
+            masked.map(|shown| place_of(&shown.name)).any(|place| {
+                condition
+                    .pointer
+                    .strip_prefix(&*place)
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            })
+        };
+        if conditions.iter().any(is_masked) {
+            return Err(Problem::new(
+                ErrorCode::BadRequest,
+                "An argument that holds a secret can't be part of a condition.",
+            ));
+        }
+        if Conditions::new(conditions).hold(&self.arguments, &paths::resolve) == Held::Yes {
+            return Ok(());
+        }
+        Err(Problem::new(
+            ErrorCode::BadRequest,
+            "The condition doesn't cover this call, so nothing was allowed.",
+        )
+        .todo("Change the condition so that it holds for the arguments of this call."))
+    }
+
     /// What the policy says.
     pub(crate) fn judge(&self, rights: &RightsNow, beside: Beside<'_>, now: Timestamp) -> Verdict {
         let Beside { blocked_by_file, paused, ticket } = beside;
@@ -91,11 +154,10 @@ impl Matter {
             client: &self.caller.client.id,
             session: self.caller.session.as_ref(),
             program: self.program(),
-            server: self.server(),
-            generation: self.generation(),
+            server: &self.binding,
             subject: &self.subject.rule_name(),
             class: &self.class,
-            fingerprint: self.fingerprint(),
+            definition: self.origin.defined(),
             arguments: &self.arguments,
             hash: &self.hash,
             now,
@@ -103,4 +165,9 @@ impl Matter {
             standing: Standing { blocked_by_file, paused, verified: rights.verified, ticket },
         })
     }
+}
+
+/// The JSON Pointer to a member of the arguments.
+fn place_of(name: &str) -> String {
+    format!("/{}", name.replace('~', "~0").replace('/', "~1"))
 }

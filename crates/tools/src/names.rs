@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gatehouse_model::ServerId;
+use gatehouse_model::{ServerId, ToolNaming};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -16,19 +16,6 @@ const LONGEST: usize = 64;
 const TOOLS: &str = "tool-names.json";
 const PROMPTS: &str = "prompt-names.json";
 const VERSION: u32 = 1;
-
-/// How exposed names are made.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Naming {
-    /// The tool's own name; the server in front only when the name is taken.
-    #[default]
-    OnConflict,
-    /// `server__tool`
-    Server,
-    /// `mcp__server__tool`
-    McpServer,
-}
 
 /// The names of everything that has one.
 #[derive(Debug)]
@@ -60,8 +47,8 @@ impl Names {
 #[derive(Debug)]
 pub(crate) struct NameBook {
     file: Option<PathBuf>,
-    given: HashMap<(Naming, ServerId), HashMap<Box<str>, Box<str>>>,
-    taken: HashMap<(Naming, Box<str>), (ServerId, Box<str>)>,
+    given: HashMap<(ToolNaming, ServerId), HashMap<Box<str>, Box<str>>>,
+    taken: HashMap<(ToolNaming, Box<str>), (ServerId, Box<str>)>,
     unsaved: bool,
 }
 
@@ -73,7 +60,7 @@ struct Kept {
 
 #[derive(Serialize, Deserialize)]
 struct KeptName {
-    naming: Naming,
+    naming: ToolNaming,
     server: ServerId,
     tool: Box<str>,
     exposed: Box<str>,
@@ -111,13 +98,13 @@ impl NameBook {
     }
 
     /// The exposed name of a tool: the one that it always had, else a new one.
-    pub(crate) fn name(&mut self, naming: Naming, server: (&ServerId, &str), tool: &str) -> Box<str> {
+    pub(crate) fn name(&mut self, naming: ToolNaming, server: (&ServerId, &str), tool: &str) -> Box<str> {
         let (id, server_name) = server;
         let candidates = candidates(naming, id, server_name, tool);
         let given = self.given.get(&(naming, id.clone())).and_then(|tools| tools.get(tool));
         if let Some(given) = given {
             // In the modes that always show the server, a renamed server gets new names.
-            if naming == Naming::OnConflict || candidates.contains(given) {
+            if naming == ToolNaming::OnConflict || candidates.contains(given) {
                 return given.clone();
             }
         }
@@ -168,7 +155,7 @@ impl NameBook {
         }
     }
 
-    fn keep(&mut self, naming: Naming, server: &ServerId, tool: &str, exposed: &str) {
+    fn keep(&mut self, naming: ToolNaming, server: &ServerId, tool: &str, exposed: &str) {
         let old = self.given.entry((naming, server.clone())).or_default().insert(tool.into(), exposed.into());
         if let Some(old) = old {
             self.taken.remove(&(naming, old));
@@ -178,15 +165,15 @@ impl NameBook {
     }
 }
 
-fn candidates(naming: Naming, id: &ServerId, server_name: &str, tool: &str) -> Vec<Box<str>> {
+fn candidates(naming: ToolNaming, id: &ServerId, server_name: &str, tool: &str) -> Vec<Box<str>> {
     let own = sanitized(tool);
     let server = sanitized(server_name);
     let with_server = format!("{server}__{own}");
     let with_all = format!("mcp__{server}__{own}");
     let plain: Vec<String> = match naming {
-        Naming::OnConflict => vec![own, with_server],
-        Naming::Server => vec![with_server],
-        Naming::McpServer => vec![with_all],
+        ToolNaming::OnConflict => vec![own, with_server],
+        ToolNaming::Server => vec![with_server],
+        ToolNaming::McpServer => vec![with_all],
     };
     let mut names: Vec<Box<str>> =
         plain.iter().filter(|name| name.len() <= LONGEST).map(|name| name.as_str().into()).collect();
@@ -229,15 +216,15 @@ mod tests {
     fn names_by_mode() {
         let long = "x".repeat(70);
         for (naming, server, tool, expect) in [
-            (Naming::OnConflict, "files", "read", "read"),
-            (Naming::Server, "files", "read", "files__read"),
-            (Naming::McpServer, "files", "read", "mcp__files__read"),
-            (Naming::Server, "My Files", "read.all", "My_Files__read_all"),
-            (Naming::OnConflict, "files", "\u{202E}", "_"),
+            (ToolNaming::OnConflict, "files", "read", "read"),
+            (ToolNaming::Server, "files", "read", "files__read"),
+            (ToolNaming::McpServer, "files", "read", "mcp__files__read"),
+            (ToolNaming::Server, "My Files", "read.all", "My_Files__read_all"),
+            (ToolNaming::OnConflict, "files", "\u{202E}", "_"),
         ] {
             assert_eq!(&*book().name(naming, (&"s".into(), server), tool), expect);
         }
-        let name = book().name(Naming::OnConflict, (&"s".into(), "files"), &long);
+        let name = book().name(ToolNaming::OnConflict, (&"s".into(), "files"), &long);
         assert_eq!(name.len(), 64);
         assert!(name.starts_with("files__xxx") && legal(&name), "{name}");
     }
@@ -247,14 +234,14 @@ mod tests {
         let mut book = book();
         let a: ServerId = "a".into();
         let b: ServerId = "b".into();
-        assert_eq!(&*book.name(Naming::OnConflict, (&a, "one"), "read"), "read");
-        assert_eq!(&*book.name(Naming::OnConflict, (&b, "two"), "read"), "two__read");
-        assert_eq!(&*book.name(Naming::OnConflict, (&a, "one"), "read"), "read");
-        let third = book.name(Naming::OnConflict, (&"c".into(), "two"), "read");
+        assert_eq!(&*book.name(ToolNaming::OnConflict, (&a, "one"), "read"), "read");
+        assert_eq!(&*book.name(ToolNaming::OnConflict, (&b, "two"), "read"), "two__read");
+        assert_eq!(&*book.name(ToolNaming::OnConflict, (&a, "one"), "read"), "read");
+        let third = book.name(ToolNaming::OnConflict, (&"c".into(), "two"), "read");
         assert!(third.starts_with("two__read_") && legal(&third), "{third}");
         // Two tools of one server that look the same once made legal.
-        assert_eq!(&*book.name(Naming::OnConflict, (&a, "one"), "x.y"), "x_y");
-        assert_eq!(&*book.name(Naming::OnConflict, (&a, "one"), "x y"), "one__x_y");
+        assert_eq!(&*book.name(ToolNaming::OnConflict, (&a, "one"), "x.y"), "x_y");
+        assert_eq!(&*book.name(ToolNaming::OnConflict, (&a, "one"), "x y"), "one__x_y");
     }
 
     #[test]
@@ -262,17 +249,17 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (a, b): (ServerId, ServerId) = ("a".into(), "b".into());
         let mut book = NameBook::open(Some(dir.path()), TOOLS);
-        assert_eq!(&*book.name(Naming::OnConflict, (&a, "one"), "read"), "read");
-        assert_eq!(&*book.name(Naming::OnConflict, (&b, "two"), "read"), "two__read");
+        assert_eq!(&*book.name(ToolNaming::OnConflict, (&a, "one"), "read"), "read");
+        assert_eq!(&*book.name(ToolNaming::OnConflict, (&b, "two"), "read"), "two__read");
         book.save();
         let mut book = NameBook::open(Some(dir.path()), TOOLS);
-        assert_eq!(&*book.name(Naming::OnConflict, (&b, "two"), "read"), "two__read");
-        assert_eq!(&*book.name(Naming::OnConflict, (&a, "one"), "read"), "read");
+        assert_eq!(&*book.name(ToolNaming::OnConflict, (&b, "two"), "read"), "two__read");
+        assert_eq!(&*book.name(ToolNaming::OnConflict, (&a, "one"), "read"), "read");
         book.forget(&a);
         book.save();
         let mut book = NameBook::open(Some(dir.path()), TOOLS);
-        assert_eq!(&*book.name(Naming::OnConflict, (&b, "two"), "read"), "two__read");
-        assert_eq!(&*book.name(Naming::OnConflict, (&"c".into(), "three"), "read"), "read");
+        assert_eq!(&*book.name(ToolNaming::OnConflict, (&b, "two"), "read"), "two__read");
+        assert_eq!(&*book.name(ToolNaming::OnConflict, (&"c".into(), "three"), "read"), "read");
     }
 
     #[test]
@@ -280,7 +267,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join(TOOLS), "{").unwrap();
         assert_eq!(
-            &*NameBook::open(Some(dir.path()), TOOLS).name(Naming::OnConflict, (&"a".into(), "s"), "t"),
+            &*NameBook::open(Some(dir.path()), TOOLS).name(ToolNaming::OnConflict, (&"a".into(), "s"), "t"),
             "t"
         );
         std::fs::write(
@@ -289,17 +276,17 @@ mod tests {
         )
         .unwrap();
         let mut book = NameBook::open(Some(dir.path()), TOOLS);
-        assert_eq!(&*book.name(Naming::OnConflict, (&"a".into(), "s"), "t"), "t");
-        assert_eq!(&*book.name(Naming::OnConflict, (&"a".into(), "s"), "u"), "v");
-        assert_eq!(&*book.name(Naming::OnConflict, (&"b".into(), "r"), "u"), "u");
+        assert_eq!(&*book.name(ToolNaming::OnConflict, (&"a".into(), "s"), "t"), "t");
+        assert_eq!(&*book.name(ToolNaming::OnConflict, (&"a".into(), "s"), "u"), "v");
+        assert_eq!(&*book.name(ToolNaming::OnConflict, (&"b".into(), "r"), "u"), "u");
     }
 
     #[test]
     fn a_renamed_server_changes_prefixed_names_only() {
         let mut book = book();
         let id: ServerId = "a".into();
-        assert_eq!(&*book.name(Naming::Server, (&id, "old"), "t"), "old__t");
-        assert_eq!(&*book.name(Naming::Server, (&id, "new"), "t"), "new__t");
-        assert_eq!(&*book.name(Naming::OnConflict, (&id, "new"), "t"), "t");
+        assert_eq!(&*book.name(ToolNaming::Server, (&id, "old"), "t"), "old__t");
+        assert_eq!(&*book.name(ToolNaming::Server, (&id, "new"), "t"), "new__t");
+        assert_eq!(&*book.name(ToolNaming::OnConflict, (&id, "new"), "t"), "t");
     }
 }

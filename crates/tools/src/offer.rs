@@ -1,20 +1,16 @@
 //! What a prompt offers and warns of (PERM-4, PERM-5, PERM-9). Pure but for resolving paths.
 
+use gatehouse_mcp_wire::json::Json;
 use gatehouse_model::ask::{ChoiceLifetime, ChoiceWidth, Warning};
-use gatehouse_model::grant::{AccessClass, ClientScope, Condition, ConditionTest, Rule};
+use gatehouse_model::grant::{ClientScope, ConditionTest, Rule};
 use gatehouse_model::server::Origin;
-use gatehouse_model::{Effect, GrantChoice, Lifetime, Width};
-use gatehouse_policy::json::Json;
-use gatehouse_policy::show::{has_hidden, shown_arguments};
+use gatehouse_model::{Effect, Grant, GrantChoice, Width};
+use gatehouse_policy::cover::{Reach, is_about, is_of_another_program, is_unbound, reach};
+use gatehouse_policy::show::{clean_text, has_hidden};
 
 use crate::matter::Matter;
-use crate::paths;
+use crate::proposals::{Earlier, proposals};
 use crate::standing::RightsNow;
-
-/// So many conditions are proposed at most.
-const PROPOSALS: usize = 8;
-/// Longer values make no condition that a person would read.
-const LONGEST_VALUE: usize = 200;
 
 /// What is known of calls before this one.
 pub(crate) struct Past {
@@ -30,7 +26,8 @@ pub(crate) fn warnings(matter: &Matter, rights: &RightsNow, rule: &Rule, past: &
     if matches!(rule, Rule::ChangedDefinition { .. }) {
         warnings.push(Warning::DefinitionChanged);
     }
-    if let Some(definition) = &matter.definition {
+    warnings.extend(unbound_grant(matter, rights, rule));
+    if let Some(definition) = matter.origin.tool() {
         let places =
             definition.cleaned.iter().map(ToString::to_string).chain(definition.flags.iter().cloned());
         warnings.extend(places.map(|place| Warning::HiddenCharacters { place }));
@@ -47,6 +44,9 @@ pub(crate) fn warnings(matter: &Matter, rights: &RightsNow, rule: &Rule, past: &
     if matter.config.origin != Origin::User {
         warnings.push(Warning::UnconfirmedServer);
     }
+    if matter.program().is_none() {
+        warnings.push(Warning::UnknownProgram);
+    }
     if let Some(before) = other_program(matter, rights, past) {
         warnings.push(Warning::OtherProgram { before });
     }
@@ -54,6 +54,14 @@ pub(crate) fn warnings(matter: &Matter, rights: &RightsNow, rule: &Rule, past: &
         warnings.push(Warning::FirstUse);
     }
     warnings
+}
+
+/// Says which grant an allow would bind to the program of this call.
+fn unbound_grant(matter: &Matter, rights: &RightsNow, rule: &Rule) -> Option<Warning> {
+    let Rule::UnboundGrant { grant } = rule else { return None };
+    let rule = rights.rules().find(|rule| rule.id == *grant && is_unbound(rule))?;
+    let program = clean_text(matter.program()?).into_owned();
+    Some(Warning::UnboundGrant { grant: grant.clone(), width: rule.width.clone(), program })
 }
 
 fn hides(value: &Json) -> bool {
@@ -77,24 +85,17 @@ fn other_program(matter: &Matter, rights: &RightsNow, past: &Past) -> Option<Str
 
 fn program_of_grant(matter: &Matter, rights: &RightsNow) -> Option<String> {
     let me = ClientScope::One { client: matter.caller.client.id.clone() };
+    let subject = matter.subject.rule_name();
     rights
         .rights
         .rules
         .iter()
+        .filter(|rule| rule.clients == me && is_of_another_program(rule, matter.program()))
         .filter(|rule| {
-            rule.effect == Effect::Allow && rule.lifetime == Lifetime::Always && rule.clients == me
+            let reach = reach(rule, &matter.item(&subject), Some(&matter.hash));
+            matches!(reach, Reach::Covers | Reach::Suspended)
         })
-        .filter(|rule| rule.server.as_ref().is_some_and(|bound| bound.server == *matter.server()))
-        .filter(|rule| match &rule.width {
-            Width::Call { hash } => *hash == matter.hash,
-            Width::Tool { tool } => *tool == *matter.subject.rule_name(),
-            Width::Reads => matter.class.class == AccessClass::Read,
-            Width::Writes => matter.class.class == AccessClass::Write,
-            Width::Everything => true,
-        })
-        .filter_map(|rule| rule.program.as_deref())
-        .find(|program| matter.program() != Some(program))
-        .map(ToOwned::to_owned)
+        .find_map(|rule| rule.program.clone())
 }
 
 /// The choices, in the order of the menu.
@@ -110,15 +111,23 @@ pub(crate) fn choices(matter: &Matter, rights: &RightsNow, warnings: &[Warning])
             Warning::DefinitionChanged | Warning::HiddenCharacters { .. } | Warning::UnconfirmedServer
         )
     });
-    let mut lifetimes = vec![ChoiceLifetime::QuarterHour];
+    // What is allowed to one client is for its program, and for its session alone where that is unknown.
+    let can_be_bound = matter.program().is_some();
+    let mut lifetimes = Vec::new();
+    if can_be_bound {
+        lifetimes.push(ChoiceLifetime::QuarterHour);
+    }
     if matter.caller.session.is_some() {
         lifetimes.push(ChoiceLifetime::Session);
     }
-    lifetimes.push(ChoiceLifetime::UntilQuit);
-    if always {
+    if can_be_bound {
+        lifetimes.push(ChoiceLifetime::UntilQuit);
+    }
+    if can_be_bound && always {
         lifetimes.push(ChoiceLifetime::Always);
     }
-    let read = matter.class.class == AccessClass::Read && !matter.class.reaches_outside;
+    let subject = matter.subject.rule_name();
+    let read = is_about(Effect::Allow, &Width::Reads, &matter.item(&subject), None);
     let mut widths = vec![ChoiceWidth::Call, ChoiceWidth::Tool];
     if read {
         widths.push(ChoiceWidth::Reads);
@@ -135,9 +144,9 @@ pub(crate) fn choices(matter: &Matter, rights: &RightsNow, warnings: &[Warning])
             }
         }
     }
-    for condition in proposals(&matter.arguments) {
+    for condition in proposals(&matter.arguments, &earlier_values(matter, rights)) {
         for lifetime in [ChoiceLifetime::UntilQuit, ChoiceLifetime::Always] {
-            if lifetime != ChoiceLifetime::Always || always {
+            if lifetimes.contains(&lifetime) {
                 choices.push(GrantChoice {
                     lifetime,
                     width: ChoiceWidth::Tool,
@@ -150,6 +159,31 @@ pub(crate) fn choices(matter: &Matter, rights: &RightsNow, warnings: &[Warning])
     choices
 }
 
+/// The values that arguments of this tool have to have by rules that allow it for this client.
+fn earlier_values(matter: &Matter, rights: &RightsNow) -> Earlier {
+    let name = matter.subject.rule_name();
+    let me = ClientScope::One { client: matter.caller.client.id.clone() };
+    let is_mine = |rule: &&Grant| {
+        rule.effect == Effect::Allow
+            && (rule.clients == me || rule.clients == ClientScope::Every)
+            && rule.server.as_ref().is_some_and(|bound| bound.server == *matter.server())
+            && matches!(&rule.width, Width::Tool { tool } if **tool == *name)
+    };
+    let mut earlier = Earlier::new();
+    for condition in rights.rules().filter(is_mine).flat_map(|rule| &rule.conditions) {
+        let values = match &condition.test {
+            ConditionTest::Equals { value } => std::slice::from_ref(value),
+            ConditionTest::OneOf { values } => values,
+            ConditionTest::StartsWith { .. }
+            | ConditionTest::Inside { .. }
+            | ConditionTest::HostIs { .. }
+            | ConditionTest::Glob { .. } => continue,
+        };
+        earlier.entry(condition.pointer.clone()).or_default().extend(values.iter().cloned());
+    }
+    earlier
+}
+
 /// Whether an answer's allow is one of the offered ones; conditions beyond them only narrow it.
 pub(crate) fn is_offered(choice: &GrantChoice, offered: &[GrantChoice]) -> bool {
     offered.iter().any(|offer| {
@@ -160,93 +194,11 @@ pub(crate) fn is_offered(choice: &GrantChoice, offered: &[GrantChoice]) -> bool 
     })
 }
 
-/// Conditions made from the arguments at hand.
-fn proposals(arguments: &Json) -> Vec<Condition> {
-    let Json::Object(members) = arguments else { return Vec::new() };
-    let masked: Vec<String> =
-        shown_arguments(arguments).into_iter().filter(|shown| shown.masked).map(|shown| shown.name).collect();
-    members
-        .iter()
-        .filter(|(name, _)| !masked.iter().any(|masked| **masked == **name))
-        .filter_map(|(name, value)| {
-            let pointer = format!("/{}", name.replace('~', "~0").replace('/', "~1"));
-            Some(Condition { pointer, test: test_for(value)? })
-        })
-        .take(PROPOSALS)
-        .collect()
-}
-
-fn test_for(value: &Json) -> Option<ConditionTest> {
-    match value {
-        Json::String(text) if has_hidden(text) => None,
-        Json::String(text) => folder_of(text)
-            .map(|folder| ConditionTest::Inside { folder })
-            .or_else(|| host_of(text).map(|host| ConditionTest::HostIs { host }))
-            .or_else(|| equals(value)),
-        Json::Number(_) | Json::Bool(_) => equals(value),
-        Json::Null | Json::Array(_) | Json::Object(_) => None,
-    }
-}
-
-fn equals(value: &Json) -> Option<ConditionTest> {
-    let text = value.canonical();
-    (text.len() <= LONGEST_VALUE).then_some(ConditionTest::Equals { value: text })
-}
-
-/// The folder that "only in this folder" means.
-fn folder_of(text: &str) -> Option<String> {
-    let real = paths::resolve(text)?;
-    let path = std::path::Path::new(&real);
-    let folder = if path.is_dir() { path } else { path.parent()? };
-    // The root is no folder that narrows anything.
-    folder.parent()?;
-    folder.to_str().map(ToOwned::to_owned)
-}
-
-fn host_of(text: &str) -> Option<String> {
-    let url = url::Url::parse(text).ok()?;
-    if url.cannot_be_a_base() { None } else { url.host_str().map(ToOwned::to_owned) }
-}
-
 #[cfg(test)]
 mod tests {
-    use gatehouse_policy::json::read;
+    use gatehouse_model::grant::Condition;
 
     use super::*;
-
-    #[test]
-    fn conditions_come_from_the_arguments_at_hand() {
-        let dir = tempfile::tempdir().unwrap();
-        let folder = dir.path().canonicalize().unwrap().to_str().unwrap().to_owned();
-        let arguments = format!(
-            r#"{{"path":"{folder}/x/../new.txt","url":"https://Example.com/a","n":3,"deep":{{}},"a/b":"v"}}"#
-        );
-        let found = proposals(&read(&arguments).unwrap());
-        let expect = [
-            ("/path", ConditionTest::Inside { folder }),
-            ("/url", ConditionTest::HostIs { host: "example.com".into() }),
-            ("/n", ConditionTest::Equals { value: "3".into() }),
-            ("/a~1b", ConditionTest::Equals { value: "\"v\"".into() }),
-        ];
-        // "x/.." behind something that does not exist leads nowhere certain.
-        assert_eq!(found.len(), 4);
-        assert_eq!(
-            found[0].test,
-            ConditionTest::Equals { value: format!("\"{}/x/../new.txt\"", expect_folder(&expect)) }
-        );
-        for (found, (pointer, test)) in found.iter().zip(&expect).skip(1) {
-            assert_eq!((found.pointer.as_str(), &found.test), (*pointer, test));
-        }
-        let plain = format!(r#"{{"path":"{}/new.txt"}}"#, expect_folder(&expect));
-        assert_eq!(proposals(&read(&plain).unwrap())[0].test, expect[0].1);
-    }
-
-    fn expect_folder(expect: &[(&str, ConditionTest)]) -> String {
-        match &expect[0].1 {
-            ConditionTest::Inside { folder } => folder.clone(),
-            other => panic!("{other:?}"),
-        }
-    }
 
     #[test]
     fn an_offer_may_be_narrowed_and_never_widened() {

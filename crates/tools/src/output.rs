@@ -1,13 +1,13 @@
-//! What a tool promises of its results (`outputSchema`, TOOL-5). The validator is compiled once for a
-//! definition, when the first result comes; nothing is ever fetched for a `$ref`.
+//! What a tool promises of its results (`outputSchema`, TOOL-5). Nothing here compiles or runs a schema:
+//! that is done in a process of its own.
 
 use std::sync::OnceLock;
 
+use gatehouse_mcp_wire::raw::Members;
+use gatehouse_model::ServerId;
+use gatehouse_servers::{SchemaCheck, SchemaChecker, SchemaFault};
 use serde::Deserialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
-
-use crate::raw::Members;
 
 /// Longest sentence about what does not fit, in characters.
 const LONGEST: usize = 300;
@@ -16,23 +16,25 @@ const LONGEST: usize = 300;
 #[derive(Debug, Default)]
 pub(crate) struct Output {
     schema: Option<Box<RawValue>>,
-    compiled: OnceLock<Result<jsonschema::Validator, String>>,
+    /// Why results are not checked any more.
+    given_up: OnceLock<String>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Head {
+struct Head<'a> {
     #[serde(default)]
     is_error: bool,
     #[serde(default)]
     result_type: Option<String>,
-    structured_content: Option<Value>,
+    #[serde(borrow)]
+    structured_content: Option<&'a RawValue>,
 }
 
 impl Output {
     /// Reads a definition's members.
     pub(crate) fn of(definition: &Members<'_>) -> Self {
-        Self { schema: definition.get("outputSchema").map(ToOwned::to_owned), compiled: OnceLock::new() }
+        Self { schema: definition.get("outputSchema").map(ToOwned::to_owned), given_up: OnceLock::new() }
     }
 
     /// Whether it promises anything.
@@ -41,10 +43,11 @@ impl Output {
     }
 
     /// What does not fit, if something does not. Errors and results that are not the last word
-    /// promise nothing.
-    pub(crate) fn unfit(&self, result: &RawValue) -> Option<String> {
+    /// promise nothing. Blocks while the check runs; a schema with which it broke off once is not
+    /// tried again.
+    pub(crate) fn unfit(&self, result: &RawValue, by: Checks<'_>) -> Option<String> {
         let schema = self.schema.as_ref()?;
-        let head: Head = match serde_json::from_str(result.get()) {
+        let head: Head<'_> = match serde_json::from_str(result.get()) {
             Ok(head) => head,
             Err(_) => return Some("The result is no object.".to_owned()),
         };
@@ -56,21 +59,38 @@ impl Output {
                 "The tool declares an outputSchema, but the result has no structuredContent.".to_owned(),
             );
         };
-        match self.compiled.get_or_init(|| compile(schema)) {
-            Err(why) => Some(clip(&format!("The tool's outputSchema cannot be used: {why}."))),
-            Ok(validator) => validator.validate(&content).err().map(|why| {
-                clip(&format!(
-                    "structuredContent{} does not fit the outputSchema: {why}.",
-                    why.instance_path()
-                ))
-            }),
+        if let Some(why) = self.given_up.get() {
+            return Some(why.clone());
+        }
+        let check = SchemaCheck {
+            server: by.server.clone(),
+            schema: schema.get().into(),
+            value: Some(content.get().into()),
+            formats: false,
+        };
+        match by.checker.check_now(&check) {
+            Ok(()) => None,
+            Err(SchemaFault::Misfit { why, at }) => {
+                Some(clip(&format!("structuredContent{at} does not fit the outputSchema: {why}.")))
+            }
+            Err(SchemaFault::Unusable(why)) => {
+                Some(clip(&format!("The tool's outputSchema cannot be used: {why}.")))
+            }
+            Err(SchemaFault::Unchecked(why)) => {
+                let why = clip(&format!("The result was not checked against the outputSchema: {why}."));
+                Some(self.given_up.get_or_init(|| why).clone())
+            }
         }
     }
 }
 
-fn compile(schema: &RawValue) -> Result<jsonschema::Validator, String> {
-    let schema: Value = serde_json::from_str(schema.get()).map_err(|why| why.to_string())?;
-    jsonschema::options().build(&schema).map_err(|why| why.to_string())
+/// What checks a result, and whose it is.
+#[derive(Clone, Copy)]
+pub(crate) struct Checks<'a> {
+    /// Makes the check.
+    pub(crate) checker: &'a SchemaChecker,
+    /// The server whose tool it is.
+    pub(crate) server: &'a ServerId,
 }
 
 fn clip(text: &str) -> String {
@@ -84,7 +104,8 @@ mod tests {
     fn unfit(schema: &str, result: &str) -> Option<String> {
         let definition = format!(r#"{{"name":"t","outputSchema":{schema}}}"#);
         let output = Output::of(&Members::read(&definition).unwrap());
-        output.unfit(&RawValue::from_string(result.to_owned()).unwrap())
+        let by = Checks { checker: &SchemaChecker::default(), server: &ServerId::new("srv-1") };
+        output.unfit(&RawValue::from_string(result.to_owned()).unwrap(), by)
     }
 
     #[test]
@@ -102,14 +123,7 @@ mod tests {
         {
             assert!(unfit(schema, wrong).is_some(), "{wrong}");
         }
-        assert_eq!(Output::default().unfit(RawValue::NULL), None);
-    }
-
-    #[test]
-    fn nothing_is_fetched_for_a_reference() {
-        let fault = unfit(r#"{"$ref":"http://127.0.0.1:9/schema.json"}"#, r#"{"structuredContent":{}}"#);
-        assert!(fault.unwrap().contains("cannot be used"));
-        let local = r##"{"$ref":"#/$defs/n","$defs":{"n":{"type":"object"}}}"##;
-        assert_eq!(unfit(local, r#"{"structuredContent":{}}"#), None);
+        let by = Checks { checker: &SchemaChecker::default(), server: &ServerId::new("srv-1") };
+        assert_eq!(Output::default().unfit(RawValue::NULL, by), None);
     }
 }

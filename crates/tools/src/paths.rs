@@ -2,12 +2,18 @@
 //! exist yet. What cannot be told for certain is `None`, and no condition holds for it.
 
 use std::ffi::OsString;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Component, Path, PathBuf, Prefix};
 
 /// Resolves an absolute path.
 pub(crate) fn resolve(path: &str) -> Option<String> {
     let path = Path::new(path);
     if !path.is_absolute() || path.as_os_str().as_encoded_bytes().contains(&0) {
+        return None;
+    }
+    // A share or a device of Windows: even to look at it reaches another machine, or does something.
+    if let Some(Component::Prefix(prefix)) = path.components().next()
+        && !matches!(prefix.kind(), Prefix::Disk(_) | Prefix::VerbatimDisk(_))
+    {
         return None;
     }
     // The longest part that exists is resolved by the system; behind it there may be only plain
@@ -65,9 +71,9 @@ mod tests {
     /// A grant "only in this folder" on a real disk: each path, what it is, and whether it is let in.
     #[test]
     fn only_in_this_folder() {
+        use gatehouse_mcp_wire::json::read;
         use gatehouse_model::grant::{Condition, ConditionTest};
         use gatehouse_policy::conditions::{Conditions, Held};
-        use gatehouse_policy::json::read;
         use std::os::unix::fs::symlink;
 
         let dir = tempfile::tempdir().unwrap();
@@ -149,5 +155,19 @@ mod tests {
         symlink(format!("{root}/out"), format!("{root}/inside")).unwrap();
         assert_eq!(held(&whole, "@/inside/x"), Held::Unknown);
         assert_eq!(held(&whole, "@/out/x"), Held::Unknown);
+    }
+}
+
+#[cfg(test)]
+#[cfg(windows)]
+mod windows_tests {
+    use super::*;
+
+    #[test]
+    fn only_disks_are_touched() {
+        for path in [r"\\127.0.0.1\c$\Windows", r"\\?\UNC\127.0.0.1\c$", r"\\.\pipe\x", r"\\?\GLOBALROOT\x"] {
+            assert_eq!(resolve(path), None, "{path}");
+        }
+        assert!(resolve(r"C:\Windows").is_some());
     }
 }

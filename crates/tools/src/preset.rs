@@ -2,10 +2,11 @@
 //! pinned to is passed in.
 
 use gatehouse_model::ask::AutoApprove;
-use gatehouse_model::grant::{ClientScope, ServerBinding};
-use gatehouse_model::{ClientId, Effect, Grant, GrantId, Lifetime, Timestamp, Width};
+use gatehouse_model::grant::ClientScope;
+use gatehouse_model::{ClientId, Effect, Grant, GrantId, Lifetime, ServerBinding, Timestamp, Width};
+use gatehouse_policy::cover::Item;
 
-use crate::rules::{Pinnable, pins_of};
+use crate::rules::pins_of;
 
 /// What shall run without asking on one server.
 #[derive(Clone, Debug)]
@@ -40,7 +41,7 @@ impl Preset {
     }
 
     /// The rule; `None` where everything shall ask.
-    pub(crate) fn rule(&self, id: GrantId, now: Timestamp, tools: &[Pinnable<'_>]) -> Option<Grant> {
+    pub(crate) fn rule(&self, id: GrantId, now: Timestamp, items: &[Item<'_>]) -> Option<Grant> {
         let width = match self.to {
             AutoApprove::Ask => return None,
             AutoApprove::Reads => Width::Reads,
@@ -50,7 +51,7 @@ impl Preset {
         Some(Grant {
             id,
             effect: Effect::Allow,
-            pins: pins_of(&width, tools),
+            pins: pins_of(&width, items),
             server: Some(self.server.clone()),
             width,
             clients: self.clients(),

@@ -3,11 +3,13 @@
 
 use std::fmt;
 
+use gatehouse_mcp_wire::raw::{Members, object, raw};
+use gatehouse_model::record::CallProgress;
+use gatehouse_policy::show::clean_text;
 use gatehouse_servers::Progress;
 use parking_lot::Mutex;
 
 use crate::call::ProgressOut;
-use crate::raw::{Members, object, raw};
 
 /// How much the value rises with each sign of life.
 const STEP: f64 = 1e-6;
@@ -50,9 +52,28 @@ impl Rising {
         if last.is_some() {
             *last = Some(progress.progress);
         }
-        let Some(members) = Members::read(progress.raw.get()) else { return };
+        let Ok(members) = Members::of(&progress.raw) else { return };
         (self.out)(raw(object(members.iter().filter(|(name, _)| *name != "progressToken"))));
     }
+}
+
+/// Longest message of a progress that is shown, in characters.
+const LONGEST_MESSAGE: usize = 200;
+
+/// Progress as the windows show it: the message cleaned of hidden characters, on one line, and cut.
+pub(crate) fn shown_progress(progress: &Progress) -> CallProgress {
+    let members = Members::of(&progress.raw).ok();
+    let total = members.as_ref().and_then(|members| serde_json::from_str(members.get("total")?.get()).ok());
+    let message = members.as_ref().and_then(|members| members.text("message")).map(|message| {
+        let start: String = message.chars().take(4 * LONGEST_MESSAGE).collect();
+        let clean = clean_text(&start);
+        let line = clean.split_whitespace().collect::<Vec<_>>().join(" ");
+        match line.char_indices().nth(LONGEST_MESSAGE) {
+            Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
+            None => line,
+        }
+    });
+    CallProgress { progress: progress.progress, total, message: message.filter(|text| !text.is_empty()) }
 }
 
 #[cfg(test)]
@@ -86,6 +107,15 @@ mod tests {
         assert!(seen[1].starts_with(r#"{"progress":0.000002,"#));
         assert_eq!(seen[2], r#"{"progress":0.5,"total":1,"x":null}"#);
         assert_eq!(seen[3], r#"{"progress":1}"#);
+    }
+
+    #[test]
+    fn messages_are_shown_clean_on_one_line_and_cut() {
+        let shown = shown_progress(&said(1.0, r#","total":4,"message":"a\u202eb\u200b\n\tc""#));
+        assert_eq!((shown.progress, shown.total, shown.message.as_deref()), (1.0, Some(4.0), Some("ab c")));
+        let long = shown_progress(&said(1.0, &format!(r#","message":"{}""#, "ä".repeat(5000))));
+        assert_eq!(long.message.map(|text| text.chars().count()), Some(LONGEST_MESSAGE + 1));
+        assert_eq!(shown_progress(&said(1.0, r#","message":"\u200b""#)).message, None);
     }
 
     #[test]

@@ -3,16 +3,18 @@
 
 use std::sync::Arc;
 
+use gatehouse_mcp_wire::json::{Json, read};
 use gatehouse_model::record::CallOutcome;
 use gatehouse_model::{CallRecord, Event, EventSink};
-use gatehouse_policy::json::{Json, read};
 use gatehouse_policy::show::masked_json;
+use gatehouse_servers::{Redactor, SchemaChecker};
 use gatehouse_store::Store;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio_util::task::TaskTracker;
 
 use crate::definition::Definition;
+use crate::output::Checks;
 
 /// Bodies are cut here.
 const CAP: usize = 64 * 1024;
@@ -26,20 +28,26 @@ const SMALL: usize = 8 * 1024;
 pub(crate) struct Recorder {
     store: Arc<Store>,
     events: Arc<dyn EventSink>,
+    schemas: Arc<SchemaChecker>,
     tracker: TaskTracker,
 }
 
 impl Recorder {
-    pub(crate) fn new(store: Arc<Store>, events: Arc<dyn EventSink>, tracker: TaskTracker) -> Self {
-        Self { store, events, tracker }
+    pub(crate) fn new(
+        store: Arc<Store>,
+        events: Arc<dyn EventSink>,
+        schemas: Arc<SchemaChecker>,
+        tracker: TaskTracker,
+    ) -> Self {
+        Self { store, events, schemas, tracker }
     }
 
     /// Keeps a record with its bodies, and then says that the call ended: whoever reads the calls
     /// upon that finds it.
     pub(crate) fn keep(&self, record: CallRecord, course: Kept, result: &RawValue) {
         let bytes = u64::from(record.bytes_in) + u64::from(record.bytes_out);
-        if bytes <= SMALL as u64 {
-            let kept = kept_result(result);
+        if bytes <= SMALL as u64 && !course.promises() {
+            let kept = kept_result(result, &course.redactor);
             self.write(record, &course, (Some(result), kept));
             return;
         }
@@ -49,7 +57,9 @@ impl Recorder {
             if whole { (Some(result.to_owned()), None) } else { (None, Some(not_kept(result))) };
         let recorder = self.clone();
         self.tracker.spawn_blocking(move || {
-            let kept = words.or_else(|| whole.as_deref().map(kept_result)).unwrap_or_default();
+            let kept = words
+                .or_else(|| whole.as_deref().map(|whole| kept_result(whole, &course.redactor)))
+                .unwrap_or_default();
             recorder.write(record, &course, (whole.as_deref(), kept));
         });
     }
@@ -57,9 +67,12 @@ impl Recorder {
     fn write(&self, mut record: CallRecord, course: &Kept, (result, kept): (Option<&RawValue>, String)) {
         if record.outcome == CallOutcome::Ok
             && let Some(definition) = &course.definition
-            && let Some(problem) = result.and_then(|result| definition.unfit(result))
+            && let Some(problem) = result.and_then(|result| {
+                let by = Checks { checker: &self.schemas, server: &record.server };
+                definition.unfit(result, by)
+            })
         {
-            record.outcome = CallOutcome::Unfit { problem };
+            record.outcome = CallOutcome::Unfit { problem: course.redactor.text(problem) };
         }
         let finished = Event::CallFinished {
             call: record.id.clone(),
@@ -67,7 +80,7 @@ impl Recorder {
             outcome: record.outcome.clone(),
             duration_ms: record.duration_ms,
         };
-        record.arguments = Some(cut(masked_json(&course.arguments)));
+        record.arguments = Some(cut(course.redactor.text(masked_json(&course.arguments))));
         record.result = Some(kept);
         self.store.activity().record(record);
         self.events.emit(finished);
@@ -79,6 +92,8 @@ pub(crate) struct Kept {
     pub(crate) arguments: Arc<Json>,
     /// The tool's definition; `None` for what is not a tool.
     pub(crate) definition: Option<Arc<Definition>>,
+    /// Takes the secrets of the server out of what is kept.
+    pub(crate) redactor: Redactor,
 }
 
 impl Kept {
@@ -87,15 +102,16 @@ impl Kept {
     }
 }
 
-/// A result as it is kept.
-fn kept_result(result: &RawValue) -> String {
+/// A result as it is kept: without secrets, also those that only show once it is decoded, and then cut.
+fn kept_result(result: &RawValue, redactor: &Redactor) -> String {
+    let result = redactor.raw(result);
     let text = result.get();
     if text.len() <= READ
         && let Ok(read) = read(text)
     {
-        return cut(masked_json(&read));
+        return cut(redactor.text(masked_json(&read)));
     }
-    not_kept(result)
+    not_kept(&result)
 }
 
 /// What cannot be looked through for secrets is not kept.
@@ -173,9 +189,10 @@ mod tests {
     #[test]
     fn bodies_are_capped() {
         let large = json(&format!("\"{}\"", "ä".repeat(CAP)));
-        let kept = kept_result(&large);
+        let redactor = Redactor::default();
+        let kept = kept_result(&large, &redactor);
         assert!(kept.len() <= CAP + 4, "{}", kept.len());
         let huge = json(&format!("\"{}\"", "x".repeat(READ)));
-        assert!(kept_result(&huge).starts_with("(a result of"));
+        assert!(kept_result(&huge, &redactor).starts_with("(a result of"));
     }
 }

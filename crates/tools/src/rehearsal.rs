@@ -2,8 +2,9 @@
 //!
 //! Calls are judged as if they came now: with the servers, tools and access classes as they are now. Of
 //! what decides on a call only the rules and the administrator's file are tried, no pause, no late
-//! approval and nobody's answer. Records do not say which program or session a call came from, so rules
-//! are tried without their program, and rules for a session cover nothing. A rule for one exact call is
+//! approval and nobody's answer. Records do not say for certain which program or session a call came from,
+//! so rules are tried as if every call came from the program that they are bound to, and rules for a session
+//! cover nothing. A rule for one exact call is
 //! found only where its client wrote the arguments just as records keep them. What the user called in
 //! Gatehouse's own window is left out: nobody is asked about it. Nothing here is written down, and
 //! nothing changes.
@@ -11,6 +12,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use gatehouse_mcp_wire::json::{Json, read};
 use gatehouse_model::ask::Subject;
 use gatehouse_model::record::CallFilter;
 use gatehouse_model::rehearsal::{Rehearsal, RehearsedChange, Tally};
@@ -19,15 +21,14 @@ use gatehouse_model::{
     CallHash, CallRecord, ClientId, Decision, Effect, ErrorCode, Grant, GrantId, Problem, ServerConfig,
     ServerId, Timestamp, Verdict, Width,
 };
-use gatehouse_policy::access::not_a_tool;
 use gatehouse_policy::exact::{ExactCall, call_hash};
-use gatehouse_policy::json::{Json, read};
 use gatehouse_policy::verdict::{CallFacts, RuleBook, Standing};
 use gatehouse_store::{Store, StoreError};
 
 use crate::call::Caller;
 use crate::catalogue::Catalogue;
 use crate::manager::ToolManager;
+use crate::origin::{Known, Origin};
 use crate::paths;
 use crate::rights::{Keeper, PresetOrder, RuleOrder, no_rule, nothing_left};
 use crate::rules::{put, take_out};
@@ -35,6 +36,8 @@ use crate::standing::RightsNow;
 
 /// Calls that are looked at, at most.
 const MOST: usize = 50_000;
+/// The program that every call and every rule is tried with.
+const PROGRAM: &str = "program";
 /// Records that are in memory at a time.
 const PAGE: u32 = 500;
 
@@ -123,7 +126,8 @@ struct Books {
 
 impl Books {
     fn new(rules: &[Grant]) -> Self {
-        let whole: Vec<Grant> = rules.iter().map(|rule| Grant { program: None, ..rule.clone() }).collect();
+        let of_program = |rule: &Grant| Grant { program: Some(PROGRAM.to_owned()), ..rule.clone() };
+        let whole: Vec<Grant> = rules.iter().map(of_program).collect();
         let counts = |rule: &&Grant| rule.effect == Effect::Deny || rule.conditions.is_empty();
         let blind = whole
             .iter()
@@ -168,11 +172,17 @@ impl Stage {
     /// Judges one call; `None` where its server or tool is gone.
     fn judge(&self, record: &CallRecord) -> Option<Judged> {
         let ServerNow { config, forbidden } = self.servers.get(&record.server)?;
-        let tool = match &record.subject {
-            Subject::Tool { name } => Some(self.catalogue.find(&record.server, name)?),
-            Subject::Resource { .. } | Subject::Prompt { .. } | Subject::Completion { .. } => None,
+        let Known { class, origin, lists: _ } = match &record.subject {
+            Subject::Tool { name } => {
+                let tool = self.catalogue.find(&record.server, name)?;
+                let origin = Origin::Tool(tool.definition.clone());
+                Known { class: self.rights.class_of(tool).clone(), origin, lists: None }
+            }
+            subject @ (Subject::Resource { .. } | Subject::Prompt { .. } | Subject::Completion { .. }) => {
+                self.catalogue.origin(&record.server, config.generation, subject)
+            }
         };
-        let class = tool.map_or_else(not_a_tool, |tool| self.rights.class_of(tool).clone());
+        let binding = config.binding();
         let subject = record.subject.rule_name();
         let kept = record.arguments.as_deref().filter(|text| !text.contains(REDACTED));
         let arguments = kept.and_then(|text| read(text).ok());
@@ -181,10 +191,9 @@ impl Stage {
             Some(text) if is_whole && (self.now.know_calls || self.draft.know_calls) => {
                 call_hash(&ExactCall {
                     client: &record.client,
-                    server: &config.id,
-                    generation: config.generation,
+                    server: &binding,
                     subject: &subject,
-                    fingerprint: tool.map(|tool| tool.fingerprint()),
+                    fingerprint: origin.fingerprint(),
                     arguments: text,
                 })
             }
@@ -194,12 +203,11 @@ impl Stage {
         let facts = CallFacts {
             client: &record.client,
             session: None,
-            program: None,
-            server: &config.id,
-            generation: config.generation,
+            program: Some(PROGRAM),
+            server: &binding,
             subject: &subject,
             class: &class,
-            fingerprint: tool.map(|tool| tool.fingerprint()),
+            definition: origin.defined(),
             arguments: &arguments.unwrap_or(Json::Null),
             hash: &hash,
             now: self.moment,

@@ -6,6 +6,7 @@
 
 mod change;
 mod orders;
+mod suspended;
 mod view;
 
 use std::collections::HashMap;
@@ -14,13 +15,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use arc_swap::ArcSwap;
-use gatehouse_model::ask::AutoApprove;
-use gatehouse_model::grant::{AccessClass, Rights, ServerBinding};
+use gatehouse_model::ask::{AutoApprove, Subject};
+use gatehouse_model::grant::{AccessClass, Rights};
 use gatehouse_model::record::AuditEvent;
 use gatehouse_model::{
     ClientEntry, ClientId, Clock, Effect, ErrorCode, Event, EventSink, Fingerprint, Grant, GrantChoice,
-    GrantId, Problem, ServerConfig, ServerId, Timestamp,
+    GrantId, Problem, ServerBinding, ServerConfig, ServerId, Timestamp,
 };
+use gatehouse_policy::cover::Item;
 use gatehouse_servers::ServerManager;
 use gatehouse_store::Store;
 use parking_lot::Mutex;
@@ -29,7 +31,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::catalogue::Catalogue;
 use crate::ids::Ids;
-use crate::rules::{Pinnable, RuleDraft};
+use crate::rules::RuleDraft;
 use crate::standing::RightsNow;
 pub(crate) use change::Plan;
 pub(crate) use orders::{no_rule, nothing_left};
@@ -160,7 +162,7 @@ impl RightsKeeper {
     /// Whether the user trusts the read-only labels of a server as it now is.
     #[must_use]
     pub fn trusts_labels(&self, server: &ServerId) -> bool {
-        self.inner.binding(server).is_some_and(|bound| self.inner.now().trusts(server, bound.generation))
+        self.inner.binding(server).is_some_and(|bound| self.inner.now().trusts(&bound))
     }
 }
 
@@ -226,44 +228,42 @@ impl Keeper {
 
     /// The server as rules are bound to it.
     pub(crate) fn binding(&self, server: &ServerId) -> Option<ServerBinding> {
-        let config = self.servers.get(server)?.config();
-        Some(ServerBinding { server: server.clone(), generation: config.generation })
+        Some(self.servers.get(server)?.config().binding())
     }
 
     /// Every server as rules are bound to it.
     fn bindings(&self) -> Vec<ServerBinding> {
-        let configs = self.servers.handles().into_iter().map(|handle| handle.config());
-        configs
-            .map(|config| ServerBinding { server: config.id.clone(), generation: config.generation })
-            .collect()
+        self.servers.handles().into_iter().map(|handle| handle.config().binding()).collect()
     }
 
     fn server_name(&self, server: &ServerId) -> Option<String> {
         Some(self.servers.get(server)?.config().name.clone())
     }
 
-    /// The tools that a rule for this server can be pinned to.
-    fn with_tools<R>(&self, server: Option<&ServerBinding>, work: impl FnOnce(&[Pinnable<'_>]) -> R) -> R {
+    /// What a rule for this server can be pinned to: its tools, prompts and templates, and what its subject is
+    /// by its rule name.
+    fn with_items<R>(
+        &self,
+        server: Option<&ServerBinding>,
+        subject: Option<&str>,
+        work: impl FnOnce(&[Item<'_>]) -> R,
+    ) -> R {
+        let Some(bound) = server else { return work(&[]) };
+        let (server, generation) = (&bound.server, bound.generation);
         let catalogue = self.catalogue.load();
         let now = self.now();
-        let tools: Vec<Pinnable<'_>> = server
-            .map(|bound| {
-                catalogue
-                    .of_server(&bound.server)
-                    .filter(|tool| tool.generation() == bound.generation)
-                    .map(|tool| {
-                        let class = now.class_of(tool);
-                        Pinnable {
-                            name: tool.name(),
-                            fingerprint: tool.fingerprint(),
-                            class: class.class,
-                            reaches_outside: class.reaches_outside,
-                        }
-                    })
-                    .collect()
-            })
-            .unwrap_or_default();
-        work(&tools)
+        let tools = catalogue.of_server(server).filter(|tool| tool.binding() == bound);
+        let tools = tools.map(|tool| tool.item(now.class_of(tool)));
+        let described = catalogue.described(server, generation).map(|known| known.item(bound));
+        let mut items: Vec<Item<'_>> = tools.chain(described).collect();
+        let known = subject.map(|name| catalogue.origin(server, generation, &Subject::of_rule_name(name)));
+        if let (Some(name), Some(known)) = (subject, &known)
+            && !items.iter().any(|item| item.subject == name)
+        {
+            let definition = known.origin.defined();
+            items.push(Item { server: bound, subject: name, class: &known.class, definition });
+        }
+        work(&items)
     }
 
     /// A rule for a draft; `None` when nothing is to be left behind.
@@ -272,17 +272,25 @@ impl Keeper {
     }
 
     pub(crate) fn rule_called(&self, id: GrantId, draft: &RuleDraft) -> Result<Option<Grant>, Problem> {
-        self.with_tools(draft.server.as_ref(), |tools| draft.rule(id, self.time(), tools))
+        self.with_items(draft.server.as_ref(), draft.subject.as_deref(), |items| {
+            draft.rule(id, self.time(), items)
+        })
     }
 
     /// The definitions behind a rule's pins, to be kept for later comparison.
     pub(crate) fn definitions(&self, rule: &Grant) -> Vec<(Fingerprint, Box<str>)> {
         let Some(bound) = &rule.server else { return Vec::new() };
         let catalogue = self.catalogue.load();
-        catalogue
+        let tools = catalogue
             .of_server(&bound.server)
-            .filter(|tool| rule.pins.get(tool.name()) == Some(tool.fingerprint()))
-            .map(|tool| (tool.fingerprint().clone(), tool.definition().get().into()))
+            .map(|tool| (tool.name(), tool.fingerprint(), tool.definition().get()));
+        let described = catalogue
+            .described(&bound.server, bound.generation)
+            .map(|known| (known.pin(), known.fingerprint(), known.raw.get()));
+        tools
+            .chain(described)
+            .filter(|(pin, fingerprint, _)| rule.pins.get(*pin) == Some(*fingerprint))
+            .map(|(_, fingerprint, definition)| (fingerprint.clone(), definition.into()))
             .collect()
     }
 }

@@ -5,12 +5,14 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use gatehouse_model::{CallHash, Rule};
+use gatehouse_model::Rule;
 use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 use tokio::time::Instant;
+
+use crate::runs::CallKey;
 
 /// How long a next round may take to come.
 const LIFE: Duration = Duration::from_secs(600);
@@ -38,13 +40,20 @@ struct Open {
 
 /// The rounds that may still come.
 #[derive(Default)]
-pub(crate) struct Rounds(Mutex<HashMap<(CallHash, Step), Open>>);
+pub(crate) struct Rounds(Mutex<HashMap<(CallKey, Step), Open>>);
 
 /// The approval that a round runs under.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Carried {
     pub(crate) rule: Rule,
     retries: u8,
+}
+
+impl Carried {
+    /// Whether the next round runs under the same approval.
+    pub(crate) fn is_approval(&self) -> bool {
+        by_a_person(&self.rule)
+    }
 }
 
 /// A result that wants input first.
@@ -74,13 +83,13 @@ impl Rounds {
         }
     }
 
-    /// The approval that was left open for this step. Used up by asking.
-    pub(crate) fn take(&self, hash: &CallHash, step: &Step) -> Option<Carried> {
+    /// What the round that this step continues ran under. Used up by asking.
+    pub(crate) fn take(&self, key: &CallKey, step: &Step) -> Option<Carried> {
         let mut open = self.0.lock();
         if open.is_empty() {
             return None;
         }
-        let found = open.remove(&(hash.clone(), step.clone()))?;
+        let found = open.remove(&(key.clone(), step.clone()))?;
         (found.until > Instant::now()).then_some(Carried { rule: found.rule, retries: found.retries })
     }
 
@@ -89,37 +98,36 @@ impl Rounds {
         self.0.lock().clear();
     }
 
-    /// Leaves the way open for the next round, where the answer asks for one. Only a person's own
-    /// answer carries over: a rule is judged again each time, so that a revocation counts at once.
-    pub(crate) fn note_result(&self, hash: &CallHash, rule: &Rule, result: &RawValue) {
-        if !by_a_person(rule) || memchr::memmem::find(result.get().as_bytes(), b"input_required").is_none() {
-            return;
+    /// Takes note of the next round, where the answer asks for one, and says whether it does. Only a person's own
+    /// answer carries over to it: a rule is judged again each time, so that a revocation counts at once.
+    pub(crate) fn note_result(&self, key: &CallKey, rule: &Rule, result: &RawValue) -> bool {
+        if memchr::memmem::find(result.get().as_bytes(), b"input_required").is_none() {
+            return false;
         }
-        let Ok(read) = serde_json::from_str::<InputRequired<'_>>(result.get()) else { return };
-        if read.result_type.as_deref() == Some("input_required") {
-            self.leave_open(hash, Step::Input(read.request_state.map(digest)), rule, RETRIES);
+        let Ok(read) = serde_json::from_str::<InputRequired<'_>>(result.get()) else { return false };
+        let is_round = read.result_type.as_deref() == Some("input_required");
+        if is_round {
+            self.leave_open(key, Step::Input(read.request_state.map(digest)), rule, RETRIES);
         }
+        is_round
     }
 
     /// The same for an error that sends the user to a page.
-    pub(crate) fn note_error(
-        &self,
-        hash: &CallHash,
-        rule: &Rule,
-        error: &RawValue,
-        carried: Option<&Carried>,
-    ) {
+    pub(crate) fn note_error(&self, key: &CallKey, rule: &Rule, error: &RawValue, carried: Option<&Carried>) {
         if !by_a_person(rule) {
             return;
         }
         let Ok(ErrorCode { code }) = serde_json::from_str(error.get()) else { return };
         let left = carried.map_or(RETRIES, |carried| carried.retries);
         if code == i64::from(URL_ELICITATION) && left > 0 {
-            self.leave_open(hash, Step::Retry, rule, left - 1);
+            self.leave_open(key, Step::Retry, rule, left - 1);
         }
     }
 
-    fn leave_open(&self, hash: &CallHash, step: Step, rule: &Rule, retries: u8) {
+    fn leave_open(&self, key: &CallKey, step: Step, rule: &Rule, retries: u8) {
+        if !key.names_a_source() {
+            return;
+        }
         let mut open = self.0.lock();
         let now = Instant::now();
         if open.len() >= MOST {
@@ -131,11 +139,12 @@ impl Rounds {
                 }
             }
         }
-        open.insert((hash.clone(), step), Open { rule: rule.clone(), retries, until: now + LIFE });
+        open.insert((key.clone(), step), Open { rule: rule.clone(), retries, until: now + LIFE });
     }
 }
 
-fn by_a_person(rule: &Rule) -> bool {
+/// Whether a person's answer to this very call let it through.
+pub(crate) fn by_a_person(rule: &Rule) -> bool {
     matches!(rule, Rule::Answered { .. } | Rule::LateTicket { .. })
 }
 
@@ -149,6 +158,8 @@ fn digest(state: &RawValue) -> [u8; 32] {
 
 #[cfg(test)]
 mod tests {
+    use gatehouse_model::ask::Program;
+
     use super::*;
 
     fn json(text: &str) -> Box<RawValue> {
@@ -157,6 +168,28 @@ mod tests {
 
     fn rest(members: &[(&str, &str)]) -> Vec<(Box<str>, Box<RawValue>)> {
         members.iter().map(|(name, value)| ((*name).into(), json(value))).collect()
+    }
+
+    fn key(hash: &str) -> CallKey {
+        CallKey::new(&hash.into(), Some(&program("/usr/bin/test", true)), None)
+    }
+
+    fn program(path: &str, is_known: bool) -> Program {
+        Program { name: "test".to_owned(), path: path.to_owned(), is_known }
+    }
+
+    #[test]
+    fn a_round_is_for_the_program_that_was_seen() {
+        let unknown = |path: &str| CallKey::new(&"h".into(), Some(&program(path, false)), None);
+        let unseen = CallKey::new(&"h".into(), None, None);
+        let step = || Step::Input(Some(digest(&json("\"s1\""))));
+        let rounds = Rounds::default();
+        rounds.note_result(&unknown("/a"), &answered(), &json(WANTS));
+        assert_eq!(rounds.take(&unknown("/b"), &step()), None);
+        assert_eq!(rounds.take(&unseen, &step()), None);
+        assert!(rounds.take(&unknown("/a"), &step()).is_some());
+        rounds.note_result(&unseen, &answered(), &json(WANTS));
+        assert_eq!(rounds.take(&unseen, &step()), None);
     }
 
     fn answered() -> Rule {
@@ -168,7 +201,7 @@ mod tests {
     #[test]
     fn a_round_runs_once_under_its_first_approval() {
         let rounds = Rounds::default();
-        let hash = CallHash::from("h");
+        let hash = key("h");
         rounds.note_result(&hash, &answered(), &json(WANTS));
         let step = Rounds::step(&rest(&[("inputResponses", "{}"), ("requestState", "\"s\\u0031\"")]));
         assert_eq!(rounds.take(&hash, &step).map(|carried| carried.rule), Some(answered()));
@@ -178,10 +211,10 @@ mod tests {
     #[test]
     fn another_call_or_state_is_judged_anew() {
         let rounds = Rounds::default();
-        let hash = CallHash::from("h");
+        let hash = key("h");
         rounds.note_result(&hash, &answered(), &json(WANTS));
         let right = rest(&[("inputResponses", "{}"), ("requestState", "\"s1\"")]);
-        assert_eq!(rounds.take(&"other".into(), &Rounds::step(&right)), None);
+        assert_eq!(rounds.take(&key("other"), &Rounds::step(&right)), None);
         for wrong in [
             rest(&[("inputResponses", "{}"), ("requestState", "\"s2\"")]),
             rest(&[("inputResponses", "{}")]),
@@ -195,20 +228,22 @@ mod tests {
     #[test]
     fn only_a_persons_answer_carries_over() {
         let rounds = Rounds::default();
-        let hash = CallHash::from("h");
+        let hash = key("h");
+        let step = Step::Input(Some(digest(&json("\"s1\""))));
         rounds.note_result(&hash, &Rule::AlwaysGrant { grant: "g".into() }, &json(WANTS));
+        assert!(!rounds.take(&hash, &step).unwrap().is_approval());
         rounds.note_result(
             &hash,
             &answered(),
             &json(r#"{"content":[{"text":"input_required"}],"requestState":"s1"}"#),
         );
-        assert_eq!(rounds.take(&hash, &Step::Input(Some(digest(&json("\"s1\""))))), None);
+        assert_eq!(rounds.take(&hash, &step), None);
     }
 
     #[test]
     fn a_page_allows_three_more_tries() {
         let rounds = Rounds::default();
-        let hash = CallHash::from("h");
+        let hash = key("h");
         let error = json(r#"{"code":-32042,"message":"open the page"}"#);
         rounds.note_error(&hash, &answered(), &json(r#"{"code":-32603}"#), None);
         assert_eq!(rounds.take(&hash, &Step::Retry), None);
@@ -223,7 +258,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_round_that_comes_too_late_is_judged_anew() {
         let rounds = Rounds::default();
-        let hash = CallHash::from("h");
+        let hash = key("h");
         rounds.note_result(&hash, &answered(), &json(WANTS));
         tokio::time::advance(LIFE).await;
         assert_eq!(rounds.take(&hash, &Step::Input(Some(digest(&json("\"s1\""))))), None);

@@ -3,12 +3,15 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use gatehouse_model::ServerBinding;
 use gatehouse_model::ask::{ChoiceLifetime, ChoiceWidth};
-use gatehouse_model::grant::{AccessClass, ClientScope, ServerBinding};
+use gatehouse_model::grant::ClientScope;
 use gatehouse_model::{
     CallHash, ClientId, Effect, ErrorCode, Fingerprint, Grant, GrantChoice, GrantId, Lifetime, Problem,
     SessionId, Timestamp, Width,
 };
+use gatehouse_policy::conditions::check;
+use gatehouse_policy::cover::{Defined, Item, is_about};
 
 const QUARTER_HOUR: Duration = Duration::from_secs(15 * 60);
 
@@ -29,17 +32,8 @@ pub(crate) struct RuleDraft {
     pub(crate) program: Option<String>,
     pub(crate) choice: GrantChoice,
     pub(crate) reason: Option<String>,
-    /// The definition that was shown, by the tool's name: it outweighs the catalogue's.
+    /// The definition that was shown, with the name of its pin: it outweighs the catalogue's.
     pub(crate) shown: Option<(String, Fingerprint)>,
-}
-
-/// One tool as pins see it.
-#[derive(Clone, Debug)]
-pub(crate) struct Pinnable<'a> {
-    pub(crate) name: &'a str,
-    pub(crate) fingerprint: &'a Fingerprint,
-    pub(crate) class: AccessClass,
-    pub(crate) reaches_outside: bool,
 }
 
 fn wrong(what: &str) -> Problem {
@@ -55,9 +49,14 @@ impl RuleDraft {
         &self,
         id: GrantId,
         now: Timestamp,
-        tools: &[Pinnable<'_>],
+        items: &[Item<'_>],
     ) -> Result<Option<Grant>, Problem> {
         let choice = &self.choice;
+        for condition in &choice.conditions {
+            check(condition).map_err(|defect| {
+                wrong("A condition of this rule can never hold.").why(format!("{defect}."))
+            })?;
+        }
         let lifetime = match choice.lifetime {
             ChoiceLifetime::Once => return Ok(None),
             ChoiceLifetime::QuarterHour => Lifetime::Until { at: now.plus(QUARTER_HOUR) },
@@ -90,13 +89,13 @@ impl RuleDraft {
             _ => ClientScope::Every,
         };
         // A program is worth something only for the one client that was seen from it.
-        let program = match (&clients, &lifetime, self.effect) {
-            (ClientScope::One { .. }, Lifetime::Always, Effect::Allow) => self.program.clone(),
-            _ => None,
+        let program = match (&clients, self.effect) {
+            (ClientScope::One { .. }, Effect::Allow) => self.program.clone(),
+            (ClientScope::Every, _) | (_, Effect::Deny) => None,
         };
         let pins = match self.effect {
             Effect::Deny => BTreeMap::new(),
-            Effect::Allow => self.pins(&width, tools),
+            Effect::Allow => self.pins(&width, items),
         };
         Ok(Some(Grant {
             id,
@@ -113,34 +112,15 @@ impl RuleDraft {
         }))
     }
 
-    fn pins(&self, width: &Width, tools: &[Pinnable<'_>]) -> BTreeMap<String, Fingerprint> {
-        let mut pins: BTreeMap<String, Fingerprint> = tools
-            .iter()
-            .filter(|tool| covers(width, tool))
-            .map(|tool| (tool.name.to_owned(), tool.fingerprint.clone()))
-            .collect();
-        if let Some((name, fingerprint)) = &self.shown {
-            let covered = match width {
-                Width::Tool { tool } => tool == name,
-                Width::Call { .. } => true,
-                _ => pins.contains_key(name),
-            };
-            if covered {
-                pins.insert(name.clone(), fingerprint.clone());
+    fn pins(&self, width: &Width, items: &[Item<'_>]) -> BTreeMap<String, Fingerprint> {
+        let mut pins = pins_of(width, items);
+        if let Some((pin, fingerprint)) = &self.shown {
+            let is_meant = matches!(width, Width::Tool { .. } | Width::Call { .. });
+            if is_meant || pins.contains_key(pin) {
+                pins.insert(pin.clone(), fingerprint.clone());
             }
         }
         pins
-    }
-}
-
-/// Whether an allow of this width is for this tool as it now is.
-fn covers(width: &Width, tool: &Pinnable<'_>) -> bool {
-    match width {
-        Width::Call { .. } => false,
-        Width::Tool { tool: name } => name == tool.name,
-        Width::Reads => tool.class == AccessClass::Read && !tool.reaches_outside,
-        Width::Writes => tool.class == AccessClass::Write,
-        Width::Everything => true,
     }
 }
 
@@ -158,37 +138,72 @@ pub(crate) fn take_out(rules: &mut Vec<Grant>, goes: impl Fn(&Grant) -> bool) ->
     gone
 }
 
-/// The pins of a width over tools.
-pub(crate) fn pins_of(width: &Width, tools: &[Pinnable<'_>]) -> BTreeMap<String, Fingerprint> {
-    tools
-        .iter()
-        .filter(|tool| covers(width, tool))
-        .map(|tool| (tool.name.to_owned(), tool.fingerprint.clone()))
+/// The pins of an allow of this width: the definitions of all that it is about as it now is.
+pub(crate) fn pins_of(width: &Width, items: &[Item<'_>]) -> BTreeMap<String, Fingerprint> {
+    let meant = items.iter().filter(|item| is_about(Effect::Allow, width, item, None));
+    meant
+        .filter_map(|item| match item.definition {
+            Defined::As { pin, fingerprint } => Some((pin.to_owned(), fingerprint.clone())),
+            Defined::Listed | Defined::Unknown => None,
+        })
         .collect()
 }
 
-/// Whether a newer rule takes the place of an older one: the same for the same.
+/// Whether a newer rule takes the place of an older one: the same for the same. A block makes room
+/// only for one that ends no sooner.
 pub(crate) fn replaces(new: &Grant, old: &Grant) -> bool {
+    is_same_but_time(new, old)
+        && (new.lifetime == Lifetime::Always) == (old.lifetime == Lifetime::Always)
+        && match new.effect {
+            Effect::Deny => ends_no_later(old, new),
+            Effect::Allow => {
+                !matches!((&new.lifetime, &old.lifetime), (Lifetime::Session { session: a }, Lifetime::Session { session: b }) if a != b)
+            }
+        }
+}
+
+/// Whether a rule in force leaves another one nothing to add: the same for the same, and for as long.
+pub(crate) fn contains(old: &Grant, new: &Grant) -> bool {
+    is_same_but_time(new, old) && ends_no_later(new, old)
+}
+
+fn is_same_but_time(new: &Grant, old: &Grant) -> bool {
     new.effect == old.effect
         && new.server.as_ref().map(|server| &server.server)
             == old.server.as_ref().map(|server| &server.server)
         && new.width == old.width
         && new.clients == old.clients
         && new.conditions == old.conditions
-        && (new.lifetime == Lifetime::Always) == (old.lifetime == Lifetime::Always)
-        && !matches!((&new.lifetime, &old.lifetime), (Lifetime::Session { session: a }, Lifetime::Session { session: b }) if a != b)
+}
+
+/// Whether one rule is certain to be over when the other is. All but an always-rule end when
+/// Gatehouse quits; of a session and a moment nobody can say which comes first.
+fn ends_no_later(one: &Grant, other: &Grant) -> bool {
+    match (&one.lifetime, &other.lifetime) {
+        (_, Lifetime::Always) | (Lifetime::Once, _) => true,
+        (Lifetime::Always, _) => false,
+        (_, Lifetime::UntilQuit) => true,
+        (Lifetime::Until { at: one }, Lifetime::Until { at: other }) => one <= other,
+        (Lifetime::Session { session: one }, Lifetime::Session { session: other }) => one == other,
+        (Lifetime::UntilQuit | Lifetime::Until { .. } | Lifetime::Session { .. }, _) => false,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use gatehouse_model::Generation;
+    use gatehouse_model::grant::{AccessClass, ClassReason, Classified};
 
     use super::*;
 
     fn draft(effect: Effect, lifetime: ChoiceLifetime, width: ChoiceWidth) -> RuleDraft {
         RuleDraft {
             effect,
-            server: Some(ServerBinding { server: "s".into(), generation: Generation(1) }),
+            server: Some(ServerBinding {
+                server: "s".into(),
+                generation: Generation(1),
+                identity: "i".into(),
+            }),
             subject: Some("read".into()),
             hash: Some("h".into()),
             client: Some("c".into()),
@@ -201,17 +216,24 @@ mod tests {
     }
 
     fn made(draft: &RuleDraft) -> Result<Option<Grant>, Problem> {
-        let (read, write, fetch) = ("f-read".into(), "f-write".into(), "f-fetch".into());
-        let tools = [
-            Pinnable { name: "read", fingerprint: &read, class: AccessClass::Read, reaches_outside: false },
-            Pinnable {
-                name: "write",
-                fingerprint: &write,
-                class: AccessClass::Write,
-                reaches_outside: false,
-            },
-            Pinnable { name: "fetch", fingerprint: &fetch, class: AccessClass::Read, reaches_outside: true },
-        ];
+        let server = ServerBinding { server: "s".into(), generation: Generation(1), identity: "i".into() };
+        let class =
+            |class, reaches_outside| Classified { class, reason: ClassReason::Default, reaches_outside };
+        let (reads, writes, fetches) = (
+            class(AccessClass::Read, false),
+            class(AccessClass::Write, false),
+            class(AccessClass::Read, true),
+        );
+        let prints: [Fingerprint; 3] = ["f-read".into(), "f-write".into(), "f-fetch".into()];
+        let [read, write, fetch] = &prints;
+        let item = |subject, class, fingerprint| Item {
+            server: &server,
+            subject,
+            class,
+            definition: Defined::As { pin: subject, fingerprint },
+        };
+        let tools =
+            [item("read", &reads, read), item("write", &writes, write), item("fetch", &fetches, fetch)];
         draft.rule("g".into(), Timestamp(1000), &tools)
     }
 
@@ -257,14 +279,50 @@ mod tests {
     }
 
     #[test]
-    fn only_an_always_grant_for_one_client_remembers_the_program() {
-        let program = |lifetime, every_client| {
-            let mut draft = draft(Effect::Allow, lifetime, ChoiceWidth::Tool);
+    fn a_block_makes_room_only_for_one_that_ends_no_sooner() {
+        let rule = |lifetime: &Lifetime| {
+            let made =
+                made(&draft(Effect::Deny, ChoiceLifetime::Always, ChoiceWidth::Tool)).unwrap().unwrap();
+            Grant { lifetime: lifetime.clone(), ..made }
+        };
+        let (soon, late) = (Lifetime::Until { at: Timestamp(1) }, Lifetime::Until { at: Timestamp(2) });
+        let (this, that) =
+            (Lifetime::Session { session: "a".into() }, Lifetime::Session { session: "b".into() });
+        let (quit, always) = (Lifetime::UntilQuit, Lifetime::Always);
+        for (new, old, makes_room, leaves_nothing) in [
+            (&soon, &late, false, true),
+            (&late, &soon, true, false),
+            (&soon, &soon, true, true),
+            (&soon, &quit, false, true),
+            (&quit, &soon, true, false),
+            (&this, &this, true, true),
+            (&this, &that, false, false),
+            (&this, &late, false, false),
+            (&late, &this, false, false),
+            (&this, &quit, false, true),
+            (&always, &always, true, true),
+            // Both stay: the one is kept, the other is not.
+            (&always, &late, false, false),
+            (&late, &always, false, true),
+        ] {
+            let (new, old) = (rule(new), rule(old));
+            let shown = (&new.lifetime, &old.lifetime);
+            assert_eq!(replaces(&new, &old), makes_room, "{shown:?}");
+            assert_eq!(contains(&old, &new), leaves_nothing, "{shown:?}");
+        }
+    }
+
+    #[test]
+    fn an_allow_for_one_client_is_bound_to_its_program() {
+        let program = |effect, lifetime, every_client| {
+            let mut draft = draft(effect, lifetime, ChoiceWidth::Tool);
             draft.choice.every_client = every_client;
             made(&draft).unwrap().unwrap().program
         };
-        assert_eq!(program(ChoiceLifetime::Always, false).as_deref(), Some("/bin/a"));
-        assert_eq!(program(ChoiceLifetime::Always, true), None);
-        assert_eq!(program(ChoiceLifetime::UntilQuit, false), None);
+        for lifetime in [ChoiceLifetime::Always, ChoiceLifetime::UntilQuit, ChoiceLifetime::QuarterHour] {
+            assert_eq!(program(Effect::Allow, lifetime, false).as_deref(), Some("/bin/a"));
+            assert_eq!(program(Effect::Allow, lifetime, true), None);
+            assert_eq!(program(Effect::Deny, lifetime, false), None);
+        }
     }
 }

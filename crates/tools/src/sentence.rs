@@ -2,6 +2,7 @@
 
 use gatehouse_model::grant::{ClientScope, ConditionTest};
 use gatehouse_model::{Effect, Grant, Lifetime, Timestamp, Width};
+use gatehouse_policy::cover::is_unbound;
 use gatehouse_policy::show::reveal;
 
 /// The names that stand in a sentence.
@@ -60,6 +61,9 @@ pub(crate) fn sentence(rule: &Grant, named: &Named<'_>, now: Timestamp) -> Strin
         Lifetime::UntilQuit => out.push_str(", until Gatehouse quits"),
         Lifetime::Always => {}
     }
+    if is_unbound(rule) {
+        out.push_str("; waits for its first use");
+    }
     reveal(&out).into_owned()
 }
 
@@ -80,7 +84,8 @@ fn condition_words(pointer: &str, test: &ConditionTest) -> String {
         ConditionTest::OneOf { values } => format!("{place} is one of {}", values.join(", ")),
         ConditionTest::StartsWith { text } => format!("{place} starts with “{text}”"),
         ConditionTest::Inside { folder } => format!("{place} is inside {folder}"),
-        ConditionTest::HostIs { host } => format!("{place} is on {host}"),
+        ConditionTest::HostIs { host, port: None } => format!("{place} is on {host}"),
+        ConditionTest::HostIs { host, port: Some(port) } => format!("{place} is on {host}:{port}"),
         ConditionTest::Glob { pattern } => format!("{place} matches {pattern}"),
     }
 }
@@ -88,7 +93,8 @@ fn condition_words(pointer: &str, test: &ConditionTest) -> String {
 #[cfg(test)]
 mod tests {
     use gatehouse_model::Generation;
-    use gatehouse_model::grant::{Condition, ServerBinding};
+    use gatehouse_model::ServerBinding;
+    use gatehouse_model::grant::Condition;
 
     use super::*;
 
@@ -97,13 +103,17 @@ mod tests {
         let rule = |effect, width, lifetime, one: bool| Grant {
             id: "g".into(),
             effect,
-            server: Some(ServerBinding { server: "s".into(), generation: Generation(1) }),
+            server: Some(ServerBinding {
+                server: "s".into(),
+                generation: Generation(1),
+                identity: "i".into(),
+            }),
             width,
             clients: if one { ClientScope::One { client: "c".into() } } else { ClientScope::Every },
             lifetime,
             conditions: Vec::new(),
             pins: Default::default(),
-            program: None,
+            program: one.then(|| "/usr/bin/agent".to_owned()),
             created: Timestamp(0),
             reason: None,
         };
@@ -126,6 +136,10 @@ mod tests {
         assert_eq!(
             said(&rule(Effect::Allow, write(), Lifetime::Until { at: Timestamp(840_000) }, true)),
             "Allow files: write_file for Claude Code, for 14 more minutes"
+        );
+        assert_eq!(
+            said(&Grant { program: None, ..rule(Effect::Allow, write(), Lifetime::Always, true) }),
+            "Always allow files: write_file for Claude Code; waits for its first use"
         );
         let mut only = rule(Effect::Allow, write(), Lifetime::Always, true);
         only.conditions.push(Condition {

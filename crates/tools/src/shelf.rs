@@ -7,14 +7,15 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use gatehouse_model::ServerId;
-use gatehouse_policy::json::read;
+use gatehouse_mcp_wire::json::read;
+use gatehouse_mcp_wire::raw::{Members, place, quoted, raw, splice};
+use gatehouse_mcp_wire::uri_template::UriTemplate;
+use gatehouse_model::{ServerId, ToolNaming};
 use gatehouse_servers::Lists;
 use serde_json::value::RawValue;
 
-use crate::names::{NameBook, Naming};
-use crate::raw::{Members, place, quoted, raw, splice};
-use crate::template::Template;
+use crate::names::NameBook;
+use crate::origin::Origins;
 
 /// URIs of this scheme are Gatehouse's own: `gatehouse://<server>/<the server's URI>`.
 const SCHEME: &str = "gatehouse://";
@@ -52,6 +53,8 @@ pub(crate) struct Stock {
     templates: Vec<Named>,
     prompts: Vec<Named>,
     completes: bool,
+    /// What defines each of these.
+    pub(crate) origins: Origins,
 }
 
 /// One thing with the name that its server gave it.
@@ -96,7 +99,7 @@ struct Entry {
 }
 
 struct Pattern {
-    template: Template,
+    template: UriTemplate,
     server: ServerId,
     /// Whether clients see it as its server wrote it.
     plain: bool,
@@ -118,11 +121,20 @@ impl Stock {
             }
             all
         };
+        let resources = named("resource", "uri", &lists.resources);
+        let templates = named("resource template", "uriTemplate", &lists.resource_templates);
+        let prompts = named("prompt", "name", &lists.prompts);
+        let mut origins = Origins::default();
+        resources.iter().for_each(|resource| origins.list(&resource.name));
+        templates.iter().for_each(|template| origins.template(&template.name, &template.raw));
+        prompts.iter().for_each(|prompt| origins.prompt(&prompt.name, &prompt.raw));
         Self {
-            resources: named("resource", "uri", &lists.resources),
-            templates: named("resource template", "uriTemplate", &lists.resource_templates),
-            prompts: named("prompt", "name", &lists.prompts),
-            completes: Members::read(lists.capabilities.get())
+            resources,
+            templates,
+            prompts,
+            origins,
+            completes: Members::of(&lists.capabilities)
+                .ok()
                 .and_then(|declared| declared.get("completions"))
                 .is_some_and(|completions| completions.get().starts_with('{')),
         }
@@ -134,7 +146,7 @@ impl Named {
         let text = item.get();
         // Past a strict reading no member is there twice, so nobody can read another name.
         read(text).ok()?;
-        let value = Members::read(text)?.get(member)?;
+        let value = Members::read(text).ok()?.get(member)?;
         let name: Box<str> = serde_json::from_str(value.get()).ok()?;
         (!name.is_empty()).then(|| Self { name, written: place(text, value.get()), raw: item.to_owned() })
     }
@@ -199,7 +211,12 @@ impl Group {
 
 impl Shelf {
     /// The shelf of these servers; names and URIs stay with whom they had before.
-    pub(crate) fn restocked(&self, suppliers: Vec<Supplier>, naming: Naming, names: &mut NameBook) -> Self {
+    pub(crate) fn restocked(
+        &self,
+        suppliers: Vec<Supplier>,
+        naming: ToolNaming,
+        names: &mut NameBook,
+    ) -> Self {
         let resources = Group::of_uris(&self.resources, &suppliers, |stock| &stock.resources);
         let templates = Group::of_uris(&self.templates, &suppliers, |stock| &stock.templates);
         let mut prompts = Group::default();
@@ -213,7 +230,7 @@ impl Shelf {
             .iter()
             .filter_map(|entry| {
                 Some(Pattern {
-                    template: Template::read(&entry.name)?,
+                    template: UriTemplate::read(&entry.name)?,
                     server: entry.server.clone(),
                     plain: entry.exposed == entry.name,
                 })
@@ -332,7 +349,7 @@ mod tests {
     }
 
     fn shelf(before: &Shelf, suppliers: Vec<Supplier>) -> Shelf {
-        before.restocked(suppliers, Naming::OnConflict, &mut NameBook::open(None, ""))
+        before.restocked(suppliers, ToolNaming::OnConflict, &mut NameBook::open(None, ""))
     }
 
     fn texts(shelf: &Shelf, of: ListOf) -> Vec<&str> {

@@ -1,6 +1,7 @@
 //! What a server offers beside tools, as people see it (SRV-14): words cleaned, addresses as they are.
 //! What cannot be read is left out; nothing here is asked of the server.
 
+use gatehouse_mcp_wire::uri_template;
 use gatehouse_model::offer::{PromptArgument, PromptView, ResourceView, ServerOffer, TemplateView};
 use gatehouse_policy::show::clean_text;
 use gatehouse_servers::Lists;
@@ -53,7 +54,7 @@ pub fn offer_of(lists: &Lists) -> ServerOffer {
                 title: title(&item),
                 description: item.description.as_deref().map(clean),
                 mime_type: item.mime_type,
-                variables: variables(&item.uri_template),
+                variables: uri_template::variables(&item.uri_template),
                 uri_template: item.uri_template,
             })
         }),
@@ -66,6 +67,8 @@ pub fn offer_of(lists: &Lists) -> ServerOffer {
             })
         }),
         watched: Vec::new(),
+        resources_problem: None,
+        prompts_problem: None,
     }
 }
 
@@ -90,21 +93,6 @@ fn argument(argument: Argument) -> PromptArgument {
         required,
         name,
     }
-}
-
-/// The variables of a template (RFC 6570), in their order, each once.
-fn variables(template: &str) -> Vec<String> {
-    let mut found: Vec<String> = Vec::new();
-    for piece in template.split('{').skip(1) {
-        let Some((expression, _)) = piece.split_once('}') else { continue };
-        for name in expression.trim_start_matches(['+', '#', '.', '/', ';', '?', '&']).split(',') {
-            let name = name.split(':').next().unwrap_or_default().trim_end_matches('*');
-            if !name.is_empty() && !found.iter().any(|known| known == name) {
-                found.push(name.to_owned());
-            }
-        }
-    }
-    found
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! The rights as they now stand, as one immutable value that every call reads. Made only by the
 //! keeper of rights.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use gatehouse_model::grant::{AccessClass, Classified, Rights};
-use gatehouse_model::{Generation, Grant, Problem, ServerId};
+use gatehouse_model::{Grant, Problem, ServerBinding, ServerId};
 use gatehouse_policy::verdict::RuleBook;
 
 use crate::catalogue::CatalogueTool;
@@ -22,8 +22,8 @@ pub(crate) struct RightsNow {
     pub(crate) problem: Option<Problem>,
     /// What is stored.
     pub(crate) rights: Rights,
-    overrides: HashMap<ServerId, HashMap<String, (Generation, AccessClass)>>,
-    trusted: HashMap<ServerId, Generation>,
+    overrides: HashMap<ServerId, HashMap<String, (ServerBinding, AccessClass)>>,
+    trusted: HashSet<ServerBinding>,
 }
 
 impl RightsNow {
@@ -33,10 +33,9 @@ impl RightsNow {
             overrides
                 .entry(user.server.server.clone())
                 .or_default()
-                .insert(user.tool.clone(), (user.server.generation, user.class));
+                .insert(user.tool.clone(), (user.server.clone(), user.class));
         }
-        let trusted =
-            rights.trusted_labels.iter().map(|server| (server.server.clone(), server.generation)).collect();
+        let trusted = rights.trusted_labels.iter().cloned().collect();
         let rules = rights.rules.iter().chain(&timed).cloned().collect();
         Self {
             book: RuleBook::new(rules),
@@ -50,8 +49,8 @@ impl RightsNow {
     }
 
     /// Whether the user trusts the labels of a server as it now is.
-    pub(crate) fn trusts(&self, server: &ServerId, generation: Generation) -> bool {
-        self.trusted.get(server) == Some(&generation)
+    pub(crate) fn trusts(&self, server: &ServerBinding) -> bool {
+        self.trusted.contains(server)
     }
 
     /// The access class of a tool.
@@ -60,9 +59,9 @@ impl RightsNow {
             .overrides
             .get(tool.server())
             .and_then(|tools| tools.get(tool.name()))
-            .filter(|(generation, _)| *generation == tool.generation())
+            .filter(|(of, _)| of == tool.binding())
             .map(|(_, class)| *class);
-        tool.definition.class(user, self.trusts(tool.server(), tool.generation()))
+        tool.definition.class(user, self.trusts(tool.binding()))
     }
 
     /// All rules.

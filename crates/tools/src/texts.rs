@@ -3,13 +3,14 @@
 
 use std::time::Duration;
 
-use gatehouse_model::ServerStatus;
+use gatehouse_mcp_wire::raw::{Members, place, quoted, raw, splice};
 use gatehouse_model::ask::Subject;
 use gatehouse_model::grant::Rule;
+use gatehouse_model::{CallId, ServerStatus};
 use gatehouse_servers::CallError;
 use serde_json::value::RawValue;
 
-use crate::raw::{quoted, raw};
+use crate::approvals::TooMany;
 
 /// A result with `isError` and this text.
 pub(crate) fn error_result(text: &str) -> Box<RawValue> {
@@ -23,6 +24,8 @@ pub(crate) const NOT_RUN: i32 = -32000;
 pub(crate) fn rpc_error(code: i32, message: &str) -> Box<RawValue> {
     raw(format!(r#"{{"code":{code},"message":{}}}"#, quoted(message)))
 }
+
+const TOOL: &str = "tool";
 
 /// How a call is spoken of, by what it is about (PERM-18).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +43,7 @@ impl Words {
     pub(crate) fn of(subject: &Subject) -> Self {
         match subject {
             Subject::Tool { .. } => Self {
-                thing: "tool",
+                thing: TOOL,
                 again: "call again",
                 same: "Call the tool again with exactly the same arguments",
             },
@@ -103,6 +106,7 @@ pub(crate) fn refusal(rule: &Rule, reason: Option<&str>, words: Words) -> String
         Rule::Answered { .. }
         | Rule::RightsUnverified
         | Rule::ChangedDefinition { .. }
+        | Rule::UnboundGrant { .. }
         | Rule::LateTicket { .. }
         | Rule::ConditionedGrant { .. }
         | Rule::TimedGrant { .. }
@@ -123,10 +127,66 @@ pub(crate) fn still_waiting(words: Words) -> String {
     )
 }
 
-/// Too many questions wait (PERM-10).
-pub(crate) fn too_many(limit: usize, words: Words) -> String {
+/// The member of a result's `_meta` that says that it is the result of an earlier call.
+const EARLIER: &str = "gatehouse/earlierResult";
+
+/// The result of a call that ended so long ago, marked as such for the identical call that gets it: in `_meta`
+/// for programs, and for a tool in a text of its own, last, for the model. All other bytes stay.
+pub(crate) fn with_earlier_mark(
+    result: &RawValue,
+    (call, ago): (&CallId, Duration),
+    words: Words,
+) -> Box<RawValue> {
+    let text = result.get();
+    let Ok(members) = Members::read(text) else { return result.to_owned() };
+    let seconds = ago.as_secs();
+    let mark = format!(r#""{EARLIER}":{{"call":{},"secondsAgo":{seconds}}}"#, quoted(call.as_str()));
+    let after = |at: usize| at + 1..at + 1;
+    let mut edits = Vec::new();
+    let start = text.len() - text.trim_start().len();
+    match members.get("_meta").filter(|meta| meta.get().starts_with('{')) {
+        Some(meta) => {
+            let at = place(text, meta.get()).start;
+            let comma = if is_empty(meta.get()) { "" } else { "," };
+            edits.push((after(at), format!("{mark}{comma}")));
+        }
+        None => {
+            let comma = if members.names().next().is_none() { "" } else { "," };
+            edits.push((after(start), format!(r#""_meta":{{{mark}}}{comma}"#)));
+        }
+    }
+    if words.thing == TOOL
+        && let Some(content) = members.get("content").filter(|content| content.get().starts_with('['))
+    {
+        let end = place(text, content.get()).end.saturating_sub(1);
+        let comma = if is_empty(content.get()) { "" } else { "," };
+        let note = format!(
+            "Note from Gatehouse: this call was not run again. It ran once, {} ago, after the user had allowed it, and nothing showed that its result had arrived; this is that result. If you want it to run anew, call again with the same arguments.",
+            span(ago)
+        );
+        edits.push((end..end, format!(r#"{comma}{{"type":"text","text":{}}}"#, quoted(&note))));
+    }
+    raw(splice(text, edits))
+}
+
+/// Whether an array or object has nothing in it.
+fn is_empty(text: &str) -> bool {
+    text.get(1..text.len().saturating_sub(1)).is_none_or(|inside| inside.trim().is_empty())
+}
+
+/// Too many questions wait, or too large ones (PERM-10).
+pub(crate) fn too_many(too_many: &TooMany, words: Words) -> String {
+    let what = match too_many {
+        TooMany::Count(limit) => format!(
+            "{limit} calls of this client already wait for the user's answer in Gatehouse, which is the most that may wait at once"
+        ),
+        TooMany::Bytes => {
+            "The calls that wait for the user's answer in Gatehouse are too large together to take another"
+                .to_owned()
+        }
+    };
     format!(
-        "{limit} calls of this client already wait for the user's answer in Gatehouse, which is the most that may wait at once. This call was refused and did not run. Wait until the user has answered some of them, then {}.",
+        "{what}. This call was refused and did not run. Wait until the user has answered some of them, then {}.",
         words.again
     )
 }
@@ -167,7 +227,10 @@ pub(crate) fn unusable(server: &str, status: &ServerStatus, words: Words) -> Str
         ServerStatus::Failed { message, .. } => format!(
             "The server “{server}” does not run: {message} The call was not sent. The user can see the details in Gatehouse."
         ),
-        ServerStatus::Stopped | ServerStatus::Connecting { .. } | ServerStatus::Connected { .. } => format!(
+        ServerStatus::Stopped => format!(
+            "The server “{server}” was stopped in Gatehouse and stays so until it is started there. The call was not sent. Ask the user to start it, then {again}."
+        ),
+        ServerStatus::Connecting { .. } | ServerStatus::Connected { .. } => format!(
             "The server “{server}” is not connected, and an attempt to connect did not succeed. Try again in a moment, or ask the user to look at it in Gatehouse."
         ),
     }
@@ -251,10 +314,12 @@ mod tests {
             let refusals = rules.iter().map(|rule| refusal(rule, None, words));
             let others = [
                 still_waiting(words),
-                too_many(64, words),
+                too_many(&TooMany::Count(64), words),
+                too_many(&TooMany::Bytes, words),
                 stopped_by_end(words),
                 unusable("s", &ServerStatus::NeedsAuth { issuer: None }, words),
                 unusable("s", &ServerStatus::Disabled, words),
+                unusable("s", &ServerStatus::Stopped, words),
             ];
             for text in refusals.clone().chain(others) {
                 assert!(!text.contains("tool"), "{text}");
@@ -263,6 +328,43 @@ mod tests {
                 assert!(text.contains(thing), "{text}");
             }
         }
+    }
+
+    #[test]
+    fn an_earlier_result_is_marked_and_keeps_its_bytes() {
+        let call = CallId::from("call-1");
+        let mark = |text: &str, words| {
+            let result = RawValue::from_string(text.to_owned()).unwrap();
+            with_earlier_mark(&result, (&call, Duration::from_secs(75)), words).get().to_owned()
+        };
+        let note = |text: &str| {
+            let value: serde_json::Value = serde_json::from_str(text).unwrap();
+            value["content"].as_array().and_then(|all| all.last().cloned()).unwrap_or_default()["text"]
+                .as_str()
+                .map(str::to_owned)
+        };
+        const META: &str = r#""gatehouse/earlierResult":{"call":"call-1","secondsAgo":75}"#;
+        for (before, head, tail) in [
+            (r#"{"content":[]}"#, format!(r#"{{"_meta":{{{META}}},"content":[{{"#), "}]}"),
+            (
+                r#"{ "content" : [ {"type":"text","text":"a\u0041"} ] , "n":1.00}"#,
+                format!(r#"{{"_meta":{{{META}}}, "content" : [ {{"type":"text","text":"a\u0041"}} ,{{"#),
+                r#"}] , "n":1.00}"#,
+            ),
+            (
+                r#"{"content":[1],"_meta":{"a":1e3}}"#,
+                r#"{"content":[1,{"#.to_owned(),
+                &format!(r#"}}],"_meta":{{{META},"a":1e3}}}}"#),
+            ),
+            (r#"{}"#, format!(r#"{{"_meta":{{{META}}}}}"#), ""),
+        ] {
+            let after = mark(before, tool());
+            assert!(after.starts_with(&head) && after.ends_with(tail), "{before}: {after}");
+            assert_eq!(note(&after).is_some(), before.contains("content"), "{after}");
+            assert!(note(&after).is_none_or(|note| note.contains("75 seconds")), "{after}");
+        }
+        let resource = Words::of(&Subject::Resource { uri: "x:y".into() });
+        assert_eq!(mark(r#"{"contents":[]}"#, resource), format!(r#"{{"_meta":{{{META}}},"contents":[]}}"#));
     }
 
     #[test]

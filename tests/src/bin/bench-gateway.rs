@@ -27,6 +27,7 @@ fn main() -> Result<()> {
         Some("latency") => latency(),
         Some("throughput") => throughput(),
         Some("start") => start(),
+        Some("streams") => streams(),
         Some(other) => bail!("there is no bench {other}"),
     }
 }
@@ -36,7 +37,7 @@ fn parent() -> Result<()> {
     let myself = std::env::current_exe()?;
     let mut pinned = Command::new("taskset");
     pinned.args(["-c", "0"]).arg(&myself).arg("latency");
-    for mut part in [pinned, with(&myself, "throughput"), with(&myself, "start")] {
+    for mut part in [pinned, with(&myself, "throughput"), with(&myself, "streams"), with(&myself, "start")] {
         ensure!(part.status()?.success(), "a part of the bench failed");
     }
     Ok(())
@@ -141,9 +142,16 @@ fn direct() -> Result<(Lines, String)> {
 
 /// A Gatehouse with the same server behind standard streams, everything of it allowed.
 fn gated(more: &[&str]) -> Result<(Gatehouse, String)> {
+    gated_with(&[], more)
+}
+
+/// The same with options for adding the server.
+fn gated_with(options: &[&str], more: &[&str]) -> Result<(Gatehouse, String)> {
     let gatehouse = Gatehouse::start()?;
     let server = places::program("fixture-server")?;
-    let mut words = vec!["servers", "add", "raw", "--", server.to_str().context("path")?];
+    let mut words = vec!["servers", "add", "raw"];
+    words.extend_from_slice(options);
+    words.extend_from_slice(&["--", server.to_str().context("path")?]);
     words.extend_from_slice(more);
     gatehouse.ask(&words)?;
     gatehouse.await_status("raw", "connected")?;
@@ -257,6 +265,29 @@ fn throughput() -> Result<()> {
     println!("  direct {a:.0} calls/s   through {b:.0} calls/s   ratio {:.2}", b / a);
     println!("  gateway CPU {:.1} us a call", median(cpu));
     println!("  memory peak {:.1} MiB", memory_mib(pid, "VmHWM")?);
+    Ok(())
+}
+
+/// Standard streams that are socket pairs against pipes, in turns.
+fn streams() -> Result<()> {
+    let (sockets, sockets_token) = gated(&[])?;
+    let (pipes, pipes_token) = gated_with(&["--pipes"], &[])?;
+    let mebibyte = format!(r#""name":"big","arguments":{{"bytes":{}}}"#, 1 << 20);
+    let mut found = [(Vec::new(), Vec::new()), (Vec::new(), Vec::new())];
+    for _ in 0..TURNS {
+        let both = [(&sockets, &sockets_token), (&pipes, &pipes_token)];
+        for ((gatehouse, token), (rates, times)) in both.into_iter().zip(&mut found) {
+            rates.push(flood(&gatehouse.endpoint, token)?);
+            // A connection of its own each time: one that is idle for long is closed.
+            let mut caller = Caller::new(&gatehouse.endpoint, token)?;
+            let large = caller.request("tools/call", "big", &mebibyte);
+            times.push(median(timed(&mut caller, &large, 100)?) / 1e3);
+        }
+    }
+    println!("standard streams, {IN_FLIGHT} in flight, median of {TURNS} turns");
+    for (name, (rates, times)) in ["socket pairs", "pipes"].into_iter().zip(found) {
+        println!("  {name}: {:.0} calls/s   1 MiB result {:.2} ms", median(rates), median(times));
+    }
     Ok(())
 }
 

@@ -7,10 +7,11 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use gatehouse_model::grant::{AccessClass, ClassReason, Classified, ClientScope, Rule, ServerBinding};
+use gatehouse_model::grant::{AccessClass, ClassReason, Classified, ClientScope, Rule};
 use gatehouse_model::{
-    CallHash, ClientId, Effect, Fingerprint, Generation, Grant, Lifetime, ServerId, Timestamp, Width,
+    CallHash, ClientId, Effect, Fingerprint, Generation, Grant, Lifetime, ServerBinding, Timestamp, Width,
 };
+use gatehouse_policy::cover::Defined;
 use gatehouse_policy::exact::{ExactCall, call_hash};
 use gatehouse_policy::json::{Json, read};
 use gatehouse_policy::verdict::{CallFacts, RuleBook, Standing};
@@ -50,7 +51,6 @@ fn main() -> Result<()> {
     let exact = ExactCall {
         client: &call.client,
         server: &call.server,
-        generation: Generation(1),
         subject: &call.tool,
         fingerprint: Some(&call.fingerprint),
         arguments: ARGUMENTS,
@@ -89,7 +89,7 @@ fn p50(mut one: impl FnMut(usize)) -> Duration {
 /// A call with everything that it is judged by.
 struct Call {
     client: ClientId,
-    server: ServerId,
+    server: ServerBinding,
     tool: String,
     fingerprint: Fingerprint,
     class: Classified,
@@ -103,10 +103,9 @@ impl Call {
             session: None,
             program: Some("/usr/bin/agent"),
             server: &self.server,
-            generation: Generation(1),
             subject: &self.tool,
             class: &self.class,
-            fingerprint: Some(&self.fingerprint),
+            definition: Defined::As { pin: &self.tool, fingerprint: &self.fingerprint },
             arguments,
             hash: &self.hash,
             now: NOW,
@@ -154,12 +153,11 @@ impl House {
     }
 
     fn call(&self, tool: usize) -> Call {
-        let (client, server) = (ClientId::from("client-0123456789ab"), server_id(tool / OF_SERVER));
+        let (client, server) = (ClientId::from("client-0123456789ab"), server(tool / OF_SERVER));
         let (name, fingerprint) = (tool_name(tool), fingerprint(tool));
         let hash = call_hash(&ExactCall {
             client: &client,
             server: &server,
-            generation: Generation(1),
             subject: &name,
             fingerprint: Some(&fingerprint),
             arguments: ARGUMENTS,
@@ -174,8 +172,12 @@ fn tool_name(tool: usize) -> String {
     format!("read_something_{tool}")
 }
 
-fn server_id(server: usize) -> ServerId {
-    format!("server-0123456789ab-{server}").as_str().into()
+fn server(server: usize) -> ServerBinding {
+    ServerBinding {
+        server: format!("server-0123456789ab-{server}").as_str().into(),
+        generation: Generation(1),
+        identity: format!("{server:064x}").as_str().into(),
+    }
 }
 
 fn fingerprint(tool: usize) -> Fingerprint {
@@ -186,7 +188,7 @@ fn grant(number: usize, effect: Effect, server: usize, width: Width, pinned: &[u
     Grant {
         id: format!("grant-{number}").as_str().into(),
         effect,
-        server: Some(ServerBinding { server: server_id(server), generation: Generation(1) }),
+        server: Some(self::server(server)),
         width,
         clients: ClientScope::Every,
         lifetime: Lifetime::Always,

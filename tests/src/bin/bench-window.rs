@@ -92,6 +92,7 @@ mod linux {
                 args: vec!["--log".into(), log.to_string_lossy().into_owned()],
                 env: Default::default(),
                 cwd: None,
+                streams: Default::default(),
             };
             let draft = ServerDraft {
                 name: "fixture".into(),

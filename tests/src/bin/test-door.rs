@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use tokio::io::AsyncReadExt;
 
 fn main() -> Result<()> {
-    gatehouse_app::run_guard_if_asked();
+    gatehouse_app::run_helper_if_asked();
     let words: Vec<String> = std::env::args().skip(1).collect();
     let [data, data_dir, pages_word, pages] = words.as_slice() else {
         bail!("usage: test-door --data-dir DIR --pages DIR");

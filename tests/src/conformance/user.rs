@@ -8,7 +8,8 @@ use anyhow::{Context, Result, bail};
 use gatehouse_auth::{SignInDeps, SignIns};
 use gatehouse_model::sign_in::{RegisteredClient, SignInSettings, SignInState, SignInWith};
 use gatehouse_model::{
-    Answer, Ask, AskUser, BoxFuture, Event, EventSink, OpenUrl, Secret, ServerConfig, SystemClock,
+    Answer, Ask, AskUser, AuditEvent, AuditLog, BoxFuture, Event, EventSink, OpenUrl, Problem, Secret,
+    ServerConfig, SystemClock,
 };
 use gatehouse_store::{SecretKey, SecretStore};
 use serde_json::Value;
@@ -35,6 +36,15 @@ impl EventSink for Heard {
             Event::StatusChanged { .. } => self.status.send_modify(|count| *count += 1),
             _ => {}
         }
+    }
+}
+
+/// The suite looks at the wire alone.
+struct NoAudit;
+
+impl AuditLog for NoAudit {
+    fn append(&self, _: AuditEvent) -> BoxFuture<'_, Result<(), Problem>> {
+        Box::pin(async { Ok(()) })
     }
 }
 
@@ -74,6 +84,7 @@ impl User {
         let sign_ins = SignIns::new(SignInDeps {
             secrets,
             clock: Arc::new(SystemClock),
+            audit: Arc::new(NoAudit),
             events: Arc::new(events.clone()),
             open: Arc::new(Browser),
             data_dir: folder.to_owned(),
@@ -112,12 +123,12 @@ pub(super) fn context() -> Value {
     serde_json::from_str(&text).unwrap_or_default()
 }
 
-/// How a scenario's server is signed in to. Secrets are written where settings refer to.
-pub(super) fn settings(
-    scenario: &str,
-    context: &Value,
-    keep: impl Fn(&str, &str) -> Result<()>,
-) -> Result<SignInSettings> {
+/// Secrets that settings refer to: the field of each, and the secret.
+type Entered = Vec<(&'static str, String)>;
+
+/// How a scenario's server is signed in to.
+pub(super) fn settings(scenario: &str, context: &Value) -> Result<(SignInSettings, Entered)> {
+    let mut secrets = Entered::new();
     let text = |name: &str| context[name].as_str().with_context(|| format!("no {name} is named"));
     let mut settings = SignInSettings::default();
     let entered = matches!(
@@ -130,7 +141,7 @@ pub(super) fn settings(
     if entered {
         let secret = context["client_secret"].as_str();
         if let Some(secret) = secret {
-            keep("signIn/secret", secret)?;
+            secrets.push(("signIn/secret", secret.to_owned()));
         }
         settings.client = Some(RegisteredClient {
             id: text("client_id")?.to_owned(),
@@ -141,7 +152,7 @@ pub(super) fn settings(
     settings.with = match scenario {
         "auth/client-credentials-basic" => SignInWith::ClientSecret,
         "auth/client-credentials-jwt" => {
-            keep("signIn/key", text("private_key_pem")?)?;
+            secrets.push(("signIn/key", text("private_key_pem")?.to_owned()));
             let algorithm = text("signing_algorithm")?.to_owned();
             SignInWith::ClientKey { key: "${secret:key}".to_owned(), algorithm }
         }
@@ -152,7 +163,7 @@ pub(super) fn settings(
         },
         _ => SignInWith::Browser,
     };
-    Ok(settings)
+    Ok((settings, secrets))
 }
 
 /// Keeps a secret for a field of a server.
@@ -162,6 +173,6 @@ pub(super) fn keep(
     field: &str,
     secret: &str,
 ) -> Result<()> {
-    let key = SecretKey::bound(&server.id, server.generation, field);
+    let key = SecretKey::bound(&server.binding(), field);
     Ok(secrets.set(&key, &Secret::new(secret))?)
 }

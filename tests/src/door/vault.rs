@@ -16,7 +16,7 @@ use super::Door;
 /// The core, as far as it is there.
 pub(super) enum Slot {
     /// With what its secrets are kept in.
-    Running(Core, Arc<dyn SecretStore>),
+    Running(Box<Core>, Arc<dyn SecretStore>),
     Locked,
     Ended,
 }
@@ -100,7 +100,7 @@ impl Door {
             browser: Arc::new(self.noted.clone()),
             ..CoreOptions::new(self.data_dir.clone(), ([127, 0, 0, 1], 0).into(), Arc::clone(&secrets))
         };
-        *slot = Slot::Running(Core::start(options).await?, secrets);
+        *slot = Slot::Running(Box::new(Core::start(options).await?), secrets);
         self.begun.send_modify(|times| *times += 1);
         Ok(())
     }

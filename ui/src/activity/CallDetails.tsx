@@ -71,6 +71,7 @@ function why(outcome: CallOutcome): string | null {
     case "tool_error":
     case "refused":
     case "still_waiting":
+    case "repeated":
     case "cancelled":
       return null;
   }

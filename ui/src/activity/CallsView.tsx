@@ -6,7 +6,6 @@ import { useVirtualizer } from "@tanstack/react-virtual";
 import { IconActivity, IconArrowDown, IconCheck, IconQuestionMark, IconSearch, IconX } from "@tabler/icons-react";
 import { memo, useEffect, useLayoutEffect, useRef, useState } from "react";
 
-import { useNames } from "../core/useNames";
 import { useReading } from "../core/useReading";
 import type { CallRecord, Decision } from "../gen/types";
 import { useMessages, useTimes } from "../messages";
@@ -14,8 +13,9 @@ import { Empty } from "../parts/Empty";
 import { ProblemAlert } from "../parts/ProblemAlert";
 import { Waiting } from "../parts/Waiting";
 import { CallDetails } from "./CallDetails";
-import type { Running } from "./calls";
+import { RunningCalls } from "./RunningCalls";
 import { useCalls } from "./useCalls";
+import { useRunning } from "./useRunning";
 import { outcomeWords, ruleWords, subjectName, tookWords } from "./words";
 
 const NEAR = 32;
@@ -32,7 +32,8 @@ export function CallsView({ of = null }: { of?: string | null }) {
   const servers = useReading("servers.list", {}).data ?? [];
   const clients = useReading("clients.list", {}).data ?? [];
   const wanted = { server: of ?? (server || null), client: client || null, text: words || null };
-  const { records, running: all, loading, problem, older } = useCalls(wanted);
+  const { records, loading, problem, older } = useCalls(wanted);
+  const all = useRunning();
   const running = of === null ? all : all.filter((call) => call.server === of);
   const isFiltered = server !== "" || client !== "" || words !== "" || decision !== "";
   const shown = records.filter(({ verdict }) => decision === "" || verdict.decision === decision).toReversed();
@@ -86,6 +87,7 @@ export function CallsView({ of = null }: { of?: string | null }) {
         />
       </div>
       {problem && <ProblemAlert problem={problem} />}
+      {!isFiltered && <RunningCalls running={running} ofOne={of !== null} />}
       {loading && <Waiting />}
       {!loading && shown.length === 0 && running.length === 0 && (
         isFiltered ? (
@@ -94,9 +96,7 @@ export function CallsView({ of = null }: { of?: string | null }) {
           <Empty icon={<IconActivity size={26} />} title={t("activity.none")} text={t(of === null ? "activity.noneText" : "activity.noneOfServer")} />
         )
       )}
-      {(shown.length > 0 || running.length > 0) && (
-        <CallList ofOne={of !== null} records={shown} running={isFiltered ? [] : running} onOlder={older} onOpen={setOpened} />
-      )}
+      {shown.length > 0 && <CallList ofOne={of !== null} records={shown} onOlder={older} onOpen={setOpened} />}
       <Drawer
         opened={opened !== null}
         onClose={() => {
@@ -118,25 +118,24 @@ type ListProps = {
   /** Whether all are of one server, which stands above them then. */
   ofOne: boolean;
   records: readonly CallRecord[];
-  running: readonly Running[];
   onOlder: () => void;
   onOpen: (record: CallRecord) => void;
 };
 
 /** Only the rows in sight are on the page. Stays at the end until somebody scrolls up. */
-function CallList({ ofOne, records, running, onOlder, onOpen }: ListProps) {
+function CallList({ ofOne, records, onOlder, onOpen }: ListProps) {
   const t = useMessages();
   const area = useRef<HTMLDivElement>(null);
   const follow = useRef(true);
   const [following, setFollowing] = useState(true);
-  const count = records.length + running.length;
+  const count = records.length;
   // eslint-disable-next-line react-hooks/incompatible-library -- it re-renders by itself
   const rows = useVirtualizer({
     count,
     getScrollElement: () => area.current,
     estimateSize: () => 36,
     overscan: 12,
-    getItemKey: (at) => records[at]?.id ?? running[at - records.length]?.id ?? at,
+    getItemKey: (at) => records[at]?.id ?? at,
   });
   const toEnd = () => {
     follow.current = true;
@@ -179,10 +178,9 @@ function CallList({ ofOne, records, running, onOlder, onOpen }: ListProps) {
         <div style={{ height: rows.getTotalSize(), position: "relative" }}>
           {rows.getVirtualItems().map((row) => {
             const record = records[row.index];
-            const live = running[row.index - records.length];
             return (
               <div key={row.key} role="listitem" className="activity-place" style={{ transform: `translateY(${String(row.start)}px)` }}>
-                {record ? <CallRow record={record} ofOne={ofOne} onOpen={onOpen} /> : live && <RunningRow call={live} ofOne={ofOne} />}
+                {record && <CallRow record={record} ofOne={ofOne} onOpen={onOpen} />}
               </div>
             );
           })}
@@ -227,20 +225,3 @@ const CallRow = memo(function CallRow({ record, ofOne, onOpen }: { record: CallR
     </button>
   );
 });
-
-function RunningRow({ call, ofOne }: { call: Running; ofOne: boolean }) {
-  const t = useMessages();
-  const { time } = useTimes();
-  const names = useNames();
-  return (
-    <div className="activity-row activity-live">
-      <span>{time(call.at)}</span>
-      <span>{names.client(call.client)}</span>
-      {!ofOne && <span>{names.server(call.server)}</span>}
-      <span className="mono">{call.tool}</span>
-      <span className="activity-dim">…</span>
-      <span>{t("activity.running")}</span>
-      <span />
-    </div>
-  );
-}

@@ -1,9 +1,6 @@
 // The list of calls: what is kept, page by page, and what still runs. Pure.
 
-import type { CallRecord, Envelope } from "../gen/types";
-
-/** A call that has begun and not ended. */
-export type Running = { id: string; at: number; client: string; server: string; tool: string };
+import type { CallRecord, Envelope, RunningCall } from "../gen/types";
 
 /** The newest page on top of what is there already; both are newest first. */
 export function merged(newest: readonly CallRecord[], before: readonly CallRecord[]): readonly CallRecord[] {
@@ -13,12 +10,20 @@ export function merged(newest: readonly CallRecord[], before: readonly CallRecor
   return fresh.length === 0 ? before : [...fresh, ...before];
 }
 
-/** Takes an event into the calls that run. */
-export function runningAfter(running: readonly Running[], { at, event }: Envelope): readonly Running[] {
-  if (event.event === "call_started") {
-    const { call, client, server, tool } = event;
-    return [...running.filter(({ id }) => id !== call), { id: call, at, client, server, tool }];
+/** Takes an event into the calls that run; what else changed is read from the core. */
+export function runningAfter(running: readonly RunningCall[], { event }: Envelope): readonly RunningCall[] {
+  if (event.event === "call_finished") {
+    return running.some(({ call }) => call === event.call) ? running.filter(({ call }) => call !== event.call) : running;
   }
-  if (event.event === "call_finished") return running.filter(({ id }) => id !== event.call);
+  if (event.event === "call_progress") {
+    const { call, progress, total, message } = event;
+    return running.map((one) => (one.call === call ? { ...one, sent: true, progress: { progress, total, message } } : one));
+  }
   return running;
+}
+
+/** How much of a call is done, from 0 to 1; nothing where its server does not say how much there is. */
+export function partDone({ progress }: RunningCall): number | null {
+  if (progress?.total == null || !(progress.total > 0)) return null;
+  return Math.min(1, Math.max(0, progress.progress / progress.total));
 }

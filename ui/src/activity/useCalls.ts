@@ -3,7 +3,7 @@ import { useCallback, useEffect, useRef, useState } from "react";
 import { useCore } from "../core/CoreProvider";
 import type { CallFilter, CallRecord, Problem } from "../gen/types";
 import { asProblem } from "../platform";
-import { merged, runningAfter, type Running } from "./calls";
+import { merged } from "./calls";
 
 /** Calls of one page. */
 const PAGE = 200;
@@ -19,7 +19,6 @@ const nothing: Calls = { records: [], oldest: false, loading: true, problem: nul
 export function useCalls({ client, server, text }: Wanted) {
   const { platform, hear } = useCore();
   const [calls, setCalls] = useState(nothing);
-  const [running, setRunning] = useState<readonly Running[]>([]);
   const round = useRef(0);
   const asked = useRef(false);
 
@@ -46,8 +45,6 @@ export function useCalls({ client, server, text }: Wanted) {
     };
     read(true);
     const stop = hear((envelope) => {
-      if (envelope) setRunning((before) => runningAfter(before, envelope));
-      else setRunning([]);
       if (envelope?.event.event === "call_finished" || !envelope) {
         timer ??= setTimeout(() => {
           timer = undefined;
@@ -81,5 +78,5 @@ export function useCalls({ client, server, text }: Wanted) {
     );
   }, [platform, records, oldest, client, server, text]);
 
-  return { ...calls, running, older };
+  return { ...calls, older };
 }

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 
 import { someAsk } from "../ask/example";
-import type { CallRecord, Envelope, Event } from "../gen/types";
+import type { CallRecord, Event } from "../gen/types";
 import { fill, type Translate } from "../messages";
 import { catalogues } from "../messages/catalogues";
-import { merged, runningAfter, type Running } from "./calls";
+import { merged } from "./calls";
 import { eventWords } from "./words";
 
 const t: Translate = (key, values = {}) => fill(catalogues.en[key], values);
@@ -18,7 +18,10 @@ describe("an event in words", () => {
     [{ event: "call_started", call: "c", client: "x", server: "s", tool: "read", input: "" }, "Claude Code calls read of files"],
     [{ event: "call_finished", call: "c", verdict: { decision: "deny", rule: { rule: "paused" } }, outcome: { outcome: "refused" }, durationMs: 1500 }, "A call ended: Refused after 1.5 s"],
     [{ event: "approval_resolved", ask: "a", allowed: false }, "A question was answered: denied"],
-    [{ event: "config_changed", unconfirmed: true, problem: null }, "The configuration was changed by hand and waits for your word"],
+    [{ event: "config_changed", cause: "file", server: null, name: null, unconfirmed: true, problem: null }, "The configuration was changed by hand and waits for your word"],
+    [{ event: "config_changed", cause: "file", server: null, name: null, unconfirmed: false, problem: null }, "Configuration changed: a file was edited by hand"],
+    [{ event: "config_changed", cause: "renamed", server: "s", name: "git", unconfirmed: false, problem: null }, "Configuration changed: a server is now called git"],
+    [{ event: "config_changed", cause: "settings", server: null, name: null, unconfirmed: false, problem: null }, "Configuration changed: Gatehouse's own settings"],
     [{ event: "pause_changed", paused: true }, "Everything was paused"],
     [{ event: "sign_in_needed", server: "s", issuer: null }, "files wants you to sign in"],
     [{ event: "sign_in_changed", server: "s", signIn: { is: "waiting", host: "as.example", until: 1 } }, "Signing in to files: as.example waits for you in the browser"],
@@ -45,14 +48,5 @@ describe("calls", () => {
     ["cba", "edc", "edcba"],
   ])("%j and the newest page %j are %j", (before, newest, all) => {
     expect(ids(merged(Array.from(newest, record), Array.from(before, record)))).toBe(all);
-  });
-
-  it("run from their start to their end", () => {
-    const at = (event: Event): Envelope => ({ version: 1, seq: 1, at: 7, event });
-    const started = at({ event: "call_started", call: "c", client: "x", server: "s", tool: "read", input: "" });
-    const running: readonly Running[] = runningAfter([], started);
-    expect(running).toEqual([{ id: "c", at: 7, client: "x", server: "s", tool: "read" }]);
-    const ended = at({ event: "call_finished", call: "c", verdict: { decision: "allow", rule: { rule: "default_ask" } }, outcome: { outcome: "ok" }, durationMs: 1 });
-    expect(runningAfter(running, ended)).toEqual([]);
   });
 });

@@ -94,7 +94,8 @@ export function eventWords(t: Translate, event: Event, names: Names): string {
       return t("event.running_servers", { count: event.servers.length });
     case "config_changed":
       if (event.problem !== null) return t("event.config_problem", { problem: event.problem });
-      return t(event.unconfirmed ? "event.config_unconfirmed" : "event.config_changed");
+      if (event.cause === "file") return t(event.unconfirmed ? "event.config_unconfirmed" : "event.config_file");
+      return t(`event.config.${event.cause}`, { server: event.name ?? "" });
     case "call_started":
       return t(event.input === "" ? "event.call_started.bare" : "event.call_started", {
         client: names.client(event.client),

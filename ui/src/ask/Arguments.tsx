@@ -38,20 +38,29 @@ export function Arguments({ shown, veil, onReveal }: Props) {
     );
   const size = shown.reduce((sum, { text }) => sum + text.length, 0);
   if (size > LARGE) return <LargeArguments sources={sources} mask={mask} />;
+  const drawn = sources.map(({ name, text }, at) => (
+    <dl key={`${String(shown[at]?.extra)} ${name}`} className="ask-argument">
+      <dt>
+        <Marked text={name} />
+      </dt>
+      <dd>
+        <Marked text={readable(text)} />
+        {mask(at)}
+      </dd>
+    </dl>
+  ));
+  const own = drawn.filter((_, at) => shown[at]?.extra !== true);
+  const extras = drawn.filter((_, at) => shown[at]?.extra === true);
   return (
     // Scrolls by keyboard: what does not fit has to be read too.
     <div className="ask-arguments selectable" tabIndex={0} role="group" aria-label={t("ask.arguments")}>
-      {sources.map(({ name, text }, at) => (
-        <dl key={name} className="ask-argument">
-          <dt>
-            <Marked text={name} />
-          </dt>
-          <dd>
-            <Marked text={readable(text)} />
-            {mask(at)}
-          </dd>
-        </dl>
-      ))}
+      {own.length > 0 ? own : <p className="ask-no-arguments">{t("ask.noArguments")}</p>}
+      {extras.length > 0 && (
+        <details>
+          <summary>{t("ask.extras")}</summary>
+          {extras}
+        </details>
+      )}
     </div>
   );
 }

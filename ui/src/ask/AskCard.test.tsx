@@ -8,7 +8,7 @@ import { AskCard } from "./AskCard";
 import { AwakeContext } from "./AwakeContext";
 import { someAsk } from "./example";
 
-const secret = { name: "api_key", text: '"••••"', masked: true };
+const secret = { name: "api_key", text: '"••••"', masked: true, extra: false };
 
 function card(differs: Partial<CallAsk>, veil = 0, onReveal: (argument: number) => Promise<string> = () => Promise.resolve('"sk-1"'), onAnswer = vi.fn()) {
   const pending = someAsk("a", differs);
@@ -28,6 +28,17 @@ const press = async (name: string) => {
     await Promise.resolve();
   });
 };
+
+describe("a grant that waits for its first use", () => {
+  it.each<[CallAsk["warnings"][number] & { warning: "unbound_grant" }, string]>([
+    [{ warning: "unbound_grant", grant: "g", width: { width: "everything" }, program: "/usr/bin/agent" }, "allows this client everything on this server"],
+    [{ warning: "unbound_grant", grant: "g", width: { width: "tool", tool: "prompt:review" }, program: "/usr/bin/agent" }, "allows this client the prompt review on this server"],
+  ])("is named with the program that it will be for", (warning, what) => {
+    render(card({ warnings: [warning] }));
+    const said = screen.getByText(/From now on from \/usr\/bin\/agent\?/);
+    expect(said.textContent).toContain(what);
+  });
+});
 
 describe("a masked argument", () => {
   const masked = { arguments: [secret] };
@@ -79,13 +90,18 @@ describe("a masked argument", () => {
 
 describe("a question about a call", () => {
   it("says what its server is for, and where it is seen from", () => {
-    const seenFrom = { program: { name: "claude", path: "/usr/bin/claude" }, parents: [{ name: "zsh", path: "/bin/zsh" }, { name: "gnome\u202eterm", path: "/x" }] };
+    const seenFrom = { program: { name: "claude", path: "/usr/bin/claude", isKnown: true }, parents: [{ name: "zsh", path: "/bin/zsh", isKnown: false }, { name: "gnome\u202eterm", path: "/x", isKnown: true }] };
     const { container } = render(card({ client: { id: "c", name: "Claude Code", says: null, seenFrom, session: null } }));
     const text = container.textContent;
     expect(text).toContain("My notes");
     expect(text).toContain("seen from claude");
     expect(text).toContain("/usr/bin/claude");
     expect(text).toContain("started by zsh ← gnomeU+202Eterm");
+  });
+
+  it("says when no program was seen", () => {
+    const { container } = render(card({ client: { id: "c", name: "Claude Code", says: null, seenFrom: null, session: null } }));
+    expect(container.textContent).toContain("from a program that can't be seen");
   });
 
   it("is denied for good by a button that says the whole deed", async () => {

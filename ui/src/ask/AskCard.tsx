@@ -67,7 +67,7 @@ export function AskCard({ pending, call, place, group, keys, veil, onAnswer, onR
         <div className="ask-who">
           <strong>{client.name}</strong> <span className="ask-dim">{t("ask.wants")}</span>
           {client.says !== null && <span className="ask-small">{t("ask.says", { says: client.says })}</span>}
-          {client.seenFrom !== null && <SeenFrom seen={client.seenFrom} />}
+          {client.seenFrom === null ? <span className="ask-small">{t("ask.notSeen")}</span> : <SeenFrom seen={client.seenFrom} />}
         </div>
         {place}
       </header>

@@ -1,18 +1,50 @@
+import { useState } from "react";
+
 import type { CallAsk, GrantChoice } from "../gen/types";
 import { useMessages } from "../messages";
 import { Choice } from "./Choice";
 import { chosen, conditions, lifetimes, pick, widths, type Picked } from "./choices";
+import { choosable, conditionOf, draftFor, draftOf, shortlist, type ConditionDraft } from "./conditionDraft";
+import { ConditionEditor } from "./ConditionEditor";
 import { conditionWords, lifetimeWords, widthWords } from "./words";
 
 type Props = { call: CallAsk; offered: readonly GrantChoice[]; picked: Picked; onPick: (picked: Picked) => void };
 
+/** What is picked where a condition is written by hand. */
+const OWN = "own";
+
 /** The parts of an answer that goes on: what, only when, how long, and for whom. */
 export function Choices({ call, offered, picked, onPick }: Props) {
   const t = useMessages();
+  const [when, setWhen] = useState("");
+  const [draft, setDraft] = useState<ConditionDraft | null>(null);
   const proposals = conditions(offered, picked.width);
+  const arguments_ = choosable(call.arguments);
+  const canWrite = picked.width === "tool" && arguments_.length > 0;
   const canBeForEvery = chosen(offered, { ...picked, everyClient: true }) !== null;
   const change = (part: Partial<Picked>) => {
     onPick(pick(offered, picked, part));
+  };
+  const write = (next: ConditionDraft) => {
+    setDraft(next);
+    const condition = conditionOf(next, arguments_);
+    change({ condition, isUnfinished: condition === null });
+  };
+  // What was proposed and is written on is one's own from then on.
+  const edit = (next: ConditionDraft) => {
+    setWhen(OWN);
+    write(next);
+  };
+  const choose = (wanted: string) => {
+    setWhen(wanted);
+    const proposal = proposals.find((one) => JSON.stringify(one) === wanted) ?? null;
+    const [first] = arguments_;
+    if (wanted === OWN && first) {
+      write(draft ?? draftFor(first, null, proposals));
+      return;
+    }
+    setDraft(proposal && draftOf(proposal, arguments_));
+    change({ condition: proposal, isUnfinished: false });
   };
   return (
     <>
@@ -21,21 +53,25 @@ export function Choices({ call, offered, picked, onPick }: Props) {
         options={widths(offered).map((width) => [width, widthWords(t, { width }, call)])}
         value={picked.width}
         onChange={(width) => {
-          change({ width });
+          setWhen("");
+          setDraft(null);
+          change({ width, condition: null, isUnfinished: false });
         }}
       />
-      {proposals.length > 0 && (
+      {(proposals.length > 0 || canWrite) && (
         <Choice
           label={t("ask.onlyWhen")}
           options={[
             ["", t("ask.everyArgument")],
-            ...proposals.map((one): [string, string] => [JSON.stringify(one), conditionWords(t, one)]),
+            ...shortlist(proposals).map((one): [string, string] => [JSON.stringify(one), conditionWords(t, one)]),
+            ...(canWrite ? [[OWN, t("ask.ownCondition")] as [string, string]] : []),
           ]}
-          value={picked.condition === null ? "" : JSON.stringify(picked.condition)}
-          onChange={(text) => {
-            change({ condition: proposals.find((one) => JSON.stringify(one) === text) ?? null });
-          }}
+          value={when}
+          onChange={choose}
         />
+      )}
+      {draft && canWrite && (
+        <ConditionEditor choosable={arguments_} proposals={proposals} draft={draft} isWhole={!picked.isUnfinished} onChange={edit} />
       )}
       <Choice
         label={t("ask.howLong")}

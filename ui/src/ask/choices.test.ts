@@ -24,7 +24,7 @@ describe("an allow", () => {
   const offered = lasting(call().choices);
 
   it("begins with this tool, until Gatehouse quits", () => {
-    expect(atFirst(offered)).toEqual({ width: "tool", lifetime: "until_quit", everyClient: false, condition: null });
+    expect(atFirst(offered)).toEqual({ width: "tool", lifetime: "until_quit", everyClient: false, condition: null, isUnfinished: false });
   });
 
   it("is never for more than what is offered", () => {
@@ -32,6 +32,33 @@ describe("an allow", () => {
     expect(lifetimes(offered, atFirst(offered))).toEqual(["until_quit", "always"]);
     expect(chosen(offered, { ...atFirst(offered), everyClient: true })).toBeNull();
     expect(pick(offered, atFirst(offered), { everyClient: true }).everyClient).toBe(false);
+  });
+});
+
+describe("an allow with a condition", () => {
+  const offered = lasting(withCondition.choices);
+  const start = atFirst(offered);
+  const own: Condition = { pointer: "/path", test: { test: "glob", pattern: "/home/ana/*.md" } };
+
+  it("narrows what is offered, also by a condition that was not proposed", () => {
+    const picked = pick(offered, start, { condition: own, lifetime: "always" });
+    expect(chosen(offered, picked)).toEqual({ lifetime: "always", width: "tool", everyClient: false, conditions: [own] });
+  });
+
+  it("is for no longer than what is offered without one", () => {
+    const short = offered.filter(({ lifetime }) => lifetime !== "always");
+    const picked = pick(short, atFirst(short), { condition: own, lifetime: "always" });
+    expect(picked.lifetime).toBe("until_quit");
+    expect(chosen(short, { ...picked, lifetime: "always" })).toBeNull();
+  });
+
+  it("is none while it says nothing", () => {
+    expect(chosen(offered, pick(offered, start, { condition: null, isUnfinished: true }))).toBeNull();
+  });
+
+  it("goes with a tool alone", () => {
+    const picked = pick(denials(call()), { ...denyAtFirst, width: "tool", condition: own }, { width: "server" });
+    expect([picked.condition, picked.isUnfinished]).toEqual([null, false]);
   });
 });
 
@@ -46,7 +73,7 @@ describe("a denial", () => {
   it("is for this call and this once, until something else is picked", () => {
     const offered = denials(call());
     expect(chosen(offered, denyAtFirst)).toEqual({ lifetime: "once", width: "call", everyClient: false, conditions: [] });
-    expect(pick(offered, denyAtFirst, { width: "server" })).toEqual({ width: "server", lifetime: "quarter_hour", everyClient: false, condition: null });
+    expect(pick(offered, denyAtFirst, { width: "server" })).toEqual({ width: "server", lifetime: "quarter_hour", everyClient: false, condition: null, isUnfinished: false });
     expect(lifetimes(offered, denyAtFirst)).toEqual(["once", "quarter_hour", "until_quit", "always"]);
   });
 
@@ -60,7 +87,7 @@ describe("a denial", () => {
 
   it("can be for every client, but not where it is about one client", () => {
     const offered = denials(call());
-    const every = (width: "tool" | "server" | "client" | "call") => chosen(offered, { width, lifetime: "always", everyClient: true, condition: null });
+    const every = (width: "tool" | "server" | "client" | "call") => chosen(offered, { width, lifetime: "always", everyClient: true, condition: null, isUnfinished: false });
     expect([every("tool"), every("server"), every("client"), every("call")].map((one) => one !== null)).toEqual([true, true, false, false]);
   });
 

@@ -1,10 +1,17 @@
-// Picks out of what is offered: to allow, what the core offers and nothing else; to deny, the same parts in
-// every way in which they go together.
+// Picks out of what is offered: to allow, what the core offers, narrowed at most by a condition; to deny, the
+// same parts in every way in which they go together.
 
 import type { CallAsk, ChoiceLifetime, ChoiceWidth, Condition, GrantChoice } from "../gen/types";
 
 /** What is picked in the card. */
-export type Picked = { width: ChoiceWidth; lifetime: ChoiceLifetime; everyClient: boolean; condition: Condition | null };
+export type Picked = {
+  width: ChoiceWidth;
+  lifetime: ChoiceLifetime;
+  everyClient: boolean;
+  condition: Condition | null;
+  /** Whether a condition is being written that says nothing yet. */
+  isUnfinished: boolean;
+};
 
 const same = (one: Condition | null, other: Condition | null) => JSON.stringify(one) === JSON.stringify(other);
 const conditionOf = ({ conditions }: GrantChoice): Condition | null => conditions[0] ?? null;
@@ -46,25 +53,27 @@ export function conditions(offered: readonly GrantChoice[], width: ChoiceWidth):
 }
 
 export function lifetimes(offered: readonly GrantChoice[], picked: Picked): readonly ChoiceLifetime[] {
-  const fits = offered.filter((choice) => choice.width === picked.width && same(conditionOf(choice), picked.condition));
+  const isNarrow = picked.condition !== null || picked.isUnfinished;
+  const fits = offered.filter((choice) => choice.width === picked.width && choice.conditions.length === 0 && !(isNarrow && choice.lifetime === "once"));
   return [...new Set(fits.map(({ lifetime }) => lifetime))];
 }
 
-/** The offered choice that was picked; nothing where the parts do not go together. */
+/** The offered choice that was picked, with its condition; nothing where the parts do not go together. */
 export function chosen(offered: readonly GrantChoice[], picked: Picked): GrantChoice | null {
-  return (
-    offered.find(
-      (choice) =>
-        choice.width === picked.width &&
-        choice.lifetime === picked.lifetime &&
-        choice.everyClient === picked.everyClient &&
-        same(conditionOf(choice), picked.condition),
-    ) ?? null
+  if (picked.isUnfinished) return null;
+  const base = offered.find(
+    (choice) =>
+      choice.width === picked.width &&
+      choice.lifetime === picked.lifetime &&
+      choice.everyClient === picked.everyClient &&
+      choice.conditions.length === 0,
   );
+  if (!base) return null;
+  return picked.condition === null ? base : { ...base, conditions: [picked.condition] };
 }
 
 /** What is picked to begin a denial with: this call, this once. */
-export const denyAtFirst: Picked = { width: "call", lifetime: "once", everyClient: false, condition: null };
+export const denyAtFirst: Picked = { width: "call", lifetime: "once", everyClient: false, condition: null, isUnfinished: false };
 
 /** What is picked at first: this tool, for as long as is offered without being for ever. */
 export function atFirst(offered: readonly GrantChoice[]): Picked {
@@ -72,15 +81,19 @@ export function atFirst(offered: readonly GrantChoice[]): Picked {
   const width = all.find((choice) => choice.width === "tool")?.width ?? all[0]?.width ?? "tool";
   const fits = all.filter((choice) => choice.width === width);
   const lifetime = fits.find((choice) => choice.lifetime === "until_quit")?.lifetime ?? fits[0]?.lifetime ?? "until_quit";
-  return { width, lifetime, everyClient: false, condition: null };
+  return { width, lifetime, everyClient: false, condition: null, isUnfinished: false };
 }
 
 /** Changes a part and brings the others into line with what is offered. */
 export function pick(offered: readonly GrantChoice[], picked: Picked, change: Partial<Picked>): Picked {
   const wanted = { ...picked, ...change };
-  if (!conditions(offered, wanted.width).some((one) => same(one, wanted.condition))) wanted.condition = null;
+  // Only a tool's own arguments are known here.
+  if (wanted.width !== "tool") {
+    wanted.condition = null;
+    wanted.isUnfinished = false;
+  }
   const fits = lifetimes(offered, wanted);
   if (!fits.includes(wanted.lifetime)) wanted.lifetime = fits[0] ?? wanted.lifetime;
-  if (chosen(offered, wanted) === null) wanted.everyClient = false;
+  if (chosen(offered, { ...wanted, isUnfinished: false }) === null) wanted.everyClient = false;
   return wanted;
 }

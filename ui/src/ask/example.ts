@@ -17,7 +17,7 @@ export function someAsk(id: string, differs: Partial<CallAsk> = {}, waiting = tr
       title: "Write file",
       exposedName: "files__write_file",
       class: { class: "write", reason: { by: "annotation", hint: "destructiveHint" }, reachesOutside: false },
-      arguments: [{ name: "path", text: '"/home/ana/notes/todo.md"', masked: false }],
+      arguments: [{ name: "path", text: '"/home/ana/notes/todo.md"', masked: false, extra: false }],
       hash: `hash-${id}`,
       warnings: [],
       changes: [],

@@ -2,7 +2,7 @@
 
 import type { Grant, Width } from "../gen/types";
 import type { Translate } from "../messages";
-import { conditionWords } from "./words";
+import { conditionWords, ruleSubject } from "./words";
 
 /** Names of servers and clients by their ids. */
 export type Names = { server: (id: string) => string; client: (id: string) => string; time: (at: number) => string };
@@ -28,7 +28,7 @@ function whatOf(t: Translate, { server, width }: Grant, names: Names): string {
     case "call":
       return t("rule.call", { server: name });
     case "tool":
-      return t("ask.width.tool", { server: name, title: subjectOf(t, width.tool) });
+      return t("ask.width.tool", { server: name, title: ruleSubject(t, width.tool) });
     case "reads":
       return t("ask.width.reads", { server: name });
     case "writes":
@@ -41,7 +41,7 @@ function whatOf(t: Translate, { server, width }: Grant, names: Names): string {
 function onEvery(t: Translate, width: Width): string | null {
   switch (width.width) {
     case "tool":
-      return subjectOf(t, width.tool);
+      return ruleSubject(t, width.tool);
     case "reads":
       return t("rule.reads");
     case "writes":
@@ -50,10 +50,4 @@ function onEvery(t: Translate, width: Width): string | null {
     case "everything":
       return null;
   }
-}
-
-/** What a rule's name stands for: the kind is in front of all but tools. */
-function subjectOf(t: Translate, rule: string): string {
-  const [, kind, name = ""] = /^(resource|prompt|completion):([^]*)$/.exec(rule) ?? [];
-  return kind === "resource" || kind === "prompt" || kind === "completion" ? t(`rule.${kind}`, { name }) : rule;
 }

@@ -1,6 +1,6 @@
 // Questions and answers in words: access classes, warnings, and what each choice would allow.
 
-import type { CallAsk, ChoiceLifetime, ClassReason, Condition, GrantChoice, Warning } from "../gen/types";
+import type { CallAsk, ChoiceLifetime, ClassReason, Condition, GrantChoice, Warning, Width } from "../gen/types";
 import type { MessageKey, Translate } from "../messages";
 
 export function reasonWords(t: Translate, reason: ClassReason): string {
@@ -34,9 +34,18 @@ export function warningWords(t: Translate, warning: Warning): string {
       return t("ask.warn.alike", { place: warning.place });
     case "unconfirmed_server":
       return t("ask.warn.unconfirmed");
+    case "unknown_program":
+      return t("ask.warn.unknownProgram");
     case "other_program":
       return t("ask.warn.program", { before: warning.before });
+    case "unbound_grant":
+      return t("ask.warn.firstUse", { program: warning.program, what: allowedBy(t, warning.width) });
   }
+}
+
+/** What a rule of this width allows, of the server that is asked about. */
+function allowedBy(t: Translate, width: Width): string {
+  return width.width === "tool" ? ruleSubject(t, width.tool) : t(`ask.allowedBy.${width.width}`);
 }
 
 /** Whether a warning keeps the core from offering what lasts for ever. */
@@ -45,10 +54,12 @@ export function keepsFromAlways({ warning }: Warning): boolean {
     case "definition_changed":
     case "hidden_characters":
     case "unconfirmed_server":
+    case "unknown_program":
       return true;
     case "first_use":
     case "look_alikes":
     case "other_program":
+    case "unbound_grant":
       return false;
   }
 }
@@ -60,6 +71,12 @@ export function lifetimeWords(t: Translate, lifetime: ChoiceLifetime, call: Call
 /** What a choice covers, without its conditions. */
 export function widthWords(t: Translate, { width }: Pick<GrantChoice, "width">, call: CallAsk): string {
   return t(`ask.width.${width}`, { server: call.server.name, title: call.title, client: call.client.name });
+}
+
+/** What a rule's name stands for: the kind is in front of all but tools. */
+export function ruleSubject(t: Translate, rule: string): string {
+  const [, kind, name = ""] = /^(resource|prompt|completion):([^]*)$/.exec(rule) ?? [];
+  return kind === "resource" || kind === "prompt" || kind === "completion" ? t(`rule.${kind}`, { name }) : rule;
 }
 
 /** A condition: "path is inside /home/ana/notes". */
@@ -76,7 +93,7 @@ export function conditionWords(t: Translate, { pointer, test }: Condition): stri
     case "inside":
       return t(key, { place, value: test.folder });
     case "host_is":
-      return t(key, { place, value: test.host });
+      return t(key, { place, value: test.port === null ? test.host : `${test.host}:${String(test.port)}` });
     case "glob":
       return t(key, { place, value: test.pattern });
   }

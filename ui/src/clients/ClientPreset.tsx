@@ -1,12 +1,12 @@
 import { useId } from "react";
 
-import { useAction } from "../core/useAction";
 import { useReading } from "../core/useReading";
 import type { AutoApprove, ClientView } from "../gen/types";
 import { useMessages } from "../messages";
 import { useConfirm } from "../parts/useConfirm";
 import { Late, Preset, presetWord } from "../permissions/Preset";
 import { presetOf } from "../permissions/presets";
+import { useAutoApprove } from "../permissions/useAutoApprove";
 
 /** What one client may do without asking, on every server that there is now. */
 export function ClientPreset({ client: { id, name } }: { client: ClientView }) {
@@ -14,11 +14,9 @@ export function ClientPreset({ client: { id, name } }: { client: ClientView }) {
   const label = useId();
   const policy = useReading("policy.show", {}).data;
   const servers = useReading("servers.list", {}).data;
-  const tools = useReading("tools.list", { server: null }).data ?? [];
-  const set = useAction("policy.autoApprove");
+  const set = useAutoApprove();
   const [confirm, dialog] = useConfirm();
-  const rules = (policy?.rules ?? []).map(({ rule }) => rule);
-  const { value, parts, also, late } = presetOf(rules, servers ?? [], tools, id);
+  const { value, parts, also, waiting, late } = presetOf(policy, servers ?? [], id);
   const change = (to: AutoApprove) => {
     const onOk = () => void set.run({ server: null, client: id, to });
     if (to === "ask" || to === "reads") onOk();
@@ -46,6 +44,7 @@ export function ClientPreset({ client: { id, name } }: { client: ClientView }) {
       <p className="client-small">
         {servers?.length === 0 ? t("preset.noServers") : t("preset.clientText")}
         {value === "mixed" && <span> {t("preset.mixedText", { parts: mixed.join("; ") })}</span>}
+        {waiting.length > 0 && <span> {t("preset.waits", { servers: waiting.join(", ") })}</span>}
         {also.length > 0 && <span> {t("preset.alsoEvery", { servers: also.join(", ") })}</span>}
       </p>
       {late.count > 0 && (

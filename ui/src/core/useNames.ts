@@ -3,7 +3,7 @@ import { useMessages, useTimes } from "../messages";
 import { useReading } from "./useReading";
 
 /** By this id the core names calls that the user makes in the windows. */
-const own = "gatehouse";
+export const OWN = "gatehouse";
 
 /** Names of servers and clients; the id of one that is gone. */
 export function useNames(): Names {
@@ -13,7 +13,7 @@ export function useNames(): Names {
   const clients = useReading("clients.list", {}).data ?? [];
   return {
     server: (id) => servers.find(({ config }) => config.id === id)?.config.name ?? id,
-    client: (id) => (id === own ? t("app.name") : clients.find((one) => one.id === id)?.name) ?? id,
+    client: (id) => (id === OWN ? t("app.name") : clients.find((one) => one.id === id)?.name) ?? id,
     time: full,
   };
 }

@@ -4,15 +4,20 @@ import type {
   ApprovalsAnswer,
   ApprovalsList,
   ApprovalsReveal,
+  AuditAcknowledge,
   AuditEntry,
   AuditExport,
+  AuditLatest,
   AuditList,
   AuditVerdict,
   AuditVerify,
+  AutoApproved,
   Call,
   CallRecord,
   CallReply,
+  CallsCancel,
   CallsList,
+  CallsRunning,
   ClientView,
   ClientsAdd,
   ClientsList,
@@ -22,22 +27,29 @@ import type {
   Envelope,
   EventsList,
   Exported,
+  LeftOutTool,
   LogLine,
   MintedClient,
+  OperatorKeyRotate,
   Pause,
   PendingAsk,
   PolicyAutoApprove,
+  PolicyConfirm,
   PolicyDeny,
   PolicyGrant,
   PolicyRehearse,
   PolicyRevoke,
   PolicyShow,
+  PolicySuspended,
   PolicyUnblock,
   PolicyView,
   Rehearsal,
   ResultsSave,
   Resume,
   RevealedArgument,
+  RotatedKey,
+  RuleView,
+  RunningCall,
   Saved,
   ServerOffer,
   ServerView,
@@ -78,6 +90,7 @@ import type {
   TestReport,
   ToolView,
   ToolsClassify,
+  ToolsLeftOut,
   ToolsList,
 } from "./types";
 
@@ -112,6 +125,7 @@ export type Commands = {
   "servers.switchOn": { args: ServersSwitchOn; reply: null };
   "servers.reset": { args: ServersReset; reply: Array<ServerView> };
   "tools.list": { args: ToolsList; reply: Array<ToolView> };
+  "tools.leftOut": { args: ToolsLeftOut; reply: Array<LeftOutTool> };
   "tools.classify": { args: ToolsClassify; reply: null };
   "call": { args: Call; reply: CallReply };
   "clients.list": { args: ClientsList; reply: Array<ClientView> };
@@ -122,19 +136,26 @@ export type Commands = {
   "approvals.reveal": { args: ApprovalsReveal; reply: RevealedArgument };
   "approvals.answer": { args: ApprovalsAnswer; reply: null };
   "policy.show": { args: PolicyShow; reply: PolicyView };
-  "policy.autoApprove": { args: PolicyAutoApprove; reply: null };
+  "policy.autoApprove": { args: PolicyAutoApprove; reply: AutoApproved };
   "policy.rehearse": { args: PolicyRehearse; reply: Rehearsal };
   "policy.grant": { args: PolicyGrant; reply: null };
   "policy.deny": { args: PolicyDeny; reply: null };
+  "policy.suspended": { args: PolicySuspended; reply: Array<RuleView> };
+  "policy.confirm": { args: PolicyConfirm; reply: null };
   "policy.revoke": { args: PolicyRevoke; reply: null };
   "policy.unblock": { args: PolicyUnblock; reply: null };
   "events.list": { args: EventsList; reply: Array<Envelope> };
   "calls.list": { args: CallsList; reply: Array<CallRecord> };
+  "calls.running": { args: CallsRunning; reply: Array<RunningCall> };
+  "calls.cancel": { args: CallsCancel; reply: null };
   "audit.list": { args: AuditList; reply: Array<AuditEntry> };
+  "audit.latest": { args: AuditLatest; reply: Array<AuditEntry> };
   "audit.verify": { args: AuditVerify; reply: AuditVerdict };
+  "audit.acknowledge": { args: AuditAcknowledge; reply: null };
   "audit.export": { args: AuditExport; reply: Exported };
   "settings.show": { args: SettingsShow; reply: Settings };
   "settings.set": { args: SettingsSet; reply: Settings };
+  "operatorKey.rotate": { args: OperatorKeyRotate; reply: RotatedKey };
   "pause": { args: Pause; reply: null };
   "resume": { args: Resume; reply: null };
 };

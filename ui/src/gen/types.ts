@@ -158,6 +158,12 @@ description: string | null,
 icon: string, };
 
 /**
+ * Ceases to report in the status that the end of the audit was cut off. `audit.verify` goes on
+ * naming the gap.
+ */
+export type AuditAcknowledge = Record<symbol, never>;
+
+/**
  * One entry of the audit chain.
  */
 export type AuditEntry = {
@@ -229,7 +235,15 @@ rule: Grant, } | { "audit": "revoked",
 /**
  * Which.
  */
-rule: GrantId, } | { "audit": "auto_approve_set",
+rule: GrantId, } | { "audit": "grant_bound",
+/**
+ * Which grant.
+ */
+rule: GrantId,
+/**
+ * The program; absent where the binding could not be written, and the grant waits as before.
+ */
+program: string | null, } | { "audit": "auto_approve_set",
 /**
  * The server.
  */
@@ -307,9 +321,45 @@ what: string, } | { "audit": "sign_in",
  */
 server: ServerId,
 /**
- * What happened: `signed_in`, `failed`, `signed_out`.
+ * What happened.
  */
-what: string, } | { "audit": "paused",
+what: SignInOutcome,
+/**
+ * Authorization server, where it is known.
+ */
+issuer: string | null,
+/**
+ * The account, as far as the authorization server says so.
+ */
+account: string | null,
+/**
+ * Why it failed.
+ */
+reason: ErrorCode | null, } | { "audit": "server_request_answered",
+/**
+ * The pending request.
+ */
+ask: AskId,
+/**
+ * What was requested.
+ */
+request: ServerRequestKind,
+/**
+ * The server.
+ */
+server: ServerId,
+/**
+ * The client whose call it belongs to, where that is certain.
+ */
+client: ClientId | null,
+/**
+ * The answer.
+ */
+answer: ServerRequestAnswer,
+/**
+ * Who answered: `operator` or `window`; absent where nobody did.
+ */
+by: string | null, } | { "audit": "paused",
 /**
  * Whether it is paused now.
  */
@@ -331,6 +381,19 @@ export type AuditExport = {
  * In which form.
  */
 format: ExportFormat, };
+
+/**
+ * Entries of the audit, newest first.
+ */
+export type AuditLatest = {
+/**
+ * Before this entry; from the last where absent.
+ */
+before: number | null,
+/**
+ * At most so many; 1,000 where absent.
+ */
+limit: number | null, };
 
 /**
  * Entries of the audit, oldest first.
@@ -371,6 +434,51 @@ export type AuditVerify = Record<symbol, never>;
  * The ways in which a server's page says what runs without asking (PERM-3).
  */
 export type AutoApprove = "ask" | "reads" | "writes" | "all";
+
+/**
+ * What is set to run without asking on a server (PERM-3).
+ */
+export type AutoApproveView = {
+/**
+ * The server.
+ */
+server: ServerId,
+/**
+ * For this client; every client where absent.
+ */
+client: ClientId | null,
+/**
+ * What is set.
+ */
+setting: AutoApprove,
+/**
+ * Tools that run without asking by all rules for these clients, once those that wait for their first use are
+ * bound.
+ */
+allowed: number,
+/**
+ * Whether what is set waits for its first use: a person is asked about it once, and it is bound to the program
+ * that the client is seen from then.
+ */
+waitsForFirstUse: boolean,
+/**
+ * Tools that would run too if the setting were given again.
+ */
+late: LateTools, };
+
+/**
+ * What a setting of what runs without asking covers (PERM-3).
+ */
+export type AutoApproved = {
+/**
+ * The servers that it was set on.
+ */
+servers: Array<CoveredTools>,
+/**
+ * Names of the servers that it was not set on, because their tools are not known: they have not
+ * been connected since Gatehouse started.
+ */
+unknown: Array<string>, };
 
 /**
  * The built-in servers (SRV-17).
@@ -493,6 +601,19 @@ export type CallHash = string;
 export type CallId = string;
 
 /**
+ * How long a call may take (SRV-8). Time in which a person is waited for does not count.
+ */
+export type CallLimits = {
+/**
+ * Seconds without progress, 1 or more; no limit where absent.
+ */
+silentSecs: number | null,
+/**
+ * Seconds in all, 1 or more, whatever progress there is; no limit where absent.
+ */
+capSecs: number | null, };
+
+/**
  * The place of a call in the list of calls: both values are those of its record.
  */
 export type CallMark = {
@@ -520,11 +641,32 @@ code: number,
 /**
  * Its message.
  */
-message: string, } | { "outcome": "refused" } | { "outcome": "still_waiting" } | { "outcome": "cancelled" } | { "outcome": "failed",
+message: string, } | { "outcome": "refused" } | { "outcome": "still_waiting" } | { "outcome": "repeated",
+/**
+ * The call that ran.
+ */
+call: CallId, } | { "outcome": "cancelled" } | { "outcome": "failed",
 /**
  * What happened.
  */
 message: string, };
+
+/**
+ * How far a call is, as its server says.
+ */
+export type CallProgress = {
+/**
+ * `progress`
+ */
+progress: number,
+/**
+ * `total`
+ */
+total: number | null,
+/**
+ * `message`, without hidden characters, on one line, at most 200 characters.
+ */
+message: string | null, };
 
 /**
  * One call as it is kept.
@@ -617,6 +759,15 @@ isRpcError: boolean,
 isToolError: boolean, };
 
 /**
+ * Cancels a call that is with its server, as its client could.
+ */
+export type CallsCancel = {
+/**
+ * Which.
+ */
+call: CallId, };
+
+/**
  * The last calls, newest first.
  */
 export type CallsList = {
@@ -624,6 +775,11 @@ export type CallsList = {
  * Which.
  */
 filter: CallFilter, };
+
+/**
+ * Calls that have begun and not ended, oldest first.
+ */
+export type CallsRunning = Record<symbol, never>;
 
 /**
  * How long a choice lasts.
@@ -828,11 +984,20 @@ folder: string, } | { "test": "host_is",
 /**
  * Host in ASCII form.
  */
-host: string, } | { "test": "glob",
+host: string,
+/**
+ * Port; the usual one of the URL's scheme where absent.
+ */
+port: number | null, } | { "test": "glob",
 /**
  * The pattern; `*` does not cross `/`.
  */
 pattern: string, };
+
+/**
+ * What changed the configuration.
+ */
+export type ConfigCause = "added" | "edited" | "renamed" | "removed" | "enabled" | "disabled" | "settings" | "file";
 
 /**
  * A settings file was changed by hand in a way that matters (PERM-16).
@@ -876,6 +1041,23 @@ resources: number,
  * Prompts.
  */
 prompts: number, };
+
+/**
+ * The tools of one server that a setting covers.
+ */
+export type CoveredTools = {
+/**
+ * The server.
+ */
+server: ServerId,
+/**
+ * Its name.
+ */
+name: string,
+/**
+ * Names of the tools on the server.
+ */
+tools: Array<string>, };
 
 /**
  * A text that may be only the beginning of one.
@@ -1102,6 +1284,18 @@ server: ServerId,
  * The one resource, where it is one.
  */
 uri: string | null, } | { "event": "config_changed",
+/**
+ * What changed it.
+ */
+cause: ConfigCause,
+/**
+ * The server, where it is about one.
+ */
+server: ServerId | null,
+/**
+ * Its name by now.
+ */
+name: string | null,
 /**
  * Whether a hand edit waits for confirmation.
  */
@@ -1345,7 +1539,8 @@ conditions: Array<Condition>,
  */
 pins: { [key in string]: Fingerprint },
 /**
- * The program that the client was seen from when an always-grant was given (PERM-9).
+ * The program that an allow for one client is bound to (PERM-9): the one that it was given to, or that used it
+ * first with a person's leave. Before that it covers nothing.
  */
 program: string | null,
 /**
@@ -1397,6 +1592,49 @@ command: string,
 args: Array<string>, };
 
 /**
+ * SHA-256 (lower-case hexadecimal) over the non-secret identity of a server.
+ */
+export type IdentityHash = string;
+
+/**
+ * Tools that each setting is meant for and that still ask: they came later, or changed.
+ */
+export type LateTools = {
+/**
+ * Of all reads.
+ */
+reads: number,
+/**
+ * Of all writes.
+ */
+writes: number,
+/**
+ * Of everything.
+ */
+all: number, };
+
+/**
+ * A tool that a server lists and that clients do not get.
+ */
+export type LeftOutTool = {
+/**
+ * The server.
+ */
+server: ServerId,
+/**
+ * The server's name.
+ */
+serverName: string,
+/**
+ * Name on the server, as far as it has one; hidden characters are shown by their numbers.
+ */
+name: string,
+/**
+ * Why, in one sentence.
+ */
+reason: string, };
+
+/**
  * How long a rule lasts (PERM-4). Only `Always` is ever written to disk.
  */
 export type Lifetime = { "lifetime": "once" } | { "lifetime": "until",
@@ -1419,13 +1657,13 @@ export type Limits = {
  */
 connectSecs: number,
 /**
- * One tool call without progress, in seconds; `None` means no limit. Progress resets it.
+ * One tool call without progress. Progress resets it.
  */
-callSecs: number | null,
+callSecs: number | null | "default",
 /**
- * One tool call in all, in seconds, whatever progress it makes.
+ * One tool call in all, whatever progress it makes.
  */
-callCapSecs: number,
+callCapSecs: number | null | "default",
 /**
  * Time between health checks, in seconds; 0 switches them off.
  */
@@ -1514,6 +1752,11 @@ token: RequestSecret,
 endpoint: string, };
 
 /**
+ * Makes another operator key; the one before it counts no more.
+ */
+export type OperatorKeyRotate = Record<symbol, never>;
+
+/**
  * How an entry came to be.
  */
 export type Origin = "user" | "import" | "link" | "project";
@@ -1588,6 +1831,15 @@ client: string | null,
  * To what.
  */
 to: AutoApprove, };
+
+/**
+ * Lets suspended rules count again, and forgets the others.
+ */
+export type PolicyConfirm = {
+/**
+ * Which; where absent all of them, with the classes and labels that were set.
+ */
+rules: Array<GrantId> | null, };
 
 /**
  * Blocks a tool or more.
@@ -1681,6 +1933,11 @@ rule: GrantId, };
 export type PolicyShow = Record<symbol, never>;
 
 /**
+ * What was allowed under an operator key that was made anew since; it counts for nothing.
+ */
+export type PolicySuspended = Record<symbol, never>;
+
+/**
  * Takes back a deny.
  */
 export type PolicyUnblock = {
@@ -1706,9 +1963,13 @@ problem: string | null,
  */
 paused: boolean,
 /**
- * Every rule, also those that last only for a while, each with its sentence.
+ * Every rule, also those that last only for a while.
  */
 rules: Array<RuleView>,
+/**
+ * What is set to run without asking, for each server that there is, for every client and for each one.
+ */
+autoApprove: Array<AutoApproveView>,
 /**
  * The user's access classes.
  */
@@ -1750,7 +2011,12 @@ name: string,
 /**
  * Path of its file; where an interpreter runs a script, both with a blank between.
  */
-path: string, };
+path: string,
+/**
+ * Whether this says what runs: not where options of an interpreter may load other code, or nothing tells
+ * what it runs. A rule that is bound to a program never counts for such a one.
+ */
+isKnown: boolean, };
 
 /**
  * An argument of a prompt.
@@ -1964,6 +2230,15 @@ export type RevealedArgument = {
 text: string, };
 
 /**
+ * A new operator key, which is shown this once.
+ */
+export type RotatedKey = {
+/**
+ * 256 random bits in base64url.
+ */
+key: RequestSecret, };
+
+/**
  * The rules in the order in which they are tried (PERM-6), but for one: a late ticket is looked for
  * before a changed definition. Its hash holds the definition as it is now, so it was given for just
  * that, and a grant that is suspended for the definition's sake does not take it back.
@@ -1981,6 +2256,10 @@ grant: GrantId,
  * What the user said, if anything.
  */
 reason: string | null, } | { "rule": "rights_unverified" } | { "rule": "changed_definition",
+/**
+ * Which grant.
+ */
+grant: GrantId, } | { "rule": "unbound_grant",
 /**
  * Which grant.
  */
@@ -2011,6 +2290,27 @@ ask: AskId, } | { "rule": "unanswered",
 ask: AskId, } | { "rule": "by_user" } | { "rule": "default_ask" };
 
 /**
+ * What an allow comes to for the tools that are known now.
+ */
+export type RuleReach = {
+/**
+ * Tools that it is for.
+ */
+covered: number,
+/**
+ * Tools that it was given for, and whose definition is another one since: they ask (PERM-8).
+ */
+changed: Array<string>,
+/**
+ * Tools that came later, and ask.
+ */
+later: number,
+/**
+ * Whether it waits for its first use: it is for one client, and bound to no program yet.
+ */
+waitsForFirstUse: boolean, };
+
+/**
  * A rule and its sentence in words.
  */
 export type RuleView = {
@@ -2025,7 +2325,44 @@ sentence: string,
 /**
  * When it last decided a call, as far as calls are kept.
  */
-lastUsed: Timestamp | null, };
+lastUsed: Timestamp | null,
+/**
+ * What it comes to; `None` for a deny, for a rule for one exact call, and for one that is suspended.
+ */
+reach: RuleReach | null, };
+
+/**
+ * A call that has begun and not ended.
+ */
+export type RunningCall = {
+/**
+ * Its id.
+ */
+call: CallId,
+/**
+ * When it came in.
+ */
+at: Timestamp,
+/**
+ * From whom.
+ */
+client: ClientId,
+/**
+ * To which server.
+ */
+server: ServerId,
+/**
+ * Which tool (name on the server); also a resource or prompt.
+ */
+tool: string,
+/**
+ * Whether it is with its server, and can be cancelled; before that it waits for a decision.
+ */
+sent: boolean,
+/**
+ * How far it is, where its server says so.
+ */
+progress: CallProgress | null, };
 
 /**
  * A server wants a model's answer. Without a client that can give one the user may write it.
@@ -2086,7 +2423,11 @@ server: ServerId,
 /**
  * Generation at the time of the rule.
  */
-generation: Generation, };
+generation: Generation,
+/**
+ * Hash of what the server was. Empty in records of older versions, which no server matches.
+ */
+identity: IdentityHash, };
 
 /**
  * One configured upstream server (SRV-1, SRV-3, SRV-16).
@@ -2212,7 +2553,26 @@ prompts: Array<PromptView>,
 /**
  * URIs that the user watches.
  */
-watched: Array<string>, };
+watched: Array<string>,
+/**
+ * Why its resources and templates are an error: only in strict mode, and when it did not declare
+ * them (SRV-13).
+ */
+resourcesProblem: Problem | null,
+/**
+ * Why its prompts are an error: only in strict mode, and when it did not declare them (SRV-13).
+ */
+promptsProblem: Problem | null, };
+
+/**
+ * The user's answer to a request of a server.
+ */
+export type ServerRequestAnswer = "accepted" | "declined" | "cancelled" | "unanswered";
+
+/**
+ * Kinds of requests that a server makes to the user.
+ */
+export type ServerRequestKind = "form" | "url" | "sampling" | "step_up";
 
 /**
  * State of one server. Derived from the actor's private state; never stored.
@@ -2298,7 +2658,11 @@ signIn: SignInState | null,
 /**
  * The very last lines of its standard error or log, oldest first; `servers.log` has more.
  */
-logTail: Array<LogLine>, };
+logTail: Array<LogLine>,
+/**
+ * Errors within the last hour: lines of its log, failed connections and failed calls.
+ */
+errorsLastHour: number, };
 
 /**
  * Adds a server and starts it if it is to run.
@@ -2644,11 +3008,19 @@ packages: PackageSources,
  * Public address of Gatehouse's Client ID Metadata Document (AUTH-2); it is used as client id where
  * an authorization server takes such documents. Nothing is offered where absent.
  */
-clientDocument: string | null, };
+clientDocument: string | null,
+/**
+ * How long a call may take, on servers that have no limit of their own (SRV-8).
+ */
+calls: CallLimits,
+/**
+ * How clients see the names of tools and prompts (TOOL-2).
+ */
+toolNames: ToolNaming, };
 
 /**
- * Sets how long things are kept, and lets go of what is older at once. MCP as a whole has its
- * own switch.
+ * Sets how long things are kept, how long calls may take and how tools are named, and lets go of
+ * what is older at once. MCP as a whole has its own switch.
  */
 export type SettingsSet = {
 /**
@@ -2670,7 +3042,15 @@ packages: PackageSources | null,
 /**
  * Address of the Client ID Metadata Document; empty for none, as before where absent.
  */
-clientDocument: string | null, };
+clientDocument: string | null,
+/**
+ * How long calls may take; as before where absent.
+ */
+calls: CallLimits | null,
+/**
+ * How clients see the names of tools and prompts; as before where absent.
+ */
+toolNames: ToolNaming | null, };
 
 /**
  * What is set for Gatehouse as a whole.
@@ -2729,7 +3109,11 @@ text: string,
 /**
  * Whether something in it was masked.
  */
-masked: boolean, };
+masked: boolean,
+/**
+ * Whether it is no argument but goes with them: `task`, `_meta`, the input of a next round.
+ */
+extra: boolean, };
 
 /**
  * What a part is.
@@ -2831,6 +3215,11 @@ token: string,
  * Revocation endpoint (RFC 7009).
  */
 revoke: string | null, };
+
+/**
+ * What happened to the sign-in of a server.
+ */
+export type SignInOutcome = "signed_in" | "failed" | "signed_out" | "tokens_revoked" | "expired";
 
 /**
  * How a server is signed in to. The default finds everything out by itself.
@@ -3013,6 +3402,11 @@ lastEvent: number,
 problems: Array<Problem>, };
 
 /**
+ * What connects the standard streams of a server's process to Gatehouse.
+ */
+export type StdioStreams = "sockets" | "pipes";
+
+/**
  * A server wants more OAuth scopes.
  */
 export type StepUpAsk = {
@@ -3141,6 +3535,33 @@ export type Timestamp = number;
 export type TokenMethod = "client_secret_basic" | "client_secret_post" | "none";
 
 /**
+ * How clients see the names of tools and prompts (TOOL-2).
+ */
+export type ToolNaming = "onConflict" | "server" | "mcpServer";
+
+/**
+ * What happens with calls of a tool, whoever makes them, by the rules that hold until they are taken back and
+ * whatever the arguments are.
+ */
+export type ToolPermission = {
+/**
+ * Allow, ask or deny.
+ */
+decision: Decision,
+/**
+ * Rules for this tool alone, on its server, for every client.
+ */
+ownRules: Array<GrantId>,
+/**
+ * A wider rule that holds for it as well.
+ */
+widerRule: GrantId | null,
+/**
+ * It was allowed, and its definition is another one since: it asks (PERM-8).
+ */
+changed: boolean, };
+
+/**
  * One tool of the catalogue.
  */
 export type ToolView = {
@@ -3181,6 +3602,10 @@ inputSchema: string,
  */
 class: Classified,
 /**
+ * What happens with calls of it, whoever makes them.
+ */
+permission: ToolPermission,
+/**
  * Fingerprint of the definition.
  */
 fingerprint: Fingerprint,
@@ -3205,6 +3630,15 @@ tool: string,
  * The class; absent clears it.
  */
 class: AccessClass | null, };
+
+/**
+ * The tools that servers list and that clients do not get, with the reason.
+ */
+export type ToolsLeftOut = {
+/**
+ * Only of this server (id or name).
+ */
+server: string | null, };
 
 /**
  * All tools of all connected servers.
@@ -3237,7 +3671,11 @@ env: { [key in string]: string },
 /**
  * Working folder; the user's home where absent.
  */
-cwd: string | null, } | { "type": "auto" } & Remote | { "type": "http" } & Remote | { "type": "sse" } & Remote | { "type": "ws" } & Remote | { "type": "builtin",
+cwd: string | null,
+/**
+ * What its standard streams are.
+ */
+streams: StdioStreams, } | { "type": "auto" } & Remote | { "type": "http" } & Remote | { "type": "sse" } & Remote | { "type": "ws" } & Remote | { "type": "builtin",
 /**
  * Which one, with its settings.
  */
@@ -3267,11 +3705,23 @@ place: string, } | { "warning": "look_alikes",
 /**
  * Where: `title` or `name`.
  */
-place: string, } | { "warning": "unconfirmed_server" } | { "warning": "other_program",
+place: string, } | { "warning": "unconfirmed_server" } | { "warning": "unknown_program" } | { "warning": "other_program",
 /**
  * Seen before.
  */
-before: string, };
+before: string, } | { "warning": "unbound_grant",
+/**
+ * Which grant.
+ */
+grant: GrantId,
+/**
+ * What it allows.
+ */
+width: Width,
+/**
+ * The program that it will be bound to.
+ */
+program: string, };
 
 /**
  * What a rule covers (PERM-4).

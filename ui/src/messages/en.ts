@@ -1,5 +1,6 @@
 import { activity } from "./en/activity";
 import { ask } from "./en/ask";
+import { audit } from "./en/audit";
 import { clients } from "./en/clients";
 import { frame } from "./en/frame";
 import { offer } from "./en/offer";
@@ -9,4 +10,4 @@ import { settings } from "./en/settings";
 import { vault } from "./en/vault";
 
 /** English. The keys of this catalogue are those of every other one. */
-export const en = { ...frame, ...servers, ...offer, ...ask, ...activity, ...clients, ...permissions, ...settings, ...vault } as const;
+export const en = { ...frame, ...servers, ...offer, ...ask, ...activity, ...clients, ...permissions, ...settings, ...audit, ...vault } as const;

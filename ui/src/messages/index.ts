@@ -75,10 +75,13 @@ function timesIn(language: Language) {
 function makeTimes(language: Language) {
   const time = new Intl.DateTimeFormat(language, { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
   const full = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "medium", hour12: false });
+  const day = new Intl.DateTimeFormat(language, { dateStyle: "full" });
   const ago = new Intl.RelativeTimeFormat(language, { numeric: "auto" });
   return {
     /** The time of the day. */
     time: (at: number) => time.format(at),
+    /** The day. */
+    day: (at: number) => day.format(at),
     /** Day and time. */
     full: (at: number) => full.format(at),
     /** How long ago it was, in the largest unit that says something. */

@@ -1,5 +1,6 @@
 import { activity } from "./zh-CN/activity";
 import { ask } from "./zh-CN/ask";
+import { audit } from "./zh-CN/audit";
 import { clients } from "./zh-CN/clients";
 import { frame } from "./zh-CN/frame";
 import { offer } from "./zh-CN/offer";
@@ -9,4 +10,4 @@ import { settings } from "./zh-CN/settings";
 import { vault } from "./zh-CN/vault";
 
 /** 简体中文 */
-export const zhCN = { ...frame, ...servers, ...offer, ...ask, ...activity, ...clients, ...permissions, ...settings, ...vault };
+export const zhCN = { ...frame, ...servers, ...offer, ...ask, ...activity, ...clients, ...permissions, ...settings, ...audit, ...vault };

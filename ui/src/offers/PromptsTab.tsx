@@ -25,7 +25,8 @@ export function PromptsTab({ server }: { server: string }) {
   const [picked, setPicked] = useState<string | null>(null);
   if (problem) return <ProblemAlert problem={problem} />;
   if (loading || !offer) return <Waiting />;
-  const { prompts, declared } = offer;
+  const { prompts, declared, promptsProblem } = offer;
+  if (promptsProblem) return <ProblemAlert problem={promptsProblem} />;
   if (prompts.length === 0) {
     return (
       <Empty

@@ -24,7 +24,8 @@ export function ResourcesTab({ server }: { server: string }) {
   const [picked, setPicked] = useState<string | null>(null);
   if (problem) return <ProblemAlert problem={problem} />;
   if (loading || !offer) return <Waiting />;
-  const { resources, templates, declared } = offer;
+  const { resources, templates, declared, resourcesProblem } = offer;
+  if (resourcesProblem) return <ProblemAlert problem={resourcesProblem} />;
   if (resources.length + templates.length === 0) {
     return (
       <Empty

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 
-import { expand, isOffered } from "./template";
+import table from "../../../crates/mcp-wire/tests/uri_templates.json";
+import { expand, isOffered, matches } from "./template";
 
 describe("a template", () => {
   const values = { name: "a b/c", path: "x/y z?", empty: "", q: "1&2", word: "%41" };
@@ -28,6 +29,14 @@ describe("a template", () => {
 
   it("takes what encodes in no way as it can be encoded", () => {
     expect(expand("{a}{b}", { a: "'(*)!'", b: "\ud800" })).toBe("%27%28%2A%29%21%27%EF%BF%BD");
+  });
+
+  it.each(table)("$template fits $uri: $fits", ({ template, uri, fits }) => {
+    expect(matches(template, uri)).toBe(fits);
+  });
+
+  it("takes no time over many parts and a long address", () => {
+    expect(matches(`${"{+a}".repeat(60)}b`, "a".repeat(8 * 1024))).toBe(false);
   });
 
   it.each([

@@ -47,11 +47,43 @@ function encoded(text: string, reserved: boolean): string {
 /** Whether an address is one that the server offers, listed or by a template. */
 export function isOffered({ resources, templates }: Pick<ServerOffer, "resources" | "templates">, uri: string): boolean {
   if (resources.some((one) => one.uri === uri)) return true;
-  return templates.some(({ uriTemplate }) => {
-    const pattern = uriTemplate
-      .split(/(\{[^{}]+\})/)
-      .map((part, at) => (at % 2 === 1 ? ".*" : part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")))
-      .join("");
-    return new RegExp(`^${pattern}$`).test(uri);
-  });
+  return templates.some(({ uriTemplate }) => matches(uriTemplate, uri));
+}
+
+const mostParts = 64;
+const longestUri = 8 * 1024;
+
+/** Whether a template can be expanded to an address, by the rules that the core goes by. Takes time in proportion to both. */
+export function matches(template: string, uri: string): boolean {
+  const parts = template.split(/(\{[^}]*\})/).filter((part) => part !== "");
+  if (uri.length > longestUri || parts.length > mostParts) return false;
+  // Where in the address the parts so far may have ended.
+  let ends = new Uint8Array(uri.length + 1);
+  ends[0] = 1;
+  for (const part of parts) {
+    const next = new Uint8Array(ends.length);
+    if (!part.startsWith("{")) {
+      if (part.includes("{")) return false;
+      ends.forEach((end, at) => {
+        if (end && uri.startsWith(part, at)) next[at + part.length] = 1;
+      });
+    } else if (part === "{}" || !part.endsWith("}")) {
+      return false;
+    } else if (/^\{[A-Za-z0-9_%]/.test(part)) {
+      // At least one character, none of them a slash.
+      let inside = 0;
+      for (let at = 0; at < uri.length; at += 1) {
+        inside = uri[at] === "/" ? 0 : inside | (ends[at] ?? 0);
+        next[at + 1] = inside;
+      }
+    } else {
+      let inside = 0;
+      ends.forEach((end, at) => {
+        inside |= end;
+        next[at] = inside;
+      });
+    }
+    ends = next;
+  }
+  return ends[uri.length] === 1;
 }

@@ -4,16 +4,13 @@ import { useEffect, useRef } from "react";
 
 import { clock } from "../ask/words";
 import { useAction } from "../core/useAction";
-import type { ToolView } from "../gen/types";
 import { useMessages, useTimes } from "../messages";
 import { useNow } from "../parts/useNow";
-import { reachOf, type Said } from "./said";
+import type { Said } from "./said";
 import type { About } from "./WhatIf";
 
 type Props = {
   said: Said;
-  /** The tools of its server. */
-  tools: readonly ToolView[];
   now: number;
   onWhatIf: (about: About) => void;
   /** Its time is over. */
@@ -23,14 +20,14 @@ type Props = {
 };
 
 /** One rule: what it says, how it is used, what became of the tools that it is for, and the way to take it back. */
-export function Rule({ said: { view, sentence }, tools, now, onWhatIf, onOver, onGone }: Props) {
+export function Rule({ said: { view, sentence }, now, onWhatIf, onOver, onGone }: Props) {
   const t = useMessages();
   const { ago, full } = useTimes();
   const revoke = useAction("policy.revoke");
   const unblock = useAction("policy.unblock");
-  const { rule, lastUsed } = view;
+  const { rule, lastUsed, reach } = view;
   const denies = rule.effect === "deny";
-  const reach = reachOf(rule, tools);
+  const isWide = rule.width.width !== "tool";
   const act = denies ? unblock : revoke;
   const takeBack = () => {
     void act.run({ rule: rule.id }).then((done) => {
@@ -50,8 +47,9 @@ export function Rule({ said: { view, sentence }, tools, now, onWhatIf, onOver, o
             <span title={full(lastUsed)}>{t("perm.used", { ago: ago(lastUsed, now) })}</span>
           )}
           {rule.lifetime.lifetime === "until" && <Ends at={rule.lifetime.at} onOver={onOver} />}
-          {typeof reach?.count === "number" && <span>{t("perm.covers", { count: reach.count })}</span>}
-          {reach !== null && reach.later > 0 && <span>{t("perm.later", { count: reach.later })}</span>}
+          {reach !== null && isWide && <span>{t("perm.covers", { count: reach.covered })}</span>}
+          {reach !== null && isWide && reach.later > 0 && <span>{t("perm.later", { count: reach.later })}</span>}
+          {reach?.waitsForFirstUse === true && <span>{t("perm.waits")}</span>}
           {rule.program !== null && <span>{t("perm.program", { program: rule.program })}</span>}
           {rule.reason !== null && <span>{t("perm.reason", { reason: rule.reason })}</span>}
         </span>

@@ -1,8 +1,6 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { useMemo, useRef } from "react";
+import { useRef } from "react";
 
-import { useReading } from "../core/useReading";
-import type { ToolView } from "../gen/types";
 import { useMessages } from "../messages";
 import { useNow } from "../parts/useNow";
 import { Rule } from "./Rule";
@@ -11,23 +9,11 @@ import type { About } from "./WhatIf";
 
 type Props = { shown: readonly Said[]; onWhatIf: (about: About) => void; onOver: () => Promise<void> };
 
-const nothing: readonly ToolView[] = [];
-
 /** Only the rules in sight are on the page. */
 export function RuleList({ shown, onWhatIf, onOver }: Props) {
   const t = useMessages();
   const area = useRef<HTMLDivElement>(null);
   const now = useNow(20_000);
-  const known = useReading("tools.list", { server: null }).data;
-  const tools = useMemo(() => {
-    const of = new Map<string, ToolView[]>();
-    for (const tool of known ?? nothing) {
-      const there = of.get(tool.server);
-      if (there) there.push(tool);
-      else of.set(tool.server, [tool]);
-    }
-    return of;
-  }, [known]);
   // eslint-disable-next-line react-hooks/incompatible-library -- it re-renders by itself
   const rows = useVirtualizer({
     count: shown.length,
@@ -56,7 +42,6 @@ export function RuleList({ shown, onWhatIf, onOver }: Props) {
             >
               <Rule
                 said={one}
-                tools={(rule.server && tools.get(rule.server.server)) ?? nothing}
                 now={now}
                 onWhatIf={onWhatIf}
                 onOver={onOver}

@@ -8,6 +8,7 @@ import { useMessages } from "../messages";
 import { useConfirm } from "../parts/useConfirm";
 import { Preset, presetWord } from "./Preset";
 import { Report } from "./Report";
+import { useAutoApprove } from "./useAutoApprove";
 
 /** What is tried: another preset, or to be without a rule. */
 export type About = { is: "preset" } | { is: "rule"; rule: Grant; sentence: string };
@@ -63,7 +64,7 @@ function OtherPreset() {
   const [server, setServer] = useState("");
   const [client, setClient] = useState("");
   const [asked, setAsked] = useState<{ since: number; wanted: DraftAutoApprove } | null>(null);
-  const set = useAction("policy.autoApprove");
+  const set = useAutoApprove();
   const [applied, setApplied] = useState(false);
   const [confirm, dialog] = useConfirm();
   const rehearse = () => {

@@ -1,60 +1,54 @@
 import { describe, expect, it } from "vitest";
 
-import type { Grant, ServerView, ToolView } from "../gen/types";
+import type { AutoApprove, AutoApproveView, PolicyView, ServerView } from "../gen/types";
 import { presetOf } from "./presets";
 
 const server = (id: string, name: string) => ({ config: { id, name, generation: 1 } }) as ServerView;
-const tool = (of: string, name: string, access: "read" | "write" = "read") =>
-  ({ server: of, name, generation: 1, fingerprint: `${name}-1`, class: { class: access, reason: { by: "default" }, reachesOutside: false } }) as ToolView;
-
-const rule = (of: string, width: "reads" | "writes" | "everything", client: string | null = "c", pins: string[] = []): Grant => ({
-  id: `${of}-${width}`,
-  effect: "allow",
-  server: { server: of, generation: 1 },
-  width: { width },
-  clients: client === null ? { clients: "every" } : { clients: "one", client },
-  lifetime: { lifetime: "always" },
-  conditions: [],
-  pins: Object.fromEntries(pins.map((name) => [name, `${name}-1`])),
-  program: null,
-  created: 0,
-  reason: null,
+const set = (on: string, setting: AutoApprove, client: string | null = "c", late: Partial<AutoApproveView["late"]> = {}): AutoApproveView => ({
+  server: on,
+  client,
+  setting,
+  allowed: 0,
+  waitsForFirstUse: false,
+  late: { reads: 0, writes: 0, all: 0, ...late },
 });
+const policy = (autoApprove: AutoApproveView[]) => ({ rules: [], autoApprove }) as unknown as PolicyView;
 
 const servers = [server("a", "files"), server("b", "notes")];
 
 describe("a client's default", () => {
-  it.each<[string, Grant[], string]>([
-    ["no rule", [], "ask"],
-    ["the same on every server", [rule("a", "reads"), rule("b", "reads")], "reads"],
-    ["reads and writes", [rule("a", "reads"), rule("a", "writes"), rule("b", "everything")], "all"],
-    ["one server alone", [rule("a", "reads")], "mixed"],
-    ["another client's rules", [rule("a", "reads", "d"), rule("b", "reads", "d")], "ask"],
-    ["rules for every client", [rule("a", "reads", null), rule("b", "reads", null)], "ask"],
-    ["rules for a while", [rule("a", "reads"), { ...rule("b", "reads"), lifetime: { lifetime: "until_quit" } }], "mixed"],
-  ])("with %s", (_, rules, expected) => {
-    expect(presetOf(rules, servers, [], "c").value).toBe(expected);
+  it.each<[string, AutoApproveView[], string]>([
+    ["nothing set", [], "ask"],
+    ["the same on every server", [set("a", "reads"), set("b", "reads")], "reads"],
+    ["one server alone", [set("a", "reads"), set("b", "ask")], "mixed"],
+    ["another client's settings", [set("a", "reads", "d"), set("b", "reads", "d")], "ask"],
+    ["settings for every client", [set("a", "reads", null), set("b", "reads", null)], "ask"],
+  ])("with %s", (_, views, expected) => {
+    expect(presetOf(policy(views), servers, "c").value).toBe(expected);
   });
 
   it("says where it differs, and where rules for every client let more run", () => {
-    const { parts, also } = presetOf([rule("a", "writes"), rule("a", "reads", null), rule("b", "reads", null)], servers, [], "c");
+    const { parts, also } = presetOf(policy([set("a", "writes"), set("a", "reads", null), set("b", "reads", null)]), servers, "c");
     expect(parts).toEqual([
       { preset: "ask", servers: ["notes"] },
       { preset: "writes", servers: ["files"] },
     ]);
     expect(also).toEqual(["files", "notes"]);
-    expect(presetOf([rule("a", "everything"), rule("b", "everything"), rule("b", "reads", null)], servers, [], "c").also).toEqual([]);
+    expect(presetOf(policy([set("a", "all"), set("b", "all"), set("b", "reads", null)]), servers, "c").also).toEqual([]);
   });
 
   it("counts the tools that came later, also those of a server that did", () => {
-    const tools = [tool("a", "look"), tool("a", "list"), tool("a", "put", "write"), tool("b", "read")];
-    const known = [rule("a", "reads", "c", ["look"]), rule("b", "reads", "c", ["read"])];
-    expect(presetOf(known, servers, tools, "c").late).toEqual({ to: "reads", count: 1 });
-    expect(presetOf(known.slice(0, 1), servers, tools, "c").late).toEqual({ to: "reads", count: 2 });
-    expect(presetOf([rule("a", "reads"), rule("b", "everything")], servers, tools, "c").late).toEqual({ to: "ask", count: 0 });
+    const late = { reads: 1, writes: 5, all: 6 };
+    expect(presetOf(policy([set("a", "reads", "c", late), set("b", "ask", "c", late)]), servers, "c").late).toEqual({ to: "reads", count: 2 });
+    expect(presetOf(policy([set("a", "reads", "c", late), set("b", "all", "c", late)]), servers, "c").late).toEqual({ to: "ask", count: 0 });
+  });
+
+  it("says where it waits for its first use", () => {
+    const waits = { ...set("b", "reads"), waitsForFirstUse: true };
+    expect(presetOf(policy([set("a", "reads"), waits]), servers, "c").waiting).toEqual(["notes"]);
   });
 
   it("is nothing where there is no server", () => {
-    expect(presetOf([], [], [], "c")).toMatchObject({ value: "ask", parts: [] });
+    expect(presetOf(undefined, [], "c")).toMatchObject({ value: "ask", parts: [] });
   });
 });

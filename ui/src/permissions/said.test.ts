@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 
-import type { Grant, RuleView, ToolView } from "../gen/types";
+import type { Grant, RuleView } from "../gen/types";
 import { fill, type Translate } from "../messages";
 import { catalogues } from "../messages/catalogues";
-import { fitting, noFilter, reachOf, said, type Filter } from "./said";
+import { fitting, noFilter, said, type Filter } from "./said";
 
 const t: Translate = (key, values = {}) => fill(catalogues.en[key], values);
 const names = { server: (id: string) => `server ${id}`, client: (id: string) => `client-${id}`, time: (at: number) => `day ${String(at)}` };
@@ -12,7 +12,7 @@ const view = (id: string, part: Partial<Grant> = {}, lastUsed: number | null = n
   rule: {
     id,
     effect: "allow",
-    server: { server: "s", generation: 1 },
+    server: { server: "s", generation: 1, identity: "i" },
     width: { width: "tool", tool: "write_file" },
     clients: { clients: "every" },
     lifetime: { lifetime: "always" },
@@ -25,6 +25,7 @@ const view = (id: string, part: Partial<Grant> = {}, lastUsed: number | null = n
   },
   sentence: `core says ${id}`,
   lastUsed,
+  reach: null,
 });
 
 const all = said(
@@ -33,7 +34,7 @@ const all = said(
     view("old"),
     view("new", { created: 9, clients: { clients: "one", client: "c" }, pins: { look: "1" }, width: { width: "reads" } }, 7),
     view("deny", { created: 5, effect: "deny", server: null, width: { width: "everything" }, reason: "Use staging" }),
-    view("timed", { created: 3, server: { server: "z", generation: 1 }, lifetime: { lifetime: "until", at: 100 }, program: "/usr/bin/claude", conditions: [{ pointer: "/path", test: { test: "inside", folder: "/notes" } }] }),
+    view("timed", { created: 3, server: { server: "z", generation: 1, identity: "i" }, lifetime: { lifetime: "until", at: 100 }, program: "/usr/bin/claude", conditions: [{ pointer: "/path", test: { test: "inside", folder: "/notes" } }] }),
   ],
   names,
 );
@@ -76,21 +77,5 @@ describe("what a rule says", () => {
     [{ effect: "deny", server: null, width: { width: "everything" } }, "Always refuse everything on every server, for every client"],
   ])("of %j", (part, expected) => {
     expect(said(t, [view("x", part)], names)[0]?.sentence).toBe(expected);
-  });
-});
-
-describe("what became of the tools of a rule", () => {
-  const tool = (name: string, fingerprint: string, access: "read" | "write" = "read") =>
-    ({ server: "s", generation: 1, name, fingerprint, class: { class: access, reason: { by: "default" }, reachesOutside: false } }) as ToolView;
-  const tools = [tool("look", "2"), tool("list", "1"), tool("later", "1"), tool("put", "1", "write")];
-
-  it.each<[string, Partial<Grant>, object | null]>([
-    ["a wide one", { width: { width: "reads" }, pins: { look: "1", list: "1" } }, { count: 2, changed: ["look"], later: 1 }],
-    ["one for a tool that changed", { width: { width: "tool", tool: "look" }, pins: { look: "1" } }, { count: null, changed: ["look"], later: 0 }],
-    ["one for a tool as it was", { width: { width: "tool", tool: "list" }, pins: { list: "1" } }, { count: null, changed: [], later: 0 }],
-    ["one for a tool that is not known now", { width: { width: "tool", tool: "gone" }, pins: { gone: "1" } }, { count: null, changed: [], later: 0 }],
-    ["a denial", { effect: "deny", width: { width: "reads" } }, null],
-  ])("of %s", (_, part, expected) => {
-    expect(reachOf(view("x", part).rule, tools)).toEqual(expected);
   });
 });

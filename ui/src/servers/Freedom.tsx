@@ -7,16 +7,16 @@ import { useReading } from "../core/useReading";
 import type { AutoApprove, ServerView } from "../gen/types";
 import { useMessages } from "../messages";
 import { Late, Preset } from "../permissions/Preset";
-import { freeOf, reach, rulesOf } from "./rules";
+import { useAutoApprove } from "../permissions/useAutoApprove";
+import { autoApproveOf, lateOf, rulesOf } from "./rules";
 
 /** What may run without asking, and every rule of this server in words (PERM-3). */
 export function Freedom({ view: { config, trustedLabels } }: { view: ServerView }) {
   const t = useMessages();
   const policy = useReading("policy.show", {}).data;
-  const set = useAction("policy.autoApprove");
+  const set = useAutoApprove();
   const trust = useAction("servers.trustLabels");
-  const rules = rulesOf(policy, config.id);
-  const free = freeOf(rules, config);
+  const free = autoApproveOf(policy, config.id).setting;
   return (
     <div className="freedom">
       <span id="freedom">{t("servers.free")}</span>
@@ -50,15 +50,14 @@ type ReachProps = { server: string; free: AutoApprove; trusted: boolean; onRenew
 function Reach({ server, free, trusted, onRenew }: ReachProps) {
   const t = useMessages();
   const tools = useReading("tools.list", { server }).data ?? [];
-  const rules = rulesOf(useReading("policy.show", {}).data, server);
+  const set = autoApproveOf(useReading("policy.show", {}).data, server);
   if (tools.length === 0) return null;
-  const now = reach(rules, tools, free);
   const noReads = free === "reads" && !trusted && !tools.some((tool) => tool.class.class === "read");
   return (
     <p className="dim freedom-reach">
-      <span>{t("servers.free.count", { count: now.free, all: tools.length })}</span>{" "}
+      <span>{t("servers.free.count", { count: set.allowed, all: tools.length })}</span>{" "}
       {noReads && <span>{t("servers.free.noReads")}</span>}
-      <Late count={now.late} onRenew={onRenew} />
+      <Late count={lateOf(set, free)} onRenew={onRenew} />
     </p>
   );
 }

@@ -1,9 +1,11 @@
-import { Checkbox, NumberInput, Stack, Textarea } from "@mantine/core";
+import { Checkbox, NativeSelect, NumberInput, Stack, Textarea } from "@mantine/core";
 import { useState } from "react";
 
 import { useMessages } from "../messages";
-import { amounts, least, type Faults, type LimitsForm } from "./form";
+import { amounts, callAmounts, isCallAmount, least, type CallAmountName, type Faults, type LimitsForm } from "./form";
 import { Unfold } from "./Unfold";
+
+const otherAmounts = amounts.filter((name) => !isCallAmount(name));
 
 type Props = { limits: LimitsForm; faults: Faults; onChange: (limits: LimitsForm) => void };
 
@@ -22,11 +24,22 @@ export function LimitsFields({ limits, faults, onChange }: Props) {
     <Unfold label={t("servers.form.limits")} opened={opened} onOpened={setOpened}>
       <Stack gap="sm">
         <div className="limits">
-          {amounts.map((name) => (
+          {callAmounts.map((name) => (
+            <CallLimit
+              key={name}
+              name={name}
+              value={limits[name]}
+              error={said(name)}
+              onChange={(value) => {
+                onChange({ ...limits, [name]: value });
+              }}
+            />
+          ))}
+          {otherAmounts.map((name) => (
             <NumberInput
               key={name}
               label={t(`servers.form.limit.${name}`)}
-              description={name === "callSecs" || name === "healthEverySecs" ? t(`servers.form.limit.${name}Hint`) : undefined}
+              description={name === "healthEverySecs" ? t("servers.form.limit.healthEverySecsHint") : undefined}
               inputWrapperOrder={["label", "input", "description", "error"]}
               min={least[name]}
               allowDecimal={false}
@@ -64,3 +77,48 @@ export function LimitsFields({ limits, faults, onChange }: Props) {
     </Unfold>
   );
 }
+
+type CallLimitProps = {
+  name: CallAmountName;
+  value: number | string;
+  error: string | null;
+  onChange: (value: number | string) => void;
+};
+
+/** How long a call may take: as set for all servers, so many seconds, or as long as it wants. */
+function CallLimit({ name, value, error, onChange }: CallLimitProps) {
+  const t = useMessages();
+  const label = t(`servers.form.limit.${name}`);
+  const mode = value === "default" || value === "none" ? value : "own";
+  return (
+    <div className="call-limit">
+      <NativeSelect
+        label={label}
+        description={t(`servers.form.limit.${name}Hint`)}
+        inputWrapperOrder={["label", "input", "description", "error"]}
+        data={(["default", "own", "none"] as const).map((one) => ({ value: one, label: t(`servers.form.callLimit.${one}`) }))}
+        value={mode}
+        onChange={(event) => {
+          const wanted = event.currentTarget.value;
+          onChange(wanted === "own" ? usualSecs[name] : wanted);
+        }}
+      />
+      {mode === "own" && (
+        <NumberInput
+          aria-label={t("servers.form.callLimit.secs", { limit: label })}
+          min={least[name]}
+          allowDecimal={false}
+          allowNegative={false}
+          hideControls
+          suffix=" s"
+          value={value}
+          error={error}
+          onChange={onChange}
+        />
+      )}
+    </div>
+  );
+}
+
+/** What a limit of its own begins with. */
+const usualSecs: Record<CallAmountName, number> = { callSecs: 300, callCapSecs: 3600 };

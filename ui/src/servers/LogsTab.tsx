@@ -11,7 +11,7 @@ import { Empty } from "../parts/Empty";
 import { ProblemAlert } from "../parts/ProblemAlert";
 import { useFollow } from "../parts/useFollow";
 import { Waiting } from "../parts/Waiting";
-import { levels, linesThat, sources, toneOfLevel } from "./logs";
+import { grouped, levels, linesThat, sources, toneOfLevel } from "./logs";
 import { ServerLogLevel } from "./ServerLogLevel";
 
 /** What the server said, newest at the bottom. */
@@ -84,10 +84,11 @@ const asText = ({ at, source, level, text }: LogLine) => [new Date(at).toISOStri
 function Lines({ lines }: { lines: readonly LogLine[] }) {
   const t = useMessages();
   const { time, full } = useTimes();
+  const groups = useMemo(() => grouped(lines), [lines]);
   const { area, following, toEnd, onScroll } = useFollow(lines.length + (lines.at(-1)?.at ?? 0));
   // eslint-disable-next-line react-hooks/incompatible-library -- it re-renders by itself
   const rows = useVirtualizer({
-    count: lines.length,
+    count: groups.length,
     getScrollElement: () => area.current,
     estimateSize: () => 20,
     overscan: 20,
@@ -97,8 +98,9 @@ function Lines({ lines }: { lines: readonly LogLine[] }) {
       <div className="tab-scroll log mono selectable" ref={area} onScroll={onScroll} tabIndex={0} role="log" aria-label={t("servers.tab.logs")}>
         <div style={{ height: rows.getTotalSize(), position: "relative" }}>
           {rows.getVirtualItems().map((row) => {
-            const line = lines[row.index];
-            if (!line) return null;
+            const group = groups[row.index];
+            if (!group) return null;
+            const { line, count, since } = group;
             return (
               <div
                 key={row.key}
@@ -116,7 +118,14 @@ function Lines({ lines }: { lines: readonly LogLine[] }) {
                 ) : (
                   <span className={`log-level log-level-${toneOfLevel(line.level)}`}>{t(`servers.log.level.${line.level}`)}</span>
                 )}
-                <span className="log-text">{line.text}</span>
+                <span className="log-text">
+                  {line.text}
+                  {count > 1 && (
+                    <span className="log-count" title={t("servers.log.since", { time: full(since) })}>
+                      {t("servers.log.times", { count })}
+                    </span>
+                  )}
+                </span>
               </div>
             );
           })}

@@ -5,6 +5,7 @@ import { format, go } from "../frame/route";
 import type { ServerView } from "../gen/types";
 import { useMessages } from "../messages";
 import { ServerIcon } from "../parts/ServerIcon";
+import { ErrorCount } from "./ErrorCount";
 import { Failure } from "./Failure";
 import { NextStep } from "./NextStep";
 import { SignIn } from "./SignIn";
@@ -31,6 +32,7 @@ export function ServerCard({ view, taken }: { view: ServerView; taken: readonly 
         </div>
         {config.look.description !== null && <p className="dim server-line">{config.look.description}</p>}
         <StatusMark view={view} />
+        <ErrorCount view={view} />
         {status.state === "failed" && <Failure view={view} status={status} />}
         <SignIn view={view} acts={acts.signIn} />
       </div>

@@ -79,6 +79,16 @@ export function ServerFields({ form, faults, at, onChange }: Props) {
               }}
             />
           )}
+          {form.kind === "stdio" && (
+            <Checkbox
+              label={t("servers.form.pipes")}
+              description={t("servers.form.pipesHint")}
+              checked={form.pipes}
+              onChange={(event) => {
+                onChange({ pipes: event.currentTarget.checked });
+              }}
+            />
+          )}
           <TextInput
             label={t("servers.form.description")}
             value={form.description}

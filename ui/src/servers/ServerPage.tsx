@@ -13,6 +13,7 @@ import { ResourcesTab } from "../offers/ResourcesTab";
 import { Empty } from "../parts/Empty";
 import { ProblemAlert } from "../parts/ProblemAlert";
 import { Waiting } from "../parts/Waiting";
+import { ErrorCount } from "./ErrorCount";
 import { Failure } from "./Failure";
 import { Freedom } from "./Freedom";
 import { LogsTab } from "./LogsTab";
@@ -74,6 +75,7 @@ function Known({ view, tab, at, taken }: KnownProps) {
           <h1>{config.name}</h1>
           <span className="server-status" role="status">
             <StatusMark view={view} />
+            <ErrorCount view={view} />
           </span>
           <span className="server-acts">
             <NextStep view={view} acts={acts} own />

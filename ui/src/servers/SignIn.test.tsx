@@ -37,6 +37,7 @@ const view = (status: ServerStatus, signIn: SignInState | null): ServerView => (
   autoApprove: [],
   signIn,
   logTail: [],
+  errorsLastHour: 0,
 });
 
 type Replies = Record<string, (args: unknown) => unknown>;

@@ -16,13 +16,12 @@ import { useAction } from "../core/useAction";
 import { useNames } from "../core/useNames";
 import type { AccessClass, AutoApprove, Grant, ToolView } from "../gen/types";
 import { useMessages } from "../messages";
-import { ruling } from "./rules";
 import { ToolRule } from "./ToolRule";
 
 type Props = {
   tool: ToolView;
-  /** All rules of its server. */
-  rules: readonly Grant[];
+  /** The wider rule that holds for it as well. */
+  wider: Grant | undefined;
   /** The user's own access class. */
   own: AccessClass | undefined;
   /** Whether the whole description is shown. */
@@ -32,11 +31,10 @@ type Props = {
 };
 
 /** One tool: what it is, what it may do, and what happens with it. */
-export function Tool({ tool, rules, own, whole, onWhole, onTry }: Props) {
+export function Tool({ tool, wider, own, whole, onWhole, onTry }: Props) {
   const t = useMessages();
   const names = useNames();
   const { name, class: known } = tool;
-  const now = ruling(rules, tool);
   return (
     <>
       <ActionIcon
@@ -73,8 +71,8 @@ export function Tool({ tool, rules, own, whole, onWhole, onTry }: Props) {
           {known.class === "read" ? <IconEye size={14} aria-hidden /> : <IconPencil size={14} aria-hidden />}
           <span>{t(`ask.class.${known.class}`)}</span>
           <span className="dim">· {reasonWords(t, known.reason)}</span>
-          {now.wide?.effect === "allow" && (
-            <span className="tool-free">{t("servers.tool.free", { free: t(`preset.${wordOf(now.wide)}`) })}</span>
+          {wider?.effect === "allow" && (
+            <span className="tool-free">{t("servers.tool.free", { free: t(`preset.${wordOf(wider)}`) })}</span>
           )}
         </p>
         {known.class === "read" && known.reachesOutside && (
@@ -82,12 +80,12 @@ export function Tool({ tool, rules, own, whole, onWhole, onTry }: Props) {
             <IconWorldShare size={14} aria-hidden /> {t("servers.tool.outside")}
           </p>
         )}
-        {now.wide?.effect === "deny" && (
+        {wider?.effect === "deny" && (
           <p className="tool-mark dim">
-            <IconShieldX size={14} aria-hidden /> {ruleSentence(t, now.wide, names)}
+            <IconShieldX size={14} aria-hidden /> {ruleSentence(t, wider, names)}
           </p>
         )}
-        {now.changed && (
+        {tool.permission.changed && (
           <p className="tool-mark tool-flag">
             <IconHistory size={14} aria-hidden /> {t("servers.tool.changed")}
           </p>
@@ -99,7 +97,7 @@ export function Tool({ tool, rules, own, whole, onWhole, onTry }: Props) {
         )}
       </div>
       <OwnClass tool={tool} own={own} />
-      <ToolRule tool={tool} ruling={now} />
+      <ToolRule tool={tool} wider={wider} />
     </>
   );
 }

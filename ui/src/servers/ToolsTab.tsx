@@ -10,8 +10,9 @@ import { Empty } from "../parts/Empty";
 import { ProblemAlert } from "../parts/ProblemAlert";
 import { Waiting } from "../parts/Waiting";
 import { TryDrawer } from "../try/TryDrawer";
-import { rulesOf } from "./rules";
+import { ruleOf } from "./rules";
 import { Tool } from "./Tool";
+import { Unfold } from "./Unfold";
 
 /** The tools of a server, each with its access class and what happens with it. */
 export function ToolsTab({ server }: { server: string }) {
@@ -23,7 +24,12 @@ export function ToolsTab({ server }: { server: string }) {
   if (problem) return <ProblemAlert problem={problem} />;
   if (loading) return <Waiting />;
   if (data?.length === 0) {
-    return <Empty icon={<IconTool size={26} />} title={t("servers.noTools")} text={t("servers.noToolsText")} />;
+    return (
+      <>
+        <Empty icon={<IconTool size={26} />} title={t("servers.noTools")} text={t("servers.noToolsText")} />
+        <LeftOut server={server} />
+      </>
+    );
   }
   const tools = (data ?? []).filter(({ name, exposedName, title, description }) =>
     [name, exposedName, title, description].join(" ").toLowerCase().includes(filter.trim().toLowerCase()),
@@ -43,6 +49,7 @@ export function ToolsTab({ server }: { server: string }) {
       />
       {tools.length === 0 && <p className="dim">{t("servers.noToolMatch", { text: filter })}</p>}
       <Rows server={server} tools={tools} policy={policy} onTry={setTried} />
+      <LeftOut server={server} />
       <TryDrawer
         tool={tried}
         onClose={() => {
@@ -50,6 +57,29 @@ export function ToolsTab({ server }: { server: string }) {
         }}
       />
     </>
+  );
+}
+
+/** The tools that the server lists and that clients do not get, each with the reason. */
+function LeftOut({ server }: { server: string }) {
+  const t = useMessages();
+  const tools = useReading("tools.leftOut", { server }).data ?? [];
+  const [opened, setOpened] = useState(false);
+  if (tools.length === 0) return null;
+  return (
+    <Unfold label={t("servers.leftOut", { count: tools.length })} opened={opened} onOpened={setOpened}>
+      <p className="dim">{t("servers.leftOutText")}</p>
+      <div className="left-out" tabIndex={0} role="region" aria-label={t("servers.leftOut", { count: tools.length })}>
+        <dl>
+          {tools.map(({ name, reason }) => (
+            <div key={`${name} ${reason}`}>
+              <dt className="mono">{name}</dt>
+              <dd>{reason}</dd>
+            </div>
+          ))}
+        </dl>
+      </div>
+    </Unfold>
   );
 }
 
@@ -63,7 +93,6 @@ function Rows({ server, tools, policy, onTry }: RowsProps) {
   const open = useCallback((name: string, whole: boolean) => {
     setOpened((before) => new Set(whole ? [...before, name] : [...before].filter((one) => one !== name)));
   }, []);
-  const rules = rulesOf(policy, server);
   const own = new Map(
     (policy?.overrides ?? []).filter((one) => one.server.server === server).map((one) => [one.tool, one.class]),
   );
@@ -92,7 +121,7 @@ function Rows({ server, tools, policy, onTry }: RowsProps) {
               className="tool"
               style={{ transform: `translateY(${String(row.start)}px)` }}
             >
-              <Tool tool={tool} rules={rules} own={own.get(tool.name)} whole={opened.has(tool.name)} onWhole={open} onTry={onTry} />
+              <Tool tool={tool} wider={ruleOf(policy, tool.permission.widerRule)} own={own.get(tool.name)} whole={opened.has(tool.name)} onWhole={open} onTry={onTry} />
             </div>
           );
         })}

@@ -27,7 +27,7 @@ describe("the form", () => {
 
   it("puts secrets beside the draft and never into it", () => {
     const { draft, secrets } = toDraft(form);
-    expect(draft.transport).toEqual({ type: "stdio", command: "node", args: ["x.js"], env: { TOKEN: "${secret:TOKEN}", A: "1" }, cwd: null });
+    expect(draft.transport).toEqual({ type: "stdio", command: "node", args: ["x.js"], env: { TOKEN: "${secret:TOKEN}", A: "1" }, cwd: null, streams: "sockets" });
     expect(secrets).toEqual([{ field: "env/TOKEN", value: "s3" }]);
     expect(JSON.stringify(draft)).not.toContain("s3");
   });
@@ -58,7 +58,8 @@ describe("the form", () => {
     [{ kind: "builtin", builtin: "time" }, []],
     [{ kind: "builtin", builtin: "fetch" }, []],
     [{ kind: "http", url: "https://x.example/mcp", headersFrom: 'a "b' }, ["headersFrom"]],
-    [{ limits: { ...emptyForm.limits, callSecs: "", healthEverySecs: 0 } }, []],
+    [{ limits: { ...emptyForm.limits, callSecs: "none", callCapSecs: 60, healthEverySecs: 0 } }, []],
+    [{ limits: { ...emptyForm.limits, callSecs: "" } }, ["callSecs"]],
     [{ limits: { ...emptyForm.limits, connectSecs: "" } }, ["connectSecs"]],
     [{ limits: { ...emptyForm.limits, callCapSecs: 0 } }, ["callCapSecs"]],
     [{ limits: { ...emptyForm.limits, roots: "/home/ana/work\n\nC:\\work\n" } }, []],
@@ -104,7 +105,7 @@ describe("the form", () => {
 
   it.each<Limits>([
     usualLimits,
-    { connectSecs: 5, callSecs: null, callCapSecs: 60, healthEverySecs: 0, healthTimeoutSecs: 2, healthFailures: 9, strict: true, roots: ["/a", "/b c"] },
+    { connectSecs: 5, callSecs: null, callCapSecs: "default", healthEverySecs: 0, healthTimeoutSecs: 2, healthFailures: 9, strict: true, roots: ["/a", "/b c"] },
   ])("keeps what the server is held to: %j", (limits) => {
     const config = { ...toDraft(form).draft, limits, id: "srv-1", generation: 1, origin: "user" } as const;
     expect(toDraft(fromConfig(config), config).draft.limits).toEqual(limits);

@@ -30,7 +30,14 @@ type Amount = number | string;
 
 export type AmountName = "connectSecs" | "callSecs" | "callCapSecs" | "healthEverySecs" | "healthTimeoutSecs" | "healthFailures";
 
-/** What a server is held to; `callSecs` may be empty. */
+/** The limits that a server may leave to what is set for all: `default`, or have none of: `none`. */
+export const callAmounts = ["callSecs", "callCapSecs"] as const;
+
+export type CallAmountName = (typeof callAmounts)[number];
+
+export const isCallAmount = (name: AmountName): name is CallAmountName => callAmounts.some((one) => one === name);
+
+/** What a server is held to. */
 export type LimitsForm = Record<AmountName, Amount> & {
   strict: boolean;
   /** One absolute folder a line. */
@@ -50,8 +57,8 @@ export const least: Record<AmountName, number> = {
 /** What holds where nobody said otherwise. */
 export const usualLimits: Limits = {
   connectSecs: 30,
-  callSecs: 300,
-  callCapSecs: 3600,
+  callSecs: "default",
+  callCapSecs: "default",
   healthEverySecs: 30,
   healthTimeoutSecs: 5,
   healthFailures: 3,
@@ -64,6 +71,8 @@ export type Form = {
   name: string;
   command: string;
   cwd: string;
+  /** Whether the standard streams are pipes, which other programs of the user can open. */
+  pipes: boolean;
   url: string;
   /** What is spoken at a remote address; `auto` finds out. */
   remote: "auto" | "http" | "sse" | "ws";
@@ -88,6 +97,7 @@ export const emptyForm: Form = {
   name: "",
   command: "",
   cwd: "",
+  pipes: false,
   url: "",
   remote: "auto",
   lines: [],
@@ -145,7 +155,7 @@ export function faults(form: Form, taken: readonly string[], before?: ServerConf
 export const amounts: readonly AmountName[] = ["connectSecs", "callSecs", "callCapSecs", "healthEverySecs", "healthTimeoutSecs", "healthFailures"];
 
 function isAmount(name: AmountName, value: Amount): boolean {
-  if (value === "") return name === "callSecs";
+  if (isCallAmount(name) && (value === "default" || value === "none")) return true;
   return typeof value === "number" && Number.isInteger(value) && value >= least[name] && value <= 0xffff_ffff;
 }
 
@@ -205,8 +215,8 @@ export function toDraft(form: Form, before?: ServerConfig): { draft: ServerDraft
 function limits(form: LimitsForm): Limits {
   return {
     connectSecs: Number(form.connectSecs),
-    callSecs: form.callSecs === "" ? null : Number(form.callSecs),
-    callCapSecs: Number(form.callCapSecs),
+    callSecs: callLimit(form.callSecs),
+    callCapSecs: callLimit(form.callCapSecs),
     healthEverySecs: Number(form.healthEverySecs),
     healthTimeoutSecs: Number(form.healthTimeoutSecs),
     healthFailures: Number(form.healthFailures),
@@ -216,7 +226,12 @@ function limits(form: LimitsForm): Limits {
 }
 
 function limitsForm(limits: Limits): LimitsForm {
-  return { ...limits, callSecs: limits.callSecs ?? "", roots: limits.roots.join("\n") };
+  return { ...limits, callSecs: limits.callSecs ?? "none", callCapSecs: limits.callCapSecs ?? "none", roots: limits.roots.join("\n") };
+}
+
+function callLimit(value: Amount): Limits["callSecs"] {
+  if (value === "default") return "default";
+  return value === "none" ? null : Number(value);
 }
 
 const optional = (text: string) => (text.trim() === "" ? null : text.trim());
@@ -225,7 +240,7 @@ function transport(form: Form, values: Record<string, string>): Transport {
   switch (form.kind) {
     case "stdio": {
       const [command = "", ...args] = splitCommand(form.command) ?? [];
-      return { type: "stdio", command, args, env: values, cwd: optional(form.cwd) };
+      return { type: "stdio", command, args, env: values, cwd: optional(form.cwd), streams: form.pipes ? "pipes" : "sockets" };
     }
     case "http":
       return {
@@ -263,7 +278,14 @@ export function fromConfig({ name, transport: how, look, autostart, limits: held
   const common: Form = { ...emptyForm, ...about, name, autostart, limits: limitsForm(held) };
   switch (how.type) {
     case "stdio":
-      return { ...common, kind: "stdio", command: joinCommand([how.command, ...how.args]), cwd: how.cwd ?? "", lines: lines(how.env) };
+      return {
+        ...common,
+        kind: "stdio",
+        command: joinCommand([how.command, ...how.args]),
+        cwd: how.cwd ?? "",
+        pipes: how.streams === "pipes",
+        lines: lines(how.env),
+      };
     case "auto":
     case "http":
     case "sse":

@@ -17,7 +17,7 @@ const config = (transport: Transport, differs: Partial<ServerConfig> = {}): Serv
   limits: usualLimits,
   ...differs,
 });
-const program = config({ type: "stdio", command: "node", args: ["x.js"], env: { TOKEN: "${secret:TOKEN}", A: "1" }, cwd: null });
+const program = config({ type: "stdio", command: "node", args: ["x.js"], env: { TOKEN: "${secret:TOKEN}", A: "1" }, cwd: null, streams: "sockets" });
 const remote = config({ type: "http", url: "https://x.example/mcp", headers: { Authorization: "Bearer ${secret:KEY}" }, headersFrom: { command: "t", args: ["-x"] }, signIn: usualSignIn });
 const signedInWith = (signIn: Partial<SignInSettings>) =>
   config({ type: "http", url: "https://x.example/mcp", headers: {}, headersFrom: null, signIn: { ...usualSignIn, ...signIn } });
@@ -42,7 +42,7 @@ describe("a server as its entry", () => {
     }),
     config({ type: "builtin", builtin: { kind: "fetch", allowPrivate: true } }, { enabled: false }),
     config({ type: "builtin", builtin: { kind: "files", folder: "/home" } }, { look: { description: "d", icon: "i", group: "g" } }),
-    config({ type: "stdio", command: "x", args: [], env: {}, cwd: "/tmp" }, { limits: { ...usualLimits, callSecs: null, strict: true, roots: ["/a"] } }),
+    config({ type: "stdio", command: "x", args: [], env: {}, cwd: "/tmp", streams: "pipes" }, { limits: { ...usualLimits, callSecs: null, strict: true, roots: ["/a"] } }),
   ])("comes back as it was: %j", (one) => {
     const { id, generation, origin, ...draft } = one;
     expect([id, generation, origin]).toEqual(["srv-1", 1, "user"]);
@@ -72,6 +72,7 @@ describe("a server as its entry", () => {
     ['{"a": {"command": "x", "env": []}}', "json.texts", "[]"],
     ['{"a": {"command": "x", "env": {"NEW": "${secret:NEW}"}}}', "json.newSecret", '"${secret:NEW}"'],
     ['{"a": {"command": "x", "env": {"TOKEN": "${secret:TOKEN}"}}}', "json.secretMoved", '"${secret:TOKEN}"'],
+    ['{"a": {"command": "x", "streams": "files"}}', "json.oneOf", '"files"'],
     ['{"a": {"url": "ftp://x"}}', "servers.form.badUrl", '"ftp://x"'],
     ['{"a": {"url": "https://x", "headersFrom": "t"}}', "json.program", '"t"'],
     ['{"a": {"builtin": {"kind": "clock"}}}', "json.builtin", '{"kind": "clock"}'],

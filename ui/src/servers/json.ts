@@ -12,11 +12,12 @@ import type {
   SignInEndpoints,
   SignInSettings,
   SignInWith,
+  StdioStreams,
   Transport,
 } from "../gen/types";
 import type { MessageKey } from "../messages";
 import { brokenAt, escaped } from "../parts/jsonPlaces";
-import { amounts, faults, fromConfig, place, usualLimits, type AmountName, type Faults } from "./form";
+import { amounts, faults, fromConfig, isCallAmount, place, usualLimits, type AmountName, type Faults } from "./form";
 import { isObject, Reader, type Json, type JsonFault } from "./jsonReader";
 import { signInWays, tokenMethods, usualSignIn, type SignInField } from "./signInForm";
 
@@ -38,12 +39,13 @@ export function entryText({ name, transport, enabled, autostart, look, limits }:
 function transportEntry(transport: Transport): Json {
   switch (transport.type) {
     case "stdio": {
-      const { command, args, env, cwd } = transport;
+      const { command, args, env, cwd, streams } = transport;
       return {
         command,
         ...(args.length > 0 && { args }),
         ...(Object.keys(env).length > 0 && { env }),
         ...(cwd !== null && { cwd }),
+        ...(streams === "pipes" && { streams }),
       };
     }
     case "builtin":
@@ -78,8 +80,10 @@ const common = ["type", "enabled", "autostart", "description", "icon", "group", 
 const types = ["stdio", "auto", "http", "sse", "ws", "builtin"] as const;
 type Type = (typeof types)[number];
 
+const stdioStreams = ["sockets", "pipes"] as const satisfies readonly StdioStreams[];
+
 function own(type: Type): readonly string[] {
-  if (type === "stdio") return ["command", "args", "env", "cwd"];
+  if (type === "stdio") return ["command", "args", "env", "cwd", "streams"];
   return type === "builtin" ? ["builtin"] : ["url", "headers", "headersFrom", "signIn"];
 }
 
@@ -137,6 +141,7 @@ function transportOf(reader: Reader, type: Type, entry: Json, pointer: string): 
         args: reader.list(entry, pointer, "args"),
         env: reader.texts(entry, pointer, "env"),
         cwd: reader.text(entry, pointer, "cwd"),
+        streams: streamsOf(reader, entry, pointer),
       };
     case "builtin":
       return { type, builtin: builtinOf(reader, entry, pointer) };
@@ -261,6 +266,13 @@ function builtinOf(reader: Reader, entry: Json, pointer: string): Builtin {
   return { kind: "time" };
 }
 
+function streamsOf(reader: Reader, entry: Json, pointer: string): StdioStreams {
+  const given = entry.streams ?? "sockets";
+  const known = stdioStreams.find((one) => one === given);
+  if (known === undefined) reader.say(`${pointer}/streams`, "json.oneOf", { words: stdioStreams.join(", ") });
+  return known ?? "sockets";
+}
+
 function limitsOf(reader: Reader, entry: Json, pointer: string): Limits {
   const given = entry.limits;
   if (given === undefined) return usualLimits;
@@ -270,15 +282,15 @@ function limitsOf(reader: Reader, entry: Json, pointer: string): Limits {
     return usualLimits;
   }
   reader.unknown(given, at, Object.keys(usualLimits));
-  const read = (name: AmountName): number | null => {
+  const read = (name: AmountName): number | null | "default" => {
     const value = given[name];
     if (value === undefined) return usualLimits[name];
-    if (value === null && name === "callSecs") return null;
+    if (isCallAmount(name) && (value === null || value === "default")) return value;
     if (typeof value === "number") return value;
-    reader.say(`${at}/${name}`, "json.number");
+    reader.say(`${at}/${name}`, isCallAmount(name) ? "json.callLimit" : "json.number");
     return 0;
   };
-  const amount = Object.fromEntries(amounts.map((name) => [name, read(name)])) as Record<AmountName, number>;
+  const amount = Object.fromEntries(amounts.map((name) => [name, read(name)])) as Pick<Limits, AmountName>;
   return { ...amount, strict: reader.flag(given, at, "strict", false), roots: reader.list(given, at, "roots") };
 }
 

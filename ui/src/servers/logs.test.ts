@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 
 import type { LogLine } from "../gen/types";
-import { levels, linesThat, toneOfLevel, type LogFilter } from "./logs";
+import { grouped, levels, linesThat, toneOfLevel, type LogFilter } from "./logs";
 
 const lines: LogLine[] = [
   { at: 1, source: "stderr", level: null, text: "Starting up" },
@@ -28,6 +28,17 @@ describe("the lines of a log", () => {
 
   it("are the worse the further the level", () => {
     expect(levels.map(toneOfLevel)).toEqual(["off", "plain", "plain", "wait", "bad", "bad", "bad", "bad"]);
+  });
+
+  it("that repeat in a row are one, counted", () => {
+    const said = (at: number, text: string, level: LogLine["level"] = "error"): LogLine => ({ at, source: "server", level, text });
+    const all = [said(1, "a"), said(2, "a"), said(3, "a"), said(4, "a", "info"), said(5, "b"), said(6, "a")];
+    expect(grouped(all).map(({ line, count, since }) => [line.at, line.text, count, since])).toEqual([
+      [3, "a", 3, 1],
+      [4, "a", 1, 4],
+      [5, "b", 1, 5],
+      [6, "a", 1, 6],
+    ]);
   });
 
   it("are ten thousand without a pause", () => {

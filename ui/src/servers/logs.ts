@@ -26,6 +26,20 @@ export function linesThat(lines: readonly LogLine[], { words, source, level }: L
   );
 }
 
+/** Lines that say the same in a row: the last of them, and how many they are. */
+export type LogGroup = { line: LogLine; count: number; since: number };
+
+export function grouped(lines: readonly LogLine[]): readonly LogGroup[] {
+  const groups: LogGroup[] = [];
+  for (const line of lines) {
+    const last = groups.at(-1);
+    if (last?.line.text === line.text && last.line.source === line.source && last.line.level === line.level) {
+      groups[groups.length - 1] = { line, count: last.count + 1, since: last.since };
+    } else groups.push({ line, count: 1, since: line.at });
+  }
+  return groups;
+}
+
 /** How a level is coloured; it is named as well. */
 export function toneOfLevel(level: LogLevel): "off" | "plain" | "wait" | "bad" {
   switch (level) {

@@ -1,83 +1,34 @@
 import { describe, expect, it } from "vitest";
 
-import type { Grant, ToolView } from "../gen/types";
-import { freeOf, reach, ruling } from "./rules";
+import type { AutoApproveView, Grant, PolicyView } from "../gen/types";
+import { autoApproveOf, lateOf, ruleOf, rulesOf } from "./rules";
 
-const tool = (name: string, access: "read" | "write", part: Partial<ToolView> = {}): ToolView => ({
-  exposedName: name,
-  server: "s",
-  generation: 2,
-  serverName: "files",
-  name,
-  title: null,
-  description: null,
-  inputSchema: "{}",
-  class: { class: access, reason: { by: "default" }, reachesOutside: false },
-  fingerprint: `${name}-1`,
-  flags: [],
-  ...part,
-});
+const rule = (id: string, server: string | null) =>
+  ({ id, server: server === null ? null : { server, generation: 1 } }) as unknown as Grant;
+const view: AutoApproveView = { server: "s", client: null, setting: "reads", allowed: 3, waitsForFirstUse: false, late: { reads: 1, writes: 2, all: 4 } };
+const policy = {
+  rules: ["s", "z", null].map((server) => ({ rule: rule(`of ${String(server)}`, server) })),
+  autoApprove: [view, { ...view, client: "c", setting: "all" }],
+} as unknown as PolicyView;
 
-const rule = (id: string, part: Partial<Grant> = {}): Grant => ({
-  id,
-  effect: "allow",
-  server: { server: "s", generation: 2 },
-  width: { width: "reads" },
-  clients: { clients: "every" },
-  lifetime: { lifetime: "always" },
-  conditions: [],
-  pins: { look: "look-1" },
-  program: null,
-  created: 0,
-  reason: null,
-  ...part,
-});
-
-const look = tool("look", "read");
-const put = tool("put", "write");
-const reads = rule("reads");
-const own = rule("own", { width: { width: "tool", tool: "look" } });
-const block = rule("block", { effect: "deny", width: { width: "tool", tool: "look" }, pins: {} });
-
-describe("Ask · Reads · Writes · All", () => {
-  it.each<[string, Grant[], string]>([
-    ["nothing", [], "ask"],
-    ["reads", [reads], "reads"],
-    ["writes", [rule("w", { width: { width: "writes" } })], "writes"],
-    ["both", [reads, rule("w", { width: { width: "writes" } })], "all"],
-    ["everything", [rule("e", { width: { width: "everything" } })], "all"],
-    ["one tool", [own], "ask"],
-    ["for one client", [rule("c", { clients: { clients: "one", client: "c" } })], "ask"],
-    ["for a while", [rule("q", { lifetime: { lifetime: "until_quit" } })], "ask"],
-    ["a deny", [rule("d", { effect: "deny" })], "ask"],
-    ["of an older generation", [rule("o", { server: { server: "s", generation: 1 } })], "ask"],
-  ])("with a rule for %s", (_, rules, expected) => {
-    expect(freeOf(rules, { generation: 2 })).toBe(expected);
-  });
-});
-
-describe("what happens with a tool", () => {
-  it.each<[string, Grant[], ToolView, object]>([
-    ["no rule", [], look, { now: "ask", own: [], wide: undefined, changed: false }],
-    ["a wide rule that took it in", [reads], look, { now: "allow", own: [], wide: reads }],
-    ["a wide rule for the others", [reads], put, { now: "ask", wide: undefined, changed: false }],
-    ["a wide rule that is older than it", [rule("old", { pins: {} })], look, { now: "ask", wide: undefined, changed: false }],
-    ["a read that reaches outside", [reads], tool("look", "read", { class: { ...look.class, reachesOutside: true } }), { now: "ask" }],
-    ["its own rule", [own], look, { now: "allow", own: [own], wide: undefined }],
-    ["its own rule, and another definition", [own], tool("look", "read", { fingerprint: "2" }), { now: "ask", own: [own], changed: true }],
-    ["a rule of an older generation", [own], tool("look", "read", { generation: 3 }), { now: "ask", own: [] }],
-    ["a block over what is allowed", [reads, block, own], look, { now: "block", own: [block, own], wide: reads }],
-    ["a block of an older generation", [{ ...block, server: { server: "s", generation: 1 } }], look, { now: "block" }],
-    ["a wide deny", [rule("d", { effect: "deny", pins: {} }), own], look, { now: "block", wide: { id: "d" }, own: [own] }],
-    ["a rule with conditions", [rule("w", { conditions: [{ pointer: "/a", test: { test: "equals", value: "1" } }] })], look, { now: "ask", wide: undefined }],
-  ])("%s", (_, rules, about, expected) => {
-    expect(ruling(rules, about)).toMatchObject(expected);
+describe("what the core says of a server", () => {
+  it("is found", () => {
+    expect(rulesOf(policy, "s").map(({ id }) => id)).toEqual(["of s"]);
+    expect(ruleOf(policy, "of null")?.id).toBe("of null");
+    expect(ruleOf(policy, null)).toBeUndefined();
+    expect(autoApproveOf(policy, "s")).toBe(view);
+    expect(autoApproveOf(policy, "s", "c").setting).toBe("all");
   });
 
-  it("is counted, with those that came later", () => {
-    const later = tool("list", "read");
-    expect(reach([reads], [look, later, put], "reads")).toEqual({ free: 1, late: 1 });
-    expect(reach([reads, block], [look, later, put], "reads")).toEqual({ free: 0, late: 1 });
-    expect(reach([], [look, later, put], "ask")).toEqual({ free: 0, late: 0 });
+  it("is nothing where it says nothing", () => {
+    expect(rulesOf(undefined, "s")).toEqual([]);
+    expect(autoApproveOf(policy, "z").setting).toBe("ask");
+    expect(autoApproveOf(undefined, "s", "c")).toMatchObject({ client: "c", setting: "ask", allowed: 0 });
+  });
+
+  it("says how many tools a setting would add", () => {
+    expect(lateOf(view, "ask")).toBe(0);
+    expect(lateOf(view, "reads")).toBe(1);
+    expect(lateOf(view, "all")).toBe(4);
   });
 });

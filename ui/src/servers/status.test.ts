@@ -39,7 +39,7 @@ describe("the state of a server", () => {
   });
 
   it("names what is tried as it would be entered", () => {
-    expect(targetOf({ type: "stdio", command: "node", args: ["a b.js", "c"], env: {}, cwd: null })).toBe('node "a b.js" c');
+    expect(targetOf({ type: "stdio", command: "node", args: ["a b.js", "c"], env: {}, cwd: null, streams: "sockets" })).toBe('node "a b.js" c');
     expect(targetOf({ type: "http", url: "https://x.example/mcp", headers: {}, headersFrom: null, signIn: usualSignIn })).toBe("https://x.example/mcp");
     expect(targetOf({ type: "builtin", builtin: { kind: "time" } })).toBe("");
   });

@@ -7,6 +7,7 @@ import { useReading } from "../core/useReading";
 import type { Settings } from "../gen/types";
 import { useMessages } from "../messages";
 import { Section } from "./Section";
+import { unchanged } from "./unchanged";
 
 /** Where the document is that says to authorization servers who Gatehouse is. */
 export function ClientDocument() {
@@ -32,8 +33,7 @@ function Address({ kept }: { kept: Settings }) {
   const save = async () => {
     setTried(true);
     if (!isRight) return;
-    const { auditDays, activityDays, activityCalls } = kept;
-    if (await set.run({ auditDays, activityDays, activityCalls, packages: null, clientDocument: wanted })) {
+    if (await set.run({ ...unchanged(kept), clientDocument: wanted })) {
       notifications.show({ message: t("settings.saved"), color: "teal", autoClose: 2000 });
       await readAgain();
       // What was typed meanwhile stays.

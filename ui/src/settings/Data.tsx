@@ -10,6 +10,7 @@ import { Copy } from "../parts/Copy";
 import { useVault } from "../vault/useVault";
 import { VaultButton } from "../vault/VaultButton";
 import { Section } from "./Section";
+import { unchanged } from "./unchanged";
 
 /** Where everything is, and for how long. */
 export function Data({ report }: { report: StatusReport }) {
@@ -47,7 +48,7 @@ function Retention({ kept }: { kept: Settings }) {
   const save = async () => {
     if (!isRight) return;
     const audit = typeof auditDays === "number" ? auditDays : null;
-    if (await set.run({ auditDays: audit, activityDays, activityCalls, packages: null, clientDocument: null })) {
+    if (await set.run({ ...unchanged(kept), auditDays: audit, activityDays, activityCalls })) {
       notifications.show({ message: t("settings.saved"), color: "teal", autoClose: 2000 });
     }
   };

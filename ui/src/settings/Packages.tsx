@@ -8,6 +8,7 @@ import type { Settings } from "../gen/types";
 import { useMessages } from "../messages";
 import { formOf, sourceOf, type SourceForm } from "./packages";
 import { Section } from "./Section";
+import { unchanged } from "./unchanged";
 
 /** Where servers that come as packages get them from. */
 export function Packages() {
@@ -33,9 +34,8 @@ function Sources({ kept }: { kept: Settings }) {
   const save = async () => {
     setTried(true);
     if (!wanted.npm || !wanted.pypi) return;
-    const { auditDays, activityDays, activityCalls } = kept;
     const packages = { npm: wanted.npm, pypi: wanted.pypi };
-    if (await set.run({ auditDays, activityDays, activityCalls, packages, clientDocument: null })) {
+    if (await set.run({ ...unchanged(kept), packages })) {
       void readAgain();
       notifications.show({ message: t("settings.saved"), color: "teal", autoClose: 2000 });
     }

@@ -10,6 +10,7 @@ import { languageNames, useMessages, type MessageKey } from "../messages";
 import { Copy } from "../parts/Copy";
 import { Page } from "../parts/Page";
 import { Audit } from "./Audit";
+import { Calls } from "./Calls";
 import { ClientDocument } from "./ClientDocument";
 import { Data } from "./Data";
 import { Packages } from "./Packages";
@@ -24,6 +25,7 @@ export function SettingsPage(look: LookProps) {
       <div className="settings">
         <Appearance {...look} />
         {report && <Gateway report={report} />}
+        <Calls />
         <Packages />
         <ClientDocument />
         {report && <Data report={report} />}

@@ -10,9 +10,13 @@ import JsonEditor from "../parts/JsonEditor";
 import { brokenAt } from "../parts/jsonPlaces";
 import { ProblemAlert } from "../parts/ProblemAlert";
 import { Waiting } from "../parts/Waiting";
+import { CallProgress } from "../activity/CallProgress";
+import { useRunning } from "../activity/useRunning";
+import { OWN } from "../core/useNames";
 import { ShownResult } from "../results/ShownResult";
 import { ArgumentsForm } from "./ArgumentsForm";
 import { faultsOf } from "./check";
+import { withDefaults } from "./defaults";
 import { pruned, schemaOf } from "./shape";
 import { brief, type Try } from "./tries";
 
@@ -31,8 +35,8 @@ export default function TryTool({ tool, tries, onTry, onStop }: Props) {
   const form = useId();
   const [schema] = useState(() => schemaOf(tool.inputSchema));
   const [view, setView] = useState<"form" | "json">(schema ? "form" : "json");
-  const [value, setValue] = useState<unknown>({});
-  const [text, setText] = useState("{}");
+  const [value, setValue] = useState<unknown>(() => withDefaults(schema) ?? {});
+  const [text, setText] = useState(() => JSON.stringify(value, null, 2));
   const [round, setRound] = useState(0);
   const [looked, setLooked] = useState<string | null>(null);
   const broken = useMemo(() => brokenAt(text), [text]);
@@ -175,9 +179,11 @@ export default function TryTool({ tool, tries, onTry, onStop }: Props) {
   );
 }
 
-function End({ one: { end }, server }: { one: Try; server: string }) {
+function End({ one: { end, tool }, server }: { one: Try; server: string }) {
   const t = useMessages();
-  if (end === "running") return <Waiting />;
+  // One drawer runs one call of a tool at a time.
+  const running = useRunning().findLast((call) => call.client === OWN && call.server === server && call.tool === tool);
+  if (end === "running") return running ? <CallProgress call={running} /> : <Waiting />;
   if (end === "stopped") return <p className="dim try-plain">{t("try.stoppedText")}</p>;
   return "shown" in end ? <ShownResult shown={end.shown} server={server} /> : <ProblemAlert problem={end.problem} />;
 }

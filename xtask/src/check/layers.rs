@@ -7,18 +7,37 @@ use anyhow::{Result, bail};
 use cargo_metadata::{DependencyKind, MetadataCommand, Package};
 
 /// Which members of the workspace a member may use.
-const MEMBERS: [(&str, &[&str]); 12] = [
+const MEMBERS: [(&str, &[&str]); 14] = [
     ("gatehouse-model", &[]),
-    ("gatehouse-policy", &["gatehouse-model"]),
-    ("gatehouse-store", &["gatehouse-model"]),
-    ("gatehouse-auth", &["gatehouse-model", "gatehouse-store"]),
-    ("gatehouse-servers", &["gatehouse-model", "gatehouse-store", "gatehouse-auth"]),
-    ("gatehouse-tools", &["gatehouse-model", "gatehouse-policy", "gatehouse-store", "gatehouse-servers"]),
-    ("gatehouse-gateway", &["gatehouse-model", "gatehouse-tools", "gatehouse-store"]),
+    ("gatehouse-common", &["gatehouse-model"]),
+    ("gatehouse-mcp-wire", &["gatehouse-model"]),
+    ("gatehouse-policy", &["gatehouse-model", "gatehouse-common", "gatehouse-mcp-wire"]),
+    ("gatehouse-store", &["gatehouse-model", "gatehouse-common", "gatehouse-mcp-wire"]),
+    ("gatehouse-auth", &["gatehouse-model", "gatehouse-common", "gatehouse-store"]),
+    (
+        "gatehouse-servers",
+        &["gatehouse-model", "gatehouse-common", "gatehouse-mcp-wire", "gatehouse-store", "gatehouse-auth"],
+    ),
+    (
+        "gatehouse-tools",
+        &[
+            "gatehouse-model",
+            "gatehouse-common",
+            "gatehouse-mcp-wire",
+            "gatehouse-policy",
+            "gatehouse-store",
+            "gatehouse-servers",
+        ],
+    ),
+    (
+        "gatehouse-gateway",
+        &["gatehouse-model", "gatehouse-common", "gatehouse-mcp-wire", "gatehouse-tools", "gatehouse-store"],
+    ),
     (
         "gatehouse-app",
         &[
             "gatehouse-model",
+            "gatehouse-common",
             "gatehouse-policy",
             "gatehouse-store",
             "gatehouse-auth",
@@ -27,13 +46,14 @@ const MEMBERS: [(&str, &[&str]); 12] = [
             "gatehouse-gateway",
         ],
     ),
-    ("gatehouse-ctl", &["gatehouse-app", "gatehouse-model"]),
-    ("gatehouse", &["gatehouse-app", "gatehouse-model"]),
+    ("gatehouse-ctl", &["gatehouse-app", "gatehouse-model", "gatehouse-common"]),
+    ("gatehouse", &["gatehouse-app", "gatehouse-model", "gatehouse-common"]),
     // The conformance suite tries the servers crate by itself; the other tests use the running product.
     (
         "gatehouse-tests",
         &[
             "gatehouse-model",
+            "gatehouse-mcp-wire",
             "gatehouse-policy",
             "gatehouse-store",
             "gatehouse-auth",
@@ -59,8 +79,9 @@ const RESERVED: [(&str, &[&str]); 10] = [
 ];
 
 /// Members that may use nothing from outside but this.
-const BARE: [(&str, &[&str]); 2] = [
-    ("gatehouse-model", &["serde", "serde_json", "thiserror", "ts-rs", "zeroize"]),
+const BARE: [(&str, &[&str]); 3] = [
+    ("gatehouse-mcp-wire", &["serde", "serde_json", "thiserror", "base64", "http"]),
+    ("gatehouse-model", &["serde", "serde_json", "thiserror", "ts-rs", "zeroize", "sha2", "hex"]),
     (
         "gatehouse-policy",
         &[
@@ -72,7 +93,6 @@ const BARE: [(&str, &[&str]); 2] = [
             "url",
             "globset",
             "unicode-normalization",
-            "unicode-security",
             "memchr",
         ],
     ),

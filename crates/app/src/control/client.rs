@@ -1,55 +1,79 @@
-//! The calling end of the control socket, for `gatehousectl` and tests.
+//! The calling end of the control socket, for `gatehousectl` and tests. Whatever holds the path of the
+//! socket may not be Gatehouse: with a key nothing is sent before the other end has proved that it
+//! knows the key too, and without one nothing that is for more than anyone.
 
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::StreamExt as _;
-use gatehouse_model::command::Request;
+use gatehouse_model::command::{Authority, COMMANDS, Request};
 use gatehouse_model::{ErrorCode, Problem, Secret};
+use gatehouse_store::ControlKey;
 use serde_json::value::{RawValue, to_raw_value};
+use sha2::{Digest as _, Sha256};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio_util::codec::{FramedRead, LinesCodec};
 
+use super::channel::{self, Broken, KeyOf, Opener, Sealer, Welcome};
 use super::listen;
-use super::wire::{AnswerLine, EVENTS, EventsArgs, LONGEST_LINE, RequestOut};
+use super::wire::{AnswerLine, EVENTS, EventsArgs, LONGEST_SEALED_LINE, RequestOut};
+use crate::authority::not_permitted;
 use crate::events::Heard;
+
+/// How long the other end may take to prove that it knows the key.
+const HANDSHAKE: Duration = Duration::from_secs(10);
 
 type Reading = Box<dyn AsyncRead + Send + Unpin>;
 type Writing = Box<dyn AsyncWrite + Send + Unpin>;
 
 /// One connection to a running Gatehouse; one request at a time.
 pub struct ControlClient {
-    lines: FramedRead<Reading, LinesCodec>,
+    lines: Lines,
     writing: Writing,
     last: u64,
-    operator_key: Option<Secret>,
+    key: Option<(KeyOf, ControlKey)>,
+    sealer: Option<Sealer>,
 }
 
 impl ControlClient {
-    /// Connects to the Gatehouse that holds a data folder.
+    /// Connects to what holds the control socket of a data folder.
     ///
     /// # Errors
-    /// [`ErrorCode::NotRunning`] when there is none.
+    /// [`ErrorCode::NotRunning`] when nothing does.
     pub async fn connect(data_dir: &Path) -> Result<Self, Problem> {
         let stream = listen::connect(data_dir).await.map_err(|e| not_running(data_dir, &e))?;
         let (reading, writing) = tokio::io::split(stream);
         let reading: Reading = Box::new(reading);
-        let lines = FramedRead::new(reading, LinesCodec::new_with_max_length(LONGEST_LINE));
-        Ok(Self { lines, writing: Box::new(writing), last: 0, operator_key: None })
+        let framed = FramedRead::new(reading, LinesCodec::new_with_max_length(LONGEST_SEALED_LINE));
+        let lines = Lines { framed, opener: None };
+        Ok(Self { lines, writing: Box::new(writing), last: 0, key: None, sealer: None })
     }
 
-    /// Shows the operator key with every request from now on.
+    /// Speaks as the operator from now on, over a channel that only the holder of the same key can be at
+    /// the other end of. The key itself is never sent.
     #[must_use]
     pub fn with_operator_key(mut self, key: Option<Secret>) -> Self {
-        self.operator_key = key;
+        self.key = key.map(|key| (KeyOf::Operator, ControlKey::of_operator_key(&key)));
+        self
+    }
+
+    /// Speaks as a client from now on, over a channel that only somebody who knows its token can be at the
+    /// other end of.
+    #[must_use]
+    pub fn with_client_token(mut self, token: &Secret) -> Self {
+        let token_sha256 = hex::encode(Sha256::digest(token.reveal().as_bytes()));
+        self.key = Some((KeyOf::Client { token_sha256 }, ControlKey::of_client_token(token)));
         self
     }
 
     /// Runs a command.
     ///
     /// # Errors
-    /// What Gatehouse answers, or [`ErrorCode::NotRunning`] when it is gone.
+    /// What Gatehouse answers; [`ErrorCode::NotPermitted`] when the other end does not prove that it knows
+    /// the key, or when the command needs one and there is none: then nothing was sent; and
+    /// [`ErrorCode::NotRunning`] when Gatehouse is gone.
     pub async fn run<R: Request>(&mut self, request: &R) -> Result<R::Reply, Problem> {
         let args = to_raw_value(request).map_err(|e| internal(&e))?;
         let reply = self.run_raw(R::NAME, &args).await?;
@@ -59,11 +83,17 @@ impl ControlClient {
     /// Runs a command by its name, with arguments and reply as JSON.
     ///
     /// # Errors
-    /// What Gatehouse answers, or [`ErrorCode::NotRunning`] when it is gone.
+    /// As [`ControlClient::run`].
     pub async fn run_raw(&mut self, command: &str, args: &RawValue) -> Result<Box<RawValue>, Problem> {
+        if self.key.is_none()
+            && let Some(rule) = COMMANDS.iter().find(|rule| rule.name == command)
+            && rule.needs > Authority::Anyone
+        {
+            return Err(not_permitted(*rule));
+        }
         let id = self.send(command, args).await?;
         loop {
-            let answer = next_line(&mut self.lines).await?;
+            let answer = self.lines.next().await?;
             if let Some(problem) = answer.problem.filter(|_| answer.id.is_none_or(|of| of == id)) {
                 return Err(problem);
             }
@@ -76,7 +106,7 @@ impl ControlClient {
     /// Turns the connection into a stream of events.
     ///
     /// # Errors
-    /// [`ErrorCode::NotRunning`] when Gatehouse is gone.
+    /// As [`ControlClient::run`].
     pub async fn events(mut self, after: Option<u64>) -> Result<ControlEvents, Problem> {
         let args = to_raw_value(&EventsArgs { after }).map_err(|e| internal(&e))?;
         let id = self.send(EVENTS, &args).await?;
@@ -84,21 +114,54 @@ impl ControlClient {
     }
 
     async fn send(&mut self, command: &str, args: &RawValue) -> Result<u64, Problem> {
+        self.authenticate().await?;
         self.last = self.last.saturating_add(1);
-        let operator_key = self.operator_key.as_ref().map(Secret::reveal);
-        let line = RequestOut { id: self.last, command, args, operator_key };
-        let mut line = serde_json::to_vec(&line).map_err(|e| internal(&e))?;
+        let line = RequestOut { id: self.last, command, args };
+        let line = serde_json::to_vec(&line).map_err(|e| internal(&e))?;
+        let line = match &mut self.sealer {
+            Some(sealer) => sealer.seal(line).map_err(|Broken(why)| gone(&why))?,
+            None => line,
+        };
+        self.write(line).await?;
+        Ok(self.last)
+    }
+
+    /// Makes the channel, where there is a key and none was made yet.
+    async fn authenticate(&mut self) -> Result<(), Problem> {
+        let Some((key_of, key)) = self.key.clone().filter(|_| self.sealer.is_none()) else { return Ok(()) };
+        let (begun, hello) = channel::begin(key_of).map_err(|Broken(why)| gone(&why))?;
+        let hello = serde_json::to_vec(&hello).map_err(|e| internal(&e))?;
+        self.write(hello).await?;
+        // Whatever else comes is nobody's word, and is not repeated.
+        let answer = tokio::time::timeout(HANDSHAKE, self.lines.raw()).await;
+        let answer = answer.map_err(|_| gone(&"it did not answer"))??;
+        let made = serde_json::from_str::<Welcome>(&answer)
+            .ok()
+            .and_then(|welcome| begun.finish(&key, &welcome).ok())
+            .ok_or_else(unproven)?;
+        self.sealer = Some(made.sealer);
+        self.lines.opener = Some(made.opener);
+        // What Gatehouse itself answers is read however long it is: a call may be shown in full.
+        *self.lines.framed.decoder_mut() = LinesCodec::new();
+        // Longer lines are taken from whoever proved to know the key, and this is the proof.
+        let proof = match &mut self.sealer {
+            Some(sealer) => sealer.seal(Vec::new()).map_err(|Broken(why)| gone(&why))?,
+            None => return Ok(()),
+        };
+        self.write(proof).await
+    }
+
+    async fn write(&mut self, mut line: Vec<u8>) -> Result<(), Problem> {
         line.push(b'\n');
         self.writing.write_all(&line).await.map_err(|e| gone(&e))?;
-        self.writing.flush().await.map_err(|e| gone(&e))?;
-        Ok(self.last)
+        self.writing.flush().await.map_err(|e| gone(&e))
     }
 }
 
 /// A stream of events from a running Gatehouse.
 pub struct ControlEvents {
     id: u64,
-    lines: FramedRead<Reading, LinesCodec>,
+    lines: Lines,
     _writing: Writing,
 }
 
@@ -109,7 +172,7 @@ impl ControlEvents {
     /// [`ErrorCode::NotRunning`] when Gatehouse is gone, or why it refuses.
     pub async fn next(&mut self) -> Result<Heard, Problem> {
         loop {
-            let answer = next_line(&mut self.lines).await?;
+            let answer = self.lines.next().await?;
             if let Some(problem) = answer.problem {
                 return Err(problem);
             }
@@ -126,11 +189,28 @@ impl ControlEvents {
     }
 }
 
-async fn next_line(lines: &mut FramedRead<Reading, LinesCodec>) -> Result<AnswerLine, Problem> {
-    match lines.next().await {
-        Some(Ok(line)) => serde_json::from_str(&line).map_err(|e| internal(&e)),
-        Some(Err(e)) => Err(gone(&e)),
-        None => Err(gone(&"the connection ended")),
+/// The lines that come, opened where there is a channel.
+struct Lines {
+    framed: FramedRead<Reading, LinesCodec>,
+    opener: Option<Opener>,
+}
+
+impl Lines {
+    async fn raw(&mut self) -> Result<String, Problem> {
+        match self.framed.next().await {
+            Some(Ok(line)) => Ok(line),
+            Some(Err(e)) => Err(gone(&e)),
+            None => Err(gone(&"the connection ended")),
+        }
+    }
+
+    async fn next(&mut self) -> Result<AnswerLine, Problem> {
+        let line = self.raw().await?;
+        let line = match &mut self.opener {
+            Some(opener) => opener.open(&line).map_err(|Broken(why)| gone(&why))?,
+            None => line,
+        };
+        serde_json::from_str(&line).map_err(|e| internal(&e))
     }
 }
 
@@ -145,6 +225,15 @@ fn not_running(data_dir: &Path, error: &io::Error) -> Problem {
         _ => Problem::new(ErrorCode::NotRunning, "Gatehouse cannot be reached.").why(format!("{error}.")),
     };
     problem.todo("Start it with `gatehousectl serve --data-dir DIR`, or name its folder with --data-dir.")
+}
+
+fn unproven() -> Problem {
+    Problem::new(
+        ErrorCode::NotPermitted,
+        "What answers at the control socket did not prove that it knows this key or token. Nothing was sent.",
+    )
+    .why("The key or token is not right, this Gatehouse takes none (its own windows answer), or another program holds the socket.")
+    .todo("Check the key. If it is right, find out which program listens there before you enter it again.")
 }
 
 fn gone(error: &dyn std::fmt::Display) -> Problem {

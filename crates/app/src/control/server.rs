@@ -1,12 +1,16 @@
-//! The listening end of the control socket. It reads lines, checks the operator key that came with
-//! each, and hands the command to the facade; it decides nothing itself.
+//! The listening end of the control socket. It reads lines, plain ones or those of a channel, and hands
+//! the commands in them to the facade with the authority that the channel proves; it decides nothing
+//! itself. The first line says which it is, for good.
 
+use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::StreamExt as _;
-use gatehouse_model::command::Command;
+use gatehouse_model::command::{Authority, Command};
 use gatehouse_model::{Envelope, ErrorCode, Problem};
+use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{Semaphore, mpsc};
@@ -14,15 +18,20 @@ use tokio_util::codec::{FramedRead, LinesCodec, LinesCodecError};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::channel::{self, Broken, Channel, Hello, KeyOf, Opener, Sealer};
 use super::listen::Listener;
-use super::wire::{AnswerOut, BodyOut, EVENTS, EventsArgs, LONGEST_LINE, RequestLine};
-use crate::authority::Authority;
+use super::wire::{
+    AnswerOut, BodyOut, EVENTS, EventsArgs, LONGEST_PLAIN_LINE, LONGEST_SEALED_LINE, RequestLine,
+};
+use crate::authority::Proved;
 use crate::events::Heard;
 use crate::facade::Facade;
 use crate::redact::without_contents;
 
-/// Connections at one time.
+/// Connections at one time on which nobody proved to be the operator.
 const CONNECTIONS: usize = 256;
+/// How long the first line of a connection may take.
+const FIRST_LINE: Duration = Duration::from_secs(5);
 /// Requests of one connection that run at one time.
 const REQUESTS: usize = 64;
 /// Lines that wait to be written to one connection.
@@ -61,33 +70,60 @@ impl Drop for ControlServer {
 }
 
 async fn accept(mut listener: Listener, facade: Arc<Facade>, cancel: CancellationToken, tasks: TaskTracker) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    let strangers = Arc::new(Strangers::default());
     loop {
-        let next = async {
-            let place = Arc::clone(&places).acquire_owned().await.map_err(std::io::Error::other)?;
-            listener.accept().await.map(|(stream, process)| (place, stream, process))
-        };
         let accepted = tokio::select! {
             () = cancel.cancelled() => return,
-            accepted = next => accepted,
+            accepted = listener.accept() => accepted,
         };
         match accepted {
-            Ok((place, stream, process)) => {
+            Ok((stream, process)) => {
                 let around = (cancel.child_token(), tasks.clone());
-                let connection = Connection::new(Arc::clone(&facade), process, around);
-                tasks.spawn(async move {
-                    connection.serve(stream).await;
-                    drop(place);
-                });
+                let place = Place::take(&strangers, around.0.clone());
+                let connection = Connection::new(Arc::clone(&facade), process, around, place);
+                tasks.spawn(connection.serve(stream));
             }
             Err(error) => {
                 tracing::warn!(%error, "a connection to the control socket could not be taken");
                 tokio::select! {
                     () = cancel.cancelled() => return,
-                    () = tokio::time::sleep(std::time::Duration::from_millis(100)) => {}
+                    () = tokio::time::sleep(Duration::from_millis(100)) => {}
                 }
             }
         }
+    }
+}
+
+/// The connections on which nobody proved to be the operator, oldest first, and the number of the last.
+#[derive(Default)]
+struct Strangers(Mutex<(u64, VecDeque<(u64, CancellationToken)>)>);
+
+/// A place among them, until it is dropped.
+struct Place {
+    among: Arc<Strangers>,
+    number: u64,
+}
+
+impl Place {
+    /// Takes one; where all are taken, the oldest connection makes room, so that the operator gets in.
+    fn take(among: &Arc<Strangers>, gone: CancellationToken) -> Self {
+        let mut held = among.0.lock();
+        let (last, all) = &mut *held;
+        *last = last.wrapping_add(1);
+        let number = *last;
+        let oldest = if all.len() >= CONNECTIONS { all.pop_front() } else { None };
+        if let Some((_, oldest)) = oldest {
+            oldest.cancel();
+        }
+        all.push_back((number, gone));
+        drop(held);
+        Self { among: Arc::clone(among), number }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.among.0.lock().1.retain(|(number, _)| *number != self.number);
     }
 }
 
@@ -98,6 +134,12 @@ struct Connection {
     gone: CancellationToken,
     tasks: TaskTracker,
     requests: Arc<Semaphore>,
+    /// What the other end proved to know.
+    proved: Proved,
+    /// Opens what comes, where there is a channel.
+    opener: Option<Opener>,
+    /// Until somebody proved to be the operator.
+    place: Option<Place>,
 }
 
 impl Connection {
@@ -105,35 +147,122 @@ impl Connection {
         facade: Arc<Facade>,
         process: Option<u32>,
         (gone, tasks): (CancellationToken, TaskTracker),
+        place: Place,
     ) -> Self {
-        Self { facade, process, gone, tasks, requests: Arc::new(Semaphore::new(REQUESTS)) }
+        let requests = Arc::new(Semaphore::new(REQUESTS));
+        let (proved, place) = (Proved::Nothing, Some(place));
+        Self { facade, process, gone, tasks, requests, proved, opener: None, place }
     }
 
-    async fn serve<S: AsyncRead + AsyncWrite + Send + 'static>(self, stream: S) {
+    async fn serve<S: AsyncRead + AsyncWrite + Send + 'static>(mut self, stream: S) {
         let _gone_with_us = self.gone.clone().drop_guard();
-        let (reading, writing) = tokio::io::split(stream);
+        let (reading, mut writing) = tokio::io::split(stream);
+        let mut reading = FramedRead::new(reading, LinesCodec::new_with_max_length(LONGEST_PLAIN_LINE));
+        let first = tokio::time::timeout(FIRST_LINE, self.line(&mut reading)).await;
+        let Ok(Some(first)) = first else { return };
+        let hello = first.as_ref().ok().and_then(|line| serde_json::from_str::<Hello>(line).ok());
+        let (mut next, sealer) = match hello {
+            None => (Some(first), None),
+            Some(hello) => match self.welcome(&hello, &mut writing).await {
+                Some(sealer) => (None, Some(sealer)),
+                None => return,
+            },
+        };
+        let mut is_long = false;
         let (outbox, lines) = mpsc::channel(OUTBOX);
-        self.tasks.spawn(write_lines(writing, lines, self.gone.clone()));
-        let mut reading = FramedRead::new(reading, LinesCodec::new_with_max_length(LONGEST_LINE));
+        self.tasks.spawn(write_lines(writing, lines, sealer, self.gone.clone()));
         loop {
-            let line = tokio::select! {
-                () = self.gone.cancelled() => return,
-                line = reading.next() => line,
+            let line = match next.take() {
+                Some(line) => Some(line),
+                None => self.line(&mut reading).await,
             };
-            let going_on = match line {
-                Some(Ok(line)) if line.trim().is_empty() => true,
-                Some(Ok(line)) => self.take(&line, &outbox).await,
-                Some(Err(LinesCodecError::MaxLineLengthExceeded)) => {
-                    let problem = Problem::new(ErrorCode::BadRequest, "The line is too long.")
-                        .why(format!("A request may have {} MiB.", LONGEST_LINE / 1024 / 1024));
-                    send(&outbox, None, BodyOut::Problem(&problem)).await
-                }
-                Some(Err(LinesCodecError::Io(_))) | None => false,
-            };
-            if !going_on {
+            let Some(line) = line else { return };
+            if !self.hear(line, &outbox).await {
                 return;
             }
+            // A line of the channel opened. It was read whole, so nothing is lost with the reader's state.
+            if self.opener.is_some() && !is_long {
+                is_long = true;
+                *reading.decoder_mut() = LinesCodec::new_with_max_length(LONGEST_SEALED_LINE);
+            }
         }
+    }
+
+    /// The next line; `None` at the end.
+    async fn line<R: AsyncRead + Unpin>(
+        &self,
+        reading: &mut FramedRead<R, LinesCodec>,
+    ) -> Option<Result<String, LinesCodecError>> {
+        tokio::select! {
+            () = self.gone.cancelled() => None,
+            line = reading.next() => line,
+        }
+    }
+
+    /// Makes the channel that a client wants; `None` when there is none to be made.
+    async fn welcome<W: AsyncWrite + Unpin>(&mut self, hello: &Hello, writing: &mut W) -> Option<Sealer> {
+        let made = self.channel(hello).await;
+        let line = match &made {
+            Ok((line, _)) => line.clone(),
+            Err(Broken(why)) => {
+                tracing::info!(why, "no channel was made on the control socket");
+                let problem =
+                    Problem::new(ErrorCode::NotPermitted, "There is no channel with this key here.");
+                serde_json::to_vec(&AnswerOut { id: None, body: BodyOut::Problem(&problem) }).ok()?
+            }
+        };
+        let written = async {
+            writing.write_all(&line).await?;
+            writing.write_all(b"\n").await?;
+            writing.flush().await
+        };
+        written.await.ok()?;
+        let (_, Channel { sealer, opener }) = made.ok()?;
+        self.opener = Some(opener);
+        Some(sealer)
+    }
+
+    async fn channel(&mut self, hello: &Hello) -> Result<(Vec<u8>, Channel), Broken> {
+        let (proved, key) = match &hello.key_of {
+            KeyOf::Operator => self.facade.parts().operator.key(),
+            KeyOf::Client { token_sha256 } => self.facade.client_key(token_sha256.clone()).await,
+        }
+        .ok_or(Broken("there is no such key"))?;
+        let (welcome, channel) = channel::answer(&key, hello)?;
+        self.proved = proved;
+        let line = serde_json::to_vec(&welcome).map_err(|_| Broken("the answer cannot be written"))?;
+        Ok((line, channel))
+    }
+
+    /// Takes a line; `false` when the connection is of no more use.
+    async fn hear(&mut self, line: Result<String, LinesCodecError>, outbox: &mpsc::Sender<Vec<u8>>) -> bool {
+        let line = match line {
+            Ok(line) => line,
+            Err(LinesCodecError::MaxLineLengthExceeded) if self.opener.is_none() => {
+                let problem = Problem::new(ErrorCode::BadRequest, "The line is too long.")
+                    .why(format!("A request may have {} MiB.", LONGEST_PLAIN_LINE / 1024 / 1024));
+                return send(outbox, None, BodyOut::Problem(&problem)).await;
+            }
+            Err(_) => return false,
+        };
+        let line = match self.opener.as_mut().map(|opener| opener.open(&line)) {
+            None if line.trim().is_empty() => return true,
+            None => line,
+            Some(Ok(opened)) => {
+                if matches!(self.proved, Proved::OperatorKey(_)) {
+                    self.place = None;
+                }
+                if opened.is_empty() {
+                    return true;
+                }
+                opened
+            }
+            Some(Err(Broken(why))) => {
+                tracing::warn!(why, "a channel on the control socket was ended");
+                return false;
+            }
+        };
+        self.take(&line, outbox).await
     }
 
     /// Starts one request; `false` when the connection is of no more use.
@@ -146,22 +275,29 @@ impl Connection {
                 return send(outbox, None, BodyOut::Problem(&problem)).await;
             }
         };
-        let authority = match self.facade.authority(request.operator_key.as_ref()) {
-            Ok(authority) => authority,
-            Err(problem) => return send(outbox, Some(request.id), BodyOut::Problem(&problem)).await,
-        };
+        let proved = self.proved;
+        // A key that was replaced opens nothing more.
+        if self.facade.parts().operator.authority(proved).is_none() {
+            return false;
+        }
         let Ok(place) = Arc::clone(&self.requests).acquire_owned().await else { return false };
         let (facade, gone, outbox) = (Arc::clone(&self.facade), self.gone.clone(), outbox.clone());
         let process = self.process;
         self.tasks.spawn(async move {
             let work = async {
                 if request.command == EVENTS {
-                    stream_events(&facade, &request, authority, &outbox).await;
+                    stream_events(&facade, &request, proved, &outbox, &gone).await;
                 } else {
+                    // Now and not when the line came: the key may have been replaced since.
+                    let Some(authority) = facade.parts().operator.authority(proved) else {
+                        gone.cancel();
+                        return;
+                    };
                     answer(&facade, &request, (authority, process), &outbox).await;
                 }
             };
             tokio::select! {
+                biased;
                 () = gone.cancelled() => {}
                 () = work => {}
             }
@@ -184,7 +320,7 @@ async fn answer(
             .and_then(|args| Command::parse(&request.command, &args)),
     };
     let outcome = match parsed {
-        Ok(Command::Call(call)) => facade.call(call, process).await,
+        Ok(command @ Command::Call(_)) => facade.call(command, authority, process).await,
         Ok(command) => facade.execute(command, authority).await,
         Err(problem) => Err(problem),
     };
@@ -197,8 +333,9 @@ async fn answer(
 async fn stream_events(
     facade: &Facade,
     request: &RequestLine,
-    authority: Authority,
+    proved: Proved,
     outbox: &mpsc::Sender<Vec<u8>>,
+    gone: &CancellationToken,
 ) {
     let args = match request.args.as_ref().map(|args| serde_json::from_str::<EventsArgs>(args.get())) {
         None => EventsArgs::default(),
@@ -217,11 +354,15 @@ async fn stream_events(
     while let Some(heard) = stream.next().await {
         let going_on = match heard {
             Heard::Missed => send(outbox, Some(request.id), BodyOut::Missed(true)).await,
-            Heard::Event(envelope) => match authority {
-                Authority::Operator => send(outbox, Some(request.id), BodyOut::Event(&envelope)).await,
-                Authority::Anyone => {
+            Heard::Event(envelope) => match facade.parts().operator.authority(proved) {
+                Some(Authority::Operator) => send(outbox, Some(request.id), BodyOut::Event(&envelope)).await,
+                Some(Authority::Anyone | Authority::Client) => {
                     let envelope: Envelope = without_contents(&envelope);
                     send(outbox, Some(request.id), BodyOut::Event(&envelope)).await
+                }
+                None => {
+                    gone.cancel();
+                    false
                 }
             },
         };
@@ -233,10 +374,7 @@ async fn stream_events(
 
 async fn send(outbox: &mpsc::Sender<Vec<u8>>, id: Option<u64>, body: BodyOut<'_>) -> bool {
     match serde_json::to_vec(&AnswerOut { id, body }) {
-        Ok(mut line) => {
-            line.push(b'\n');
-            outbox.send(line).await.is_ok()
-        }
+        Ok(line) => outbox.send(line).await.is_ok(),
         Err(error) => {
             tracing::error!(%error, "an answer could not be written");
             false
@@ -247,11 +385,17 @@ async fn send(outbox: &mpsc::Sender<Vec<u8>>, id: Option<u64>, body: BodyOut<'_>
 async fn write_lines<W: AsyncWrite + Send>(
     writing: W,
     mut lines: mpsc::Receiver<Vec<u8>>,
+    mut sealer: Option<Sealer>,
     gone: CancellationToken,
 ) {
     let mut writing = std::pin::pin!(writing);
     let work = async {
-        while let Some(line) = lines.recv().await {
+        while let Some(mut line) = lines.recv().await {
+            // Here and nowhere earlier, so that lines have their numbers in the order in which they go.
+            if let Some(sealer) = &mut sealer {
+                line = sealer.seal(line).map_err(|Broken(why)| std::io::Error::other(why))?;
+            }
+            line.push(b'\n');
             writing.write_all(&line).await?;
             writing.flush().await?;
         }

@@ -1,11 +1,15 @@
 //! The lines of the control socket, in both directions.
 
-use gatehouse_model::{Envelope, Problem, Secret};
+use gatehouse_model::{Envelope, Problem};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-/// Longest line that is read.
+/// Longest line that a request may have on a channel.
 pub(super) const LONGEST_LINE: usize = 32 * 1024 * 1024;
+/// Longest line that is read before a channel was proved.
+pub(super) const LONGEST_PLAIN_LINE: usize = 1024 * 1024;
+/// Longest line that is read on a channel: one of that length, as the channel writes it.
+pub(super) const LONGEST_SEALED_LINE: usize = LONGEST_LINE / 3 * 4 + 64;
 /// The command that is answered by a stream.
 pub(super) const EVENTS: &str = "events";
 
@@ -17,19 +21,15 @@ pub(super) struct RequestLine {
     pub(super) command: String,
     #[serde(default)]
     pub(super) args: Option<Box<RawValue>>,
-    #[serde(default)]
-    pub(super) operator_key: Option<Secret>,
 }
 
-/// A request as it is written. The key is plain here: this is the one way that it takes.
+/// A request as it is written.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct RequestOut<'a> {
     pub(super) id: u64,
     pub(super) command: &'a str,
     pub(super) args: &'a RawValue,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) operator_key: Option<&'a str>,
 }
 
 /// An answer as it is written.

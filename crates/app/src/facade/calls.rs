@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gatehouse_model::command::{Call, CallReply};
+use gatehouse_model::command::{Authority, Call, CallReply};
 use gatehouse_model::record::CallFilter;
 use gatehouse_model::{CallRecord, ErrorCode, Problem};
 use gatehouse_tools::{CallEnd, Caller, Era, ToolCall};
@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
 use super::Parts;
+use crate::redact;
 
 /// What the caller says of itself.
 const SAYS: &str = "gatehousectl";
@@ -46,6 +47,7 @@ pub(super) async fn call(
         meta: None,
         progress: None,
         asks: None,
+        listening: None,
         cancel,
     };
     let end = parts.tools.call(caller, call).await;
@@ -64,11 +66,25 @@ fn says_error(result: &RawValue) -> bool {
     serde_json::from_str::<Flag>(result.get()).is_ok_and(|flag| flag.is_error)
 }
 
-pub(super) async fn list(parts: &Arc<Parts>, filter: CallFilter) -> Result<Vec<CallRecord>, Problem> {
+/// Past calls. What was in them is for the operator: the arguments of a call that still waits are
+/// among it.
+pub(super) async fn list(
+    parts: &Arc<Parts>,
+    filter: CallFilter,
+    by: Authority,
+) -> Result<Vec<CallRecord>, Problem> {
+    if by < Authority::Operator && filter.text.is_some() {
+        return Err(Problem::new(ErrorCode::NotPermitted, "Searching in calls needs the operator key.")
+            .why("It tells what was in their arguments and results."));
+    }
     let list = move |store: &gatehouse_store::Store| {
         // What was recorded a moment ago is on its way to the disk still.
         store.activity().flush();
         store.activity().list(&filter)
     };
-    parts.on_store(list).await
+    let mut calls = parts.on_store(list).await?;
+    if by < Authority::Operator {
+        calls.iter_mut().for_each(redact::record);
+    }
+    Ok(calls)
 }

@@ -29,6 +29,8 @@ pub(super) fn offer(parts: &Parts, server: &str) -> Result<ServerOffer, Problem>
     let config = servers::find(parts, server)?;
     let lists = parts.servers.get(&config.id).map(|handle| handle.lists());
     let mut offer = lists.as_deref().map(offer_of).unwrap_or_default();
+    offer.resources_problem = servers::undeclared(parts, &config, "resources", |declared| declared.resources);
+    offer.prompts_problem = servers::undeclared(parts, &config, "prompts", |declared| declared.prompts);
     let watched = parts.watched.lock();
     offer.watched = watched.iter().filter(|(id, _)| *id == config.id).map(|(_, uri)| uri.clone()).collect();
     Ok(offer)
@@ -129,6 +131,7 @@ pub(super) async fn call_tool(parts: &Parts, wanted: &ServersCallTool) -> Result
         meta: None,
         progress: None,
         asks: None,
+        listening: None,
         cancel: cancel.clone(),
     };
     let started = Instant::now();
@@ -145,7 +148,7 @@ pub(super) async fn call_tool(parts: &Parts, wanted: &ServersCallTool) -> Result
         parts.runs.lock().remove(run);
     }
     let unfit = match &end {
-        CallEnd::Result(result) => parts.tools.unfit(&exposed, result),
+        CallEnd::Result(result) => parts.tools.unfit(&exposed, result).await,
         CallEnd::Error(_) => None,
     };
     Ok(parts.results.show(&end, Came { server: &config.name, took: started.elapsed(), unfit }))
@@ -198,6 +201,7 @@ fn access(
         meta: None,
         progress: None,
         asks: None,
+        listening: None,
         cancel: CancellationToken::new(),
     }
 }

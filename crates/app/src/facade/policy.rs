@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use gatehouse_model::ask::AutoApprove;
-use gatehouse_model::command::{PolicyAutoApprove, PolicyDeny, PolicyGrant, PolicyRehearse};
-use gatehouse_model::grant::PolicyView;
+use gatehouse_model::command::{
+    Authority, PolicyAutoApprove, PolicyConfirm, PolicyDeny, PolicyGrant, PolicyRehearse,
+};
+use gatehouse_model::grant::{AutoApproved, PolicyView, RuleView};
 use gatehouse_model::rehearsal::{DraftAutoApprove, DraftRule, PolicyDraft, Rehearsal};
 use gatehouse_model::{ClientId, GrantId, Problem, ServerId};
 use gatehouse_tools::{DraftOrder, PresetOrder, RuleOrder};
@@ -15,7 +17,10 @@ pub(super) async fn show(parts: &Arc<Parts>) -> Result<PolicyView, Problem> {
     Ok(parts.tools.rights().view())
 }
 
-pub(super) async fn auto_approve(parts: &Arc<Parts>, wanted: &PolicyAutoApprove) -> Result<(), Problem> {
+pub(super) async fn auto_approve(
+    parts: &Arc<Parts>,
+    wanted: &PolicyAutoApprove,
+) -> Result<AutoApproved, Problem> {
     let order = preset(parts, (wanted.server.as_deref(), wanted.client.as_deref()), wanted.to)?;
     // So that the rule covers every tool that the server has by now.
     parts.tools.refresh().await;
@@ -55,11 +60,19 @@ pub(super) async fn grant(parts: &Arc<Parts>, wanted: PolicyGrant) -> Result<(),
     parts.tools.rights().grant(order).await.map(drop)
 }
 
-pub(super) async fn deny(parts: &Arc<Parts>, wanted: PolicyDeny) -> Result<(), Problem> {
+pub(super) async fn deny(parts: &Arc<Parts>, wanted: PolicyDeny, by: Authority) -> Result<(), Problem> {
     let server = server_id(parts, wanted.server.as_deref())?;
     let client = client(parts, wanted.client.as_deref())?;
     let order = RuleOrder { server, tool: wanted.tool, client, choice: wanted.choice };
-    parts.tools.rights().deny(order, wanted.reason).await.map(drop)
+    parts.tools.rights().deny(order, wanted.reason, by).await.map(drop)
+}
+
+pub(super) async fn suspended(parts: &Arc<Parts>) -> Result<Vec<RuleView>, Problem> {
+    Ok(parts.tools.rights().suspended())
+}
+
+pub(super) async fn confirm(parts: &Arc<Parts>, wanted: PolicyConfirm) -> Result<(), Problem> {
+    parts.tools.rights().confirm(wanted.rules).await
 }
 
 pub(super) async fn revoke(parts: &Arc<Parts>, rule: &GrantId) -> Result<(), Problem> {

@@ -1,4 +1,4 @@
-//! Secrets of servers: kept under the server, the generation and the one field that each may serve.
+//! Secrets of servers: kept under what the server is and the one field that each may serve.
 //! They go on to a new generation only when they would be sent to the same place as before; nothing
 //! here ever hands one out.
 
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use gatehouse_model::command::FieldSecret;
-use gatehouse_model::{ErrorCode, Problem, Secret, ServerConfig, Transport};
+use gatehouse_model::{ErrorCode, Generation, Problem, Secret, ServerBinding, ServerConfig, Transport};
 use gatehouse_store::{SecretError, SecretKey, SecretStore};
 
 use super::Parts;
@@ -127,10 +127,24 @@ impl Plan {
     }
 }
 
-/// Forgets every secret of a server.
+/// Generations of a server whose secrets are looked for when it goes.
+const GENERATIONS: u32 = 32;
+
+/// Forgets every secret of a server, also those that its fields had in generations before and under the
+/// names that older versions gave them.
 pub(super) async fn forget(parts: &Parts, config: &ServerConfig) {
-    let keys = referring(&config.transport).keys().map(|field| key(config, field)).collect();
+    let keys = referring(&config.transport).keys().flat_map(|field| all_keys(config, field)).collect();
     forget_keys(parts, keys).await;
+}
+
+fn all_keys(config: &ServerConfig, field: &str) -> Vec<SecretKey> {
+    let (present, mut keys) = (config.binding(), Vec::new());
+    for generation in present.generation.0.saturating_sub(GENERATIONS)..=present.generation.0 {
+        let bound = ServerBinding { generation: Generation(generation), ..present.clone() };
+        keys.push(SecretKey::bound(&bound, field));
+        keys.push(SecretKey::bound_before_identity(&bound, field));
+    }
+    keys
 }
 
 async fn forget_keys(parts: &Parts, keys: Vec<SecretKey>) {
@@ -147,7 +161,7 @@ async fn forget_keys(parts: &Parts, keys: Vec<SecretKey>) {
 }
 
 fn key(config: &ServerConfig, field: &str) -> SecretKey {
-    SecretKey::bound(&config.id, config.generation, field)
+    SecretKey::bound(&config.binding(), field)
 }
 
 fn missing(field: &str) -> Problem {
@@ -185,8 +199,8 @@ impl From<Problem> for SecretTrouble {
 
 #[cfg(test)]
 mod tests {
+    use gatehouse_model::ServerId;
     use gatehouse_model::command::RequestSecret;
-    use gatehouse_model::{Generation, ServerId};
 
     use super::*;
 
@@ -200,6 +214,7 @@ mod tests {
                 args: Vec::new(),
                 env: env.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(),
                 cwd: None,
+                streams: Default::default(),
             },
             enabled: true,
             autostart: true,
@@ -236,6 +251,18 @@ mod tests {
         assert_eq!((plan.carried.len(), plan.dropped.len()), (1, 1));
         assert!(Plan::new(Some(&before), &server(1, "other", &[REF]), &[]).is_err());
         assert!(Plan::new(Some(&before), &server(1, "a", &[("OTHER", "${secret:key}")]), &[]).is_err());
+    }
+
+    #[test]
+    fn a_server_that_goes_takes_its_earlier_secrets_along() {
+        let now = server(2, "a", &[REF]);
+        let keys = all_keys(&now, "env/KEY");
+        assert_eq!(keys.len(), 6);
+        for generation in 0..=2 {
+            assert!(keys.contains(&key(&server(generation, "a", &[REF]), "env/KEY")));
+        }
+        assert!(keys.iter().any(|key| key.account() == "server|srv-1@1|env/KEY"));
+        assert_eq!(all_keys(&server(1000, "a", &[REF]), "env/KEY").len(), 66);
     }
 
     #[test]

@@ -10,8 +10,9 @@ use gatehouse_model::ask::AutoApprove;
 use gatehouse_model::command::{
     ServersAdd, ServersDuplicate, ServersEdit, ServersStop, ServersTest, ServersTrustLabels,
 };
+use gatehouse_model::event::ConfigCause;
 use gatehouse_model::record::AuditEvent;
-use gatehouse_model::server::{LogLine, Origin, ServerDraft, ServerView, TestReport};
+use gatehouse_model::server::{Declared, LogLine, Origin, ServerDraft, ServerView, TestReport};
 use gatehouse_model::{ErrorCode, Generation, Problem, ServerConfig, ServerId, ServerStatus};
 use gatehouse_servers::ServerSnapshot;
 use tokio::sync::MutexGuard;
@@ -36,7 +37,7 @@ pub(super) async fn add(parts: &Arc<Parts>, wanted: ServersAdd) -> Result<Server
         permitted(parts, &config).await?;
         let plan = secrets::Plan::new(None, &config, &wanted.secrets)?;
         plan.keep(parts).await?;
-        if let Err(problem) = put(parts, &mut configs, config.clone(), "added").await {
+        if let Err(problem) = put(parts, &mut configs, config.clone(), ConfigCause::Added).await {
             secrets::forget(parts, &config).await;
             return Err(problem);
         }
@@ -87,7 +88,7 @@ pub(super) async fn duplicate(parts: &Arc<Parts>, wanted: &ServersDuplicate) -> 
         enabled,
         ..original
     };
-    put(parts, &mut configs, copy.clone(), "added").await?;
+    put(parts, &mut configs, copy.clone(), ConfigCause::Added).await?;
     drop(configs);
     view(parts, &copy.id).await
 }
@@ -118,10 +119,12 @@ pub(super) async fn remove(parts: &Arc<Parts>, server: &str) -> Result<(), Probl
     let mut configs = parts.configs.lock().await;
     let gone = named(&configs, server)?.clone();
     let left: Vec<_> = configs.iter().filter(|config| config.id != gone.id).cloned().collect();
-    changed(parts, &gone, "removed").await?;
+    record(parts, &gone, ConfigCause::Removed).await?;
     write(parts, &left).await?;
     *configs = left;
-    take_away(parts, &gone).await
+    let taken = take_away(parts, &gone).await;
+    parts.config_changed(ConfigCause::Removed, Some(&gone));
+    taken
 }
 
 /// Goes back to the servers of a first start. Those of them that are there keep their ids and what
@@ -135,18 +138,24 @@ pub(super) async fn reset(parts: &Arc<Parts>) -> Result<Vec<ServerView>, Problem
             (config.id, config.generation) = (there.id.clone(), there.generation);
         }
     }
-    for gone in configs.iter().filter(|old| !wanted.iter().any(|new| new.id == old.id)) {
-        changed(parts, gone, "removed").await?;
-    }
+    let gone = configs.iter().filter(|old| !wanted.iter().any(|new| new.id == old.id));
+    let mut changes: Vec<(ServerConfig, ConfigCause)> =
+        gone.map(|gone| (gone.clone(), ConfigCause::Removed)).collect();
     for config in &wanted {
         match configs.iter().find(|old| old.id == config.id) {
-            None => changed(parts, config, "added").await?,
-            Some(old) if old != config => changed(parts, config, "edited").await?,
+            None => changes.push((config.clone(), ConfigCause::Added)),
+            Some(old) if old != config => changes.push((config.clone(), ConfigCause::Edited)),
             Some(_) => {}
         }
     }
+    for (config, cause) in &changes {
+        record(parts, config, *cause).await?;
+    }
     write(parts, &wanted).await?;
     adopt(parts, &mut configs, wanted).await?;
+    for (config, cause) in &changes {
+        parts.config_changed(*cause, Some(config));
+    }
     drop(configs);
     list(parts).await
 }
@@ -156,7 +165,7 @@ pub(super) async fn start(parts: &Arc<Parts>, server: &str) -> Result<(), Proble
     let config = named(&configs, server)?.clone();
     if !config.enabled && parts.servers.is_on() {
         let enabled = ServerConfig { enabled: true, ..config.clone() };
-        put(parts, &mut configs, enabled, "enabled").await?;
+        put(parts, &mut configs, enabled, ConfigCause::Enabled).await?;
     }
     drop(configs);
     parts.servers.start(&config.id).await
@@ -165,12 +174,28 @@ pub(super) async fn start(parts: &Arc<Parts>, server: &str) -> Result<(), Proble
 pub(super) async fn stop(parts: &Arc<Parts>, wanted: &ServersStop) -> Result<(), Problem> {
     let mut configs = parts.configs.lock().await;
     let config = named(&configs, &wanted.server)?.clone();
-    if wanted.disable && config.enabled {
-        let disabled = ServerConfig { enabled: false, ..config };
-        return put(parts, &mut configs, disabled, "disabled").await;
+    if !(wanted.disable && config.enabled) {
+        drop(configs);
+        return parts.servers.stop(&config.id).await;
     }
-    drop(configs);
-    parts.servers.stop(&config.id).await
+    let disabled = ServerConfig { enabled: false, ..config };
+    let mut all = (*configs).clone();
+    all.iter_mut().filter(|other| other.id == disabled.id).for_each(|other| other.clone_from(&disabled));
+    let sealed = all.clone();
+    let written = async {
+        record(parts, &disabled, ConfigCause::Disabled).await?;
+        // Anybody may do this, so it makes nothing good again that was found not to hold.
+        parts.on_store(move |store| store.servers().save(&sealed)).await
+    };
+    if let Err(problem) = written.await {
+        // It stops all the same, until the next start.
+        parts.servers.stop(&disabled.id).await?;
+        return Err(problem);
+    }
+    *configs = all;
+    let put = parts.servers.put(disabled.clone()).await.map(drop);
+    parts.config_changed(ConfigCause::Disabled, Some(&disabled));
+    put
 }
 
 pub(super) async fn reconnect(parts: &Arc<Parts>, server: &str) -> Result<(), Problem> {
@@ -223,17 +248,19 @@ async fn put(
     parts: &Parts,
     configs: &mut Configs<'_>,
     config: ServerConfig,
-    what: &str,
+    cause: ConfigCause,
 ) -> Result<(), Problem> {
     let mut all = (**configs).clone();
     match all.iter_mut().find(|other| other.id == config.id) {
         Some(place) => *place = config.clone(),
         None => all.push(config.clone()),
     }
-    changed(parts, &config, what).await?;
+    record(parts, &config, cause).await?;
     write(parts, &all).await?;
     **configs = all;
-    parts.servers.put(config).await.map(drop)
+    let put = parts.servers.put(config.clone()).await.map(drop);
+    parts.config_changed(cause, Some(&config));
+    put
 }
 
 async fn take_away(parts: &Parts, gone: &ServerConfig) -> Result<(), Problem> {
@@ -245,29 +272,29 @@ async fn take_away(parts: &Parts, gone: &ServerConfig) -> Result<(), Problem> {
 
 async fn write(parts: &Parts, configs: &[ServerConfig]) -> Result<(), Problem> {
     let all = configs.to_vec();
-    parts.on_store(move |store| store.servers().save(&all)).await
+    parts.on_store(move |store| store.servers().save_anew(&all)).await
 }
 
-async fn changed(parts: &Parts, config: &ServerConfig, what: &str) -> Result<(), Problem> {
+async fn record(parts: &Parts, config: &ServerConfig, cause: ConfigCause) -> Result<(), Problem> {
     let event = AuditEvent::ServerChanged {
         server: config.id.clone(),
         name: config.name.clone(),
-        what: what.to_owned(),
+        what: cause.word().to_owned(),
     };
     parts.audit(event).await
 }
 
-fn what_was_done(before: &ServerConfig, after: &ServerConfig) -> &'static str {
+fn what_was_done(before: &ServerConfig, after: &ServerConfig) -> ConfigCause {
     let but_name_and_switch =
         ServerConfig { name: before.name.clone(), enabled: before.enabled, ..after.clone() };
     if *before != but_name_and_switch {
-        return "edited";
+        return ConfigCause::Edited;
     }
     match (before.name == after.name, after.enabled) {
-        (false, _) => "renamed",
-        (true, true) if !before.enabled => "enabled",
-        (true, false) if before.enabled => "disabled",
-        (true, _) => "edited",
+        (false, _) => ConfigCause::Renamed,
+        (true, true) if !before.enabled => ConfigCause::Enabled,
+        (true, false) if before.enabled => ConfigCause::Disabled,
+        (true, _) => ConfigCause::Edited,
     }
 }
 
@@ -336,6 +363,24 @@ pub(super) fn find(parts: &Parts, wanted: &str) -> Result<Arc<ServerConfig>, Pro
     named(&configs, wanted).map(|config| Arc::new(config.clone()))
 }
 
+/// Why a list of a server that is connected is an error: its strict mode is on, and it did not
+/// declare the capability (SRV-13).
+pub(super) fn undeclared(
+    parts: &Parts,
+    config: &ServerConfig,
+    list: &str,
+    has: impl Fn(&Declared) -> bool,
+) -> Option<Problem> {
+    let handle = parts.servers.get(&config.id)?;
+    let is_connected = matches!(handle.status(), ServerStatus::Connected { .. });
+    let is_missing = config.limits.strict && is_connected && !has(&handle.lists().declared());
+    is_missing.then(|| {
+        Problem::new(ErrorCode::NotFound, format!("{} does not declare that it has {list}.", config.name))
+            .why("The server is in strict mode, so a list that it did not declare is an error.")
+            .todo("Switch strict mode off in its settings to see an empty list instead.")
+    })
+}
+
 fn no_server(wanted: &str) -> Problem {
     Problem::new(ErrorCode::NotFound, format!("There is no server “{wanted}”."))
         .todo("`gatehousectl servers list` shows all servers.")
@@ -375,5 +420,6 @@ async fn view_of(parts: &Parts, snapshot: ServerSnapshot) -> ServerView {
         counts: snapshot.counts,
         declared: snapshot.declared,
         log_tail: snapshot.log_tail,
+        errors_last_hour: snapshot.errors_last_hour,
     }
 }

@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 
-use gatehouse_model::command::SettingsSet;
+use gatehouse_model::command::{Authority, SettingsSet};
+use gatehouse_model::event::ConfigCause;
 use gatehouse_model::record::AuditEvent;
 use gatehouse_model::settings::{AUDIT_DAYS_LEAST, PackageSource};
-use gatehouse_model::{ErrorCode, Event, EventSink as _, Problem, Settings};
+use gatehouse_model::{ErrorCode, Event, EventSink as _, Problem, Settings, ToolNaming};
 
 use super::Parts;
 use crate::settings::{Held, retain, save};
@@ -34,13 +35,19 @@ pub(super) async fn set(parts: &Arc<Parts>, wanted: &SettingsSet) -> Result<Sett
             Some("") => None,
             Some(address) => Some(address.to_owned()),
         },
+        calls: wanted.calls.unwrap_or(held.settings.calls),
+        tool_names: wanted.tool_names.unwrap_or(held.settings.tool_names),
     };
     if held.problem.is_none() && held.settings == set {
         return Ok(set);
     }
-    keep(parts, &mut held, set.clone(), in_words(&set)).await?;
+    let what = in_words(&set);
+    keep(parts, &mut held, Change { set: set.clone(), what, by: Authority::Operator }).await?;
     parts.servers.set_packages(&set.packages);
     parts.sign_ins.set_client_document(set.client_document.clone());
+    parts.servers.set_call_limits(set.calls);
+    parts.tools.set_naming(set.tool_names).await;
+    parts.config_changed(ConfigCause::Settings, None);
     retain(parts, &held).await?;
     Ok(set)
 }
@@ -49,7 +56,8 @@ pub(super) async fn switch_on(parts: &Arc<Parts>) -> Result<(), Problem> {
     let mut held = parts.settings.lock().await;
     if !held.settings.mcp_on || held.problem.is_some() {
         let set = Settings { mcp_on: true, ..held.settings.clone() };
-        keep(parts, &mut held, set, "MCP switched on".to_owned()).await?;
+        let what = "MCP switched on".to_owned();
+        keep(parts, &mut held, Change { set, what, by: Authority::Operator }).await?;
     }
     if !parts.servers.is_on() {
         parts.servers.set_on(true).await;
@@ -69,16 +77,25 @@ pub(super) async fn switch_off(parts: &Arc<Parts>) -> Result<(), Problem> {
     // Settings that cannot be believed keep it off already, and are not for everybody to replace.
     if held.settings.mcp_on && held.problem.is_none() {
         let set = Settings { mcp_on: false, ..held.settings.clone() };
-        keep(parts, &mut held, set, "MCP switched off".to_owned()).await?;
+        let what = "MCP switched off".to_owned();
+        keep(parts, &mut held, Change { set, what, by: Authority::Anyone }).await?;
     }
     Ok(())
 }
 
+/// Settings that are to hold, what the audit says of them, and on whose word they come.
+struct Change {
+    set: Settings,
+    what: String,
+    by: Authority,
+}
+
 /// Writes settings down, and then they hold.
-async fn keep(parts: &Arc<Parts>, held: &mut Held, set: Settings, what: String) -> Result<(), Problem> {
+async fn keep(parts: &Arc<Parts>, held: &mut Held, change: Change) -> Result<(), Problem> {
+    let Change { set, what, by } = change;
     parts.audit(AuditEvent::SettingsChanged { what }).await?;
     let sealed = set.clone();
-    parts.on_store(move |store| save(store, &sealed)).await?;
+    parts.on_store(move |store| save(store, &sealed, by)).await?;
     *held = Held::believed(set);
     Ok(())
 }
@@ -90,6 +107,10 @@ fn check(wanted: &SettingsSet) -> Result<(), Problem> {
     }
     if wanted.activity_days == 0 || wanted.activity_calls == 0 {
         return refuse("Calls are kept for at least one day, and at least one of them.".to_owned());
+    }
+    let calls = wanted.calls.iter().flat_map(|calls| [calls.silent_secs, calls.cap_secs]);
+    if calls.flatten().any(|secs| secs == 0) {
+        return refuse("A call may take at least one second.".to_owned());
     }
     let sources = wanted.packages.iter().flat_map(|sources| [&sources.npm, &sources.pypi]);
     for source in sources {
@@ -104,8 +125,17 @@ fn check(wanted: &SettingsSet) -> Result<(), Problem> {
 
 fn in_words(set: &Settings) -> String {
     let audit = set.audit_days.map_or("for ever".to_owned(), |days| format!("for {days} days"));
+    let limit = |secs: Option<u32>| secs.map_or("no limit".to_owned(), |secs| format!("{secs} s"));
+    let names = match set.tool_names {
+        ToolNaming::OnConflict => "by itself",
+        ToolNaming::Server => "as server__tool",
+        ToolNaming::McpServer => "as mcp__server__tool",
+    };
     format!(
-        "the audit is kept {audit}, calls for {} days and {} at most",
-        set.activity_days, set.activity_calls
+        "the audit is kept {audit}, calls for {} days and {} at most; a call may take {} without progress, {} in all; a tool is named {names}",
+        set.activity_days,
+        set.activity_calls,
+        limit(set.calls.silent_secs),
+        limit(set.calls.cap_secs)
     )
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gatehouse_model::command::StatusReport;
 use gatehouse_model::{ErrorCode, Problem, ServerStatus};
 
-use super::{Parts, approvals, settings};
+use super::{Parts, approvals, audit, settings};
 
 pub(super) async fn report(parts: &Arc<Parts>) -> Result<StatusReport, Problem> {
     let servers = parts.servers.list();
@@ -20,7 +20,15 @@ pub(super) async fn report(parts: &Arc<Parts>) -> Result<StatusReport, Problem> 
             None => problem,
         });
     }
+    if parts.tools.rights().has_suspended() {
+        problems.push(
+            Problem::new(ErrorCode::Refused, "What was allowed is suspended, so it asks.")
+                .why("The operator key was made anew by somebody who did not show the one before it.")
+                .todo("If that was you, look at `gatehousectl policy suspended` and confirm it with `gatehousectl policy confirm`."),
+        );
+    }
     problems.extend(settings::problem(parts).await);
+    problems.extend(audit::problem(parts).await);
     {
         let troubles = parts.troubles.lock();
         problems.extend(troubles.clients.clone());

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gatehouse_model::command::ToolsClassify;
-use gatehouse_model::{Problem, ToolView};
+use gatehouse_model::{LeftOutTool, Problem, ToolView};
 
 use super::{Parts, servers};
 
@@ -11,10 +11,23 @@ pub(super) async fn list(parts: &Arc<Parts>, server: Option<&str>) -> Result<Vec
     parts.tools.refresh().await;
     let mut views = parts.tools.catalogue().views();
     if let Some(server) = server {
-        let id = servers::find(parts, server)?.id.clone();
-        views.retain(|view| view.server == id);
+        let config = servers::find(parts, server)?;
+        if let Some(problem) = servers::undeclared(parts, &config, "tools", |declared| declared.tools) {
+            return Err(problem);
+        }
+        views.retain(|view| view.server == config.id);
     }
     Ok(views)
+}
+
+pub(super) async fn left_out(parts: &Arc<Parts>, server: Option<&str>) -> Result<Vec<LeftOutTool>, Problem> {
+    parts.tools.refresh().await;
+    let mut left_out = parts.tools.catalogue().left_out().to_vec();
+    if let Some(server) = server {
+        let id = servers::find(parts, server)?.id.clone();
+        left_out.retain(|tool| tool.server == id);
+    }
+    Ok(left_out)
 }
 
 pub(super) async fn classify(parts: &Arc<Parts>, wanted: &ToolsClassify) -> Result<(), Problem> {

@@ -2,10 +2,10 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use gatehouse_app::{Authority, Core, CoreOptions, SecretStore, memory};
+use gatehouse_app::{Authority, Core, CoreOptions, OperatorKey, SecretStore, memory};
 use gatehouse_model::command::{Request, ServersAdd, ServersList};
 use gatehouse_model::server::{Builtin, Limits, Look, ServerDraft, ServerView};
 use gatehouse_model::{Problem, Secret, Transport};
@@ -13,18 +13,18 @@ use tempfile::TempDir;
 
 /// How long anything may take here.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
-/// The operator key of every core here.
-pub(crate) const KEY: &str = "the operator key";
 
 /// A data folder with its secrets; cores come and go on it.
 pub(crate) struct Home {
     dir: TempDir,
     pub(crate) secrets: Arc<dyn SecretStore>,
+    /// The operator key that was handed over last.
+    key: Arc<Mutex<Option<Secret>>>,
 }
 
 impl Home {
     pub(crate) fn new() -> Self {
-        Self { dir: tempfile::tempdir().unwrap(), secrets: memory() }
+        Self { dir: tempfile::tempdir().unwrap(), secrets: memory(), key: Arc::default() }
     }
 
     pub(crate) fn data_dir(&self) -> PathBuf {
@@ -34,7 +34,17 @@ impl Home {
     pub(crate) fn options(&self) -> CoreOptions {
         let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let options = CoreOptions::new(self.data_dir(), listen, Arc::clone(&self.secrets));
-        CoreOptions { operator_key: Some(Secret::new(KEY)), ..options }
+        let key = Arc::clone(&self.key);
+        let hand_over = Box::new(move |made: &Secret| {
+            *key.lock().unwrap() = Some(made.clone());
+            Ok(())
+        });
+        CoreOptions { operator_key: OperatorKey::Kept { hand_over, anew: false }, ..options }
+    }
+
+    /// The operator key.
+    pub(crate) fn key(&self) -> Secret {
+        self.key.lock().unwrap().clone().unwrap()
     }
 
     pub(crate) async fn start(&self) -> Core {

@@ -18,6 +18,7 @@ fn script(name: &str, text: &str) -> ServerDraft {
         args: vec!["-c".into(), text.into()],
         env: BTreeMap::new(),
         cwd: None,
+        streams: Default::default(),
     };
     ServerDraft { transport, ..draft(name, Builtin::Time) }
 }
@@ -188,7 +189,7 @@ async fn whoever_hears_that_a_call_ended_finds_it_in_the_list() {
             let calls = run(&core, CallsList { filter: CallFilter::default() }).await.unwrap();
             calls.iter().any(|record| record.id == id)
         };
-        let (reply, found) = tokio::join!(core.run(&call, Authority::Anyone), reading);
+        let (reply, found) = tokio::join!(core.run(&call, Authority::Client), reading);
         assert!(!reply.unwrap().is_tool_error);
         assert!(found, "with {words} words");
     }

@@ -46,6 +46,7 @@ async fn a_draft_that_cannot_work_is_refused_in_words() {
         args: vec![],
         env: BTreeMap::new(),
         cwd: None,
+        streams: Default::default(),
     };
     for transport in [
         remote("ftp://example"),
@@ -192,6 +193,7 @@ fn telling(env: &[(&str, &str)]) -> ServerDraft {
             args: vec!["-c".into(), "echo \"length ${#API_KEY}\" >&2; exit 3".into()],
             env: env.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(),
             cwd: None,
+            streams: Default::default(),
         },
         autostart: false,
         ..draft("keyed", Builtin::Time)

@@ -47,6 +47,8 @@ fn keeping(audit_days: Option<u32>) -> SettingsSet {
         activity_calls: 1_000_000,
         packages: None,
         client_document: None,
+        calls: None,
+        tool_names: None,
     }
 }
 
@@ -146,6 +148,8 @@ async fn settings_that_were_touched_let_go_of_nothing_and_keep_mcp_off() {
             activity_calls: 5,
             packages: None,
             client_document: None,
+            calls: None,
+            tool_names: None,
         },
     )
     .await
@@ -245,6 +249,7 @@ async fn a_reset_goes_back_to_the_first_servers() {
             args: vec![],
             env: [("KEY".to_owned(), "${secret:KEY}".to_owned())].into(),
             cwd: None,
+            streams: Default::default(),
         },
         enabled: false,
         ..draft("Mine", Builtin::Time)
@@ -252,7 +257,7 @@ async fn a_reset_goes_back_to_the_first_servers() {
     let value = RequestSecret::new(&gatehouse_model::Secret::new("very secret"));
     let secrets = vec![FieldSecret { field: "env/KEY".into(), value }];
     let mine = run(&core, ServersAdd { draft: secret, trust_labels: false, secrets }).await.unwrap();
-    let key = gatehouse_store::SecretKey::bound(&mine.config.id, mine.config.generation, "env/KEY");
+    let key = gatehouse_store::SecretKey::bound(&mine.config.binding(), "env/KEY");
     assert!(home.secrets.get(&key).unwrap().is_some());
     run(&core, PolicyAutoApprove { server: Some("Time".into()), client: None, to: AutoApprove::All })
         .await

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, reason = "tests")]
 
 mod alone;
+mod audit;
 mod company;
 mod discovery;
 mod flow;

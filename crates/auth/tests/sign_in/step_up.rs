@@ -162,6 +162,7 @@ async fn with_nobody_to_ask_the_answer_is_no() {
     let alone = gatehouse_auth::SignIns::new(gatehouse_auth::SignInDeps {
         secrets: Arc::clone(&world.secrets),
         clock: world.clock.clone(),
+        audit: world.audit.clone(),
         events: world.events.clone(),
         open: world.browser.clone(),
         data_dir: std::env::temp_dir(),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gatehouse_auth::{AuthError, SignIns, TokenSource as _};
 use gatehouse_model::sign_in::SignInState;
-use gatehouse_model::{Generation, Secret, ServerConfig};
+use gatehouse_model::{Generation, Secret, ServerConfig, Transport};
 use gatehouse_store::SecretKey;
 use serde_json::json;
 
@@ -22,6 +22,12 @@ async fn a_token_serves_only_what_it_was_given_for() {
     assert!(matches!(world.state().await, SignInState::In { .. }));
     let edited = Arc::new(ServerConfig { generation: Generation(2), ..(*world.server).clone() });
     assert!(world.sign_ins.bearer(&edited).await.unwrap().is_none());
+    let mut another = (*world.server).clone();
+    if let Transport::Auto(remote) | Transport::Http(remote) = &mut another.transport {
+        remote.headers.insert("X-Team".into(), "other".into());
+    }
+    assert_ne!(another.binding(), world.server.binding());
+    assert!(world.sign_ins.bearer(&Arc::new(another)).await.unwrap().is_none(), "same id and generation");
     let copied = Arc::new(ServerConfig { id: "srv-2".into(), ..(*world.server).clone() });
     assert!(world.sign_ins.bearer(&copied).await.unwrap().is_none());
     let moved = Arc::new(crate::world::config(&world.issuer.at("/other"), Default::default()));
@@ -34,7 +40,7 @@ async fn what_is_kept_for_another_resource_is_not_used() {
     world.sign_in().await;
     let resource = world.issuer.at("/mcp");
     let kept = world.kept(&resource).unwrap();
-    let key = SecretKey::sign_in(&world.server.id, world.server.generation, &resource);
+    let key = SecretKey::sign_in(&world.server.binding(), &resource);
     let swapped =
         kept.replace(&format!(r#""resource":"{resource}""#), r#""resource":"https://other.example/mcp""#);
     assert_ne!(swapped, kept);

@@ -6,11 +6,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use gatehouse_auth::{Next, Refusal, SignInDeps, SignIns, TokenSource as _};
+use gatehouse_model::record::SignInOutcome;
 use gatehouse_model::server::{Limits, Look, Origin, Remote};
 use gatehouse_model::sign_in::{SignInSettings, SignInState};
 use gatehouse_model::{
-    Answer, Ask, AskUser, BoxFuture, Clock, Event, EventSink, Generation, OpenUrl, Problem, Secret,
-    ServerConfig, Timestamp, Transport,
+    Answer, Ask, AskUser, AuditEvent, AuditLog, BoxFuture, Clock, ErrorCode, Event, EventSink, Generation,
+    OpenUrl, Problem, Secret, ServerConfig, Timestamp, Transport,
 };
 use gatehouse_store::{SecretKey, SecretStore};
 use tokio::sync::watch;
@@ -79,6 +80,36 @@ impl OpenUrl for Browser {
     }
 }
 
+/// Keeps the entries of the audit, unless it is told to refuse.
+#[derive(Default)]
+pub(crate) struct Audit {
+    pub(crate) entries: Mutex<Vec<AuditEvent>>,
+    pub(crate) refuses: std::sync::atomic::AtomicBool,
+}
+
+impl Audit {
+    /// What happened to the sign-in, in its order.
+    pub(crate) fn outcomes(&self) -> Vec<SignInOutcome> {
+        let of = |event: &AuditEvent| match event {
+            AuditEvent::SignIn { what, .. } => Some(*what),
+            _ => None,
+        };
+        self.entries.lock().unwrap().iter().filter_map(of).collect()
+    }
+}
+
+impl AuditLog for Audit {
+    fn append(&self, event: AuditEvent) -> BoxFuture<'_, Result<(), Problem>> {
+        Box::pin(async move {
+            if self.refuses.load(Ordering::SeqCst) {
+                return Err(Problem::new(ErrorCode::Storage, "The disk is full."));
+            }
+            self.entries.lock().unwrap().push(event);
+            Ok(())
+        })
+    }
+}
+
 /// Answers questions for more rights.
 pub(crate) struct User {
     pub(crate) asked: Mutex<Vec<Vec<String>>>,
@@ -106,6 +137,7 @@ pub(crate) struct World {
     pub(crate) issuer: Issuer,
     pub(crate) secrets: Arc<dyn SecretStore>,
     pub(crate) clock: Arc<SetClock>,
+    pub(crate) audit: Arc<Audit>,
     pub(crate) events: Arc<Events>,
     pub(crate) browser: Arc<Browser>,
     pub(crate) user: Arc<User>,
@@ -144,6 +176,7 @@ impl World {
         let (secrets, clock) =
             (gatehouse_store::memory(), Arc::new(SetClock(AtomicI64::new(1_700_000_000_000))));
         let events = Arc::new(Events { all: Mutex::default(), changed: watch::Sender::new(0) });
+        let audit = Arc::new(Audit::default());
         let browser = Arc::new(Browser::default());
         let user = Arc::new(User {
             asked: Mutex::default(),
@@ -154,13 +187,14 @@ impl World {
         let deps = SignInDeps {
             secrets: Arc::clone(&secrets),
             clock: clock.clone(),
+            audit: audit.clone(),
             events: events.clone(),
             open: browser.clone(),
             data_dir: folder.path().to_owned(),
         };
         let sign_ins = SignIns::new(deps);
         sign_ins.answer_with(user.clone());
-        Self { issuer, secrets, clock, events, browser, user, sign_ins, server, folder }
+        Self { issuer, secrets, clock, audit, events, browser, user, sign_ins, server, folder }
     }
 
     /// What another process, or the next one, has of it.
@@ -172,6 +206,7 @@ impl World {
         let deps = SignInDeps {
             secrets: Arc::clone(&self.secrets),
             clock: self.clock.clone(),
+            audit: self.audit.clone(),
             events: self.events.clone(),
             open: self.browser.clone(),
             data_dir: self.folder.path().to_owned(),
@@ -189,13 +224,13 @@ impl World {
 
     /// Keeps a secret for a field of the settings.
     pub(crate) fn keep(&self, field: &str, secret: &str) {
-        let key = SecretKey::bound(&self.server.id, self.server.generation, field);
+        let key = SecretKey::bound(&self.server.binding(), field);
         self.secrets.set(&key, &Secret::new(secret)).unwrap();
     }
 
     /// The text that is kept of the sign-in.
     pub(crate) fn kept(&self, what: &str) -> Option<String> {
-        let key = SecretKey::sign_in(&self.server.id, self.server.generation, what);
+        let key = SecretKey::sign_in(&self.server.binding(), what);
         self.secrets.get(&key).unwrap().map(|text| text.reveal().to_owned())
     }
 

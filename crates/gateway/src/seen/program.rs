@@ -9,9 +9,49 @@ use sysinfo::{Pid, Process, ProcessRefreshKind, ProcessesToUpdate, System, Updat
 /// So many parents are told of at most.
 const PARENTS: usize = 8;
 
-/// Programs that run what another file says.
-const INTERPRETERS: &[&str] =
-    &["node", "bun", "deno", "python", "pypy", "ruby", "perl", "php", "sh", "bash", "zsh", "dash", "fish"];
+/// Programs that run what another file says, each with its options that neither load code nor open the program
+/// to others: whole words, or behind a `*` letters that may stand together in one.
+const INTERPRETERS: &[(&str, &[&str])] = &[
+    (
+        "node",
+        &["--no-warnings", "--no-deprecation", "--trace-warnings", "--enable-source-maps", "--use-strict"],
+    ),
+    ("nodejs", &["--no-warnings", "--no-deprecation", "--trace-warnings", "--enable-source-maps"]),
+    ("bun", &[]),
+    ("deno", &[]),
+    ("electron", &[]),
+    ("qjs", &[]),
+    ("python", &["*BEIOPRSbdqsuv"]),
+    ("pypy", &["*BEIOPRSbdqsuv"]),
+    ("ruby", &["*w"]),
+    ("perl", &["*TWtw"]),
+    ("php", &["-n", "-q"]),
+    ("lua", &[]),
+    ("luajit", &[]),
+    ("tclsh", &[]),
+    ("guile", &[]),
+    ("julia", &[]),
+    ("rscript", &[]),
+    ("java", &[]),
+    ("dotnet", &[]),
+    ("mono", &[]),
+    ("osascript", &[]),
+    ("pwsh", &[]),
+    ("powershell", &[]),
+    ("cmd", &[]),
+    ("wscript", &[]),
+    ("cscript", &[]),
+    ("busybox", &[]),
+    ("sh", SHELL),
+    ("bash", SHELL),
+    ("zsh", &["*efuvx"]),
+    ("dash", SHELL),
+    ("ash", SHELL),
+    ("ksh", SHELL),
+    ("fish", &["-N", "--no-config"]),
+];
+
+const SHELL: &[&str] = &["--norc", "--noprofile", "--posix", "*efuvx"];
 
 /// A process with those that started it, Gatehouse's own programs at its near end left out. Blocks.
 pub(super) fn chain(pid: u32) -> Option<SeenFrom> {
@@ -49,45 +89,84 @@ fn ours() -> Vec<PathBuf> {
 fn program(process: &Process) -> Program {
     let Some(file) = process.exe().filter(|file| !file.as_os_str().is_empty()) else {
         let name = process.name().to_string_lossy().into_owned();
-        return Program { path: name.clone(), name };
+        // Nothing is known but what it calls itself.
+        return Program { path: name.clone(), name, is_known: false };
     };
     // A program that was replaced while it ran is still the one of that path.
     let path = file.to_string_lossy();
     let path = path.strip_suffix(" (deleted)").unwrap_or(&path);
     let name = Path::new(path).file_stem().map_or_else(|| path.into(), OsStr::to_string_lossy);
-    match script(&name, process.cmd(), process.cwd()) {
-        Some(script) => Program {
+    match runs(&name, process.cmd(), process.cwd()) {
+        Some(Runs::Script(script)) => Program {
             name: format!("{name} {}", Path::new(&script).file_name().unwrap_or_default().to_string_lossy()),
             path: format!("{path} {script}"),
+            is_known: true,
         },
-        None => Program { name: name.into_owned(), path: path.to_owned() },
+        Some(Runs::Other) => Program { name: name.into_owned(), path: path.to_owned(), is_known: false },
+        None => Program { name: name.into_owned(), path: path.to_owned(), is_known: true },
     }
 }
 
-/// What an interpreter runs: the first word of its command line that is no option and names a file, or a
-/// module by `-m`. Nothing else of a command line is taken, for it may hold secrets.
-fn script(interpreter: &str, words: &[OsString], folder: Option<&Path>) -> Option<String> {
-    let known = interpreter.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    if !INTERPRETERS.contains(&known) {
-        return None;
+/// What an interpreter runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Runs {
+    /// A script, by the path of its file, or a module.
+    Script(String),
+    /// What other words of its command line say, or nothing that can be told.
+    Other,
+}
+
+/// What an interpreter runs: the first word of its command line that is no option, where that names a file, or a
+/// module by `-m`. Nothing else of a command line is taken, for it may hold secrets. An option that is not known
+/// to be harmless may load other code, and then the script says nothing of what runs. `None` for a program that
+/// is no interpreter.
+fn runs(program: &str, words: &[OsString], folder: Option<&Path>) -> Option<Runs> {
+    let known = program.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-' | '_'));
+    let (_, harmless) = INTERPRETERS.iter().find(|(name, _)| known.eq_ignore_ascii_case(name))?;
+    let mut words = words.iter().skip(1).map(|word| word.to_string_lossy()).peekable();
+    if matches!(known, "deno" | "bun") {
+        words.next_if(|word| word == "run");
     }
-    let mut words = words.iter().skip(1).map(|word| word.to_string_lossy());
-    while let Some(word) = words.next() {
-        match &*word {
-            "-m" => {
-                return words.next().filter(|module| is_module(module)).map(|module| format!("-m {module}"));
-            }
-            "-c" | "-e" | "--eval" | "-p" | "--print" => return None,
-            option if option.starts_with('-') => {}
-            word => {
-                let path = folder.map_or_else(|| PathBuf::from(word), |folder| folder.join(word));
-                if path.is_file() {
-                    return Some(path.to_string_lossy().into_owned());
-                }
-            }
+    while let Some(option) = words.next_if(|word| word.starts_with('-')) {
+        if option == "-m" && is_python(known) {
+            let module = words.next().filter(|module| is_module(module));
+            return Some(module.map_or(Runs::Other, |module| module_in(&module, folder)));
+        }
+        if option == "--" {
+            break;
+        }
+        if !is_harmless(&option, harmless) {
+            return Some(Runs::Other);
         }
     }
-    None
+    let file = words.next().map(|word| at(&word, folder)).filter(|path| path.is_file());
+    Some(file.map_or(Runs::Other, |file| Runs::Script(file.to_string_lossy().into_owned())))
+}
+
+/// Whether an option is in a list of whole words, or made of nothing but the letters of one of its bundles.
+fn is_harmless(option: &str, harmless: &[&str]) -> bool {
+    harmless.iter().any(|known| match known.strip_prefix('*') {
+        Some(letters) => option.len() > 1 && option[1..].chars().all(|letter| letters.contains(letter)),
+        None => option == *known,
+    })
+}
+
+fn is_python(program: &str) -> bool {
+    matches!(program, "python" | "pypy")
+}
+
+fn at(word: &str, folder: Option<&Path>) -> PathBuf {
+    folder.map_or_else(|| PathBuf::from(word), |folder| folder.join(word))
+}
+
+/// A module comes first from the folder that its interpreter was started in.
+fn module_in(module: &str, folder: Option<&Path>) -> Runs {
+    let path = at(&module.replace('.', "/"), folder);
+    let mut files = [path.with_extension("py"), path.join("__main__.py")].into_iter();
+    match files.find(|file| file.is_file()) {
+        Some(file) => Runs::Script(file.to_string_lossy().into_owned()),
+        None => Runs::Script(format!("-m {module}")),
+    }
 }
 
 fn is_module(word: &str) -> bool {
@@ -101,23 +180,73 @@ mod tests {
     #[test]
     fn what_an_interpreter_runs_is_told_and_nothing_else_of_its_words() {
         let dir = tempfile::tempdir().unwrap();
-        let file = dir.path().join("cli.js");
-        std::fs::write(&file, "").unwrap();
-        let file = file.to_str().unwrap().to_owned();
-        let run = |name: &str, words: &str| {
+        for file in ["cli.js", "tool.py", "x.js"] {
+            std::fs::write(dir.path().join(file), "").unwrap();
+        }
+        std::fs::create_dir_all(dir.path().join("pack/age")).unwrap();
+        std::fs::write(dir.path().join("pack/age/__main__.py"), "").unwrap();
+        let path = |file: &str| dir.path().join(file).to_str().unwrap().to_owned();
+        let run = |words: &str| {
             let words: Vec<OsString> = words.split_whitespace().map(OsString::from).collect();
-            script(name, &words, Some(dir.path()))
+            runs(words[0].to_str().unwrap(), &words, Some(dir.path()))
         };
-        for (name, words, wanted) in [
-            ("node", format!("node --inspect {file} --token s3cret"), Some(file.clone())),
-            ("node", "node cli.js".to_owned(), Some(file.clone())),
-            ("python3.12", "python3 -m http.server".to_owned(), Some("-m http.server".to_owned())),
-            ("python3", format!("python3 -c code {file}"), None),
-            ("node", "node no-such-file s3cret".to_owned(), None),
-            ("bash", "bash".to_owned(), None),
-            ("claude", format!("claude {file}"), None),
+        for (words, script) in [
+            ("node cli.js --require ./x.js --token s3cret", "cli.js"),
+            ("node --no-warnings --enable-source-maps cli.js", "cli.js"),
+            ("node -- cli.js", "cli.js"),
+            ("python3.12 tool.py", "tool.py"),
+            ("python3 -u -sE tool.py -c x", "tool.py"),
+            ("python3 -m tool", "tool.py"),
+            ("python3 -m pack.age", "pack/age/__main__.py"),
+            ("bash -eu cli.js", "cli.js"),
+            ("bun run cli.js", "cli.js"),
+            ("deno run cli.js", "cli.js"),
         ] {
-            assert_eq!(run(name, &words), wanted, "{words}");
+            assert_eq!(run(words), Some(Runs::Script(path(script))), "{words}");
+        }
+        assert_eq!(run("python3 -m http.server"), Some(Runs::Script("-m http.server".to_owned())));
+        for words in [
+            "node --require=./x.js cli.js",
+            "node --require ./x.js cli.js",
+            "node -r ./x.js cli.js",
+            "node --import=./x.js cli.js",
+            "node --loader ./x.js cli.js",
+            "node --inspect cli.js",
+            "node --env-file=x cli.js",
+            "node --some-new-option cli.js",
+            "node -e code cli.js",
+            "node --eval=code cli.js",
+            "node -p code",
+            "node - cli.js",
+            "node no-such-file cli.js",
+            "node",
+            "python3 -c code tool.py",
+            "python3 -ic code tool.py",
+            "python3 -W error::x.Y tool.py",
+            "python3 -X importtime tool.py",
+            "python3 -m",
+            "python3 -m ../tool",
+            "python3 -i tool.py",
+            "bash -c cli.js",
+            "bash -ec cli.js",
+            "bash --rcfile x.js cli.js",
+            "bash -s cli.js",
+            "bash",
+            "deno run --allow-all cli.js",
+            "deno run -A cli.js",
+            "deno eval code",
+            "bun --preload ./x.js cli.js",
+            "perl -Mx cli.js",
+            "ruby -r./x.js cli.js",
+            "php -d auto_prepend_file=x.js cli.js",
+            "java -jar cli.js",
+            "java -cp . Main",
+            "busybox sh cli.js",
+        ] {
+            assert_eq!(run(words), Some(Runs::Other), "{words}");
+        }
+        for words in ["claude cli.js", "code --some-option", "shellcheck cli.js"] {
+            assert_eq!(run(words), None, "{words}");
         }
     }
 

@@ -9,13 +9,31 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use url::{Host, Url};
 
 use super::Held;
+use crate::places::is_of_network;
 
-/// The host of a condition; `None` where the text is none.
-pub(super) fn read(text: &str) -> Option<Host<String>> {
+/// Schemes whose addresses name a host on the network as the URL standard reads it, and their usual ports.
+const NETWORK: [(&str, u16); 5] = [("http", 80), ("https", 443), ("ws", 80), ("wss", 443), ("ftp", 21)];
+
+/// Where an address has to go.
+#[derive(Debug)]
+pub(super) struct Wanted {
+    host: Host<String>,
+    /// The usual port of the address's scheme where absent.
+    port: Option<u16>,
+}
+
+impl Wanted {
+    /// `None` where the text is no host.
+    pub(super) fn new(host: &str, port: Option<u16>) -> Option<Self> {
+        Some(Self { host: read(host)?, port })
+    }
+}
+
+fn read(text: &str) -> Option<Host<String>> {
     Host::parse(text.trim_end_matches('.')).ok()
 }
 
-pub(super) fn host_is(text: &str, wanted: &Host<String>) -> Held {
+pub(super) fn host_is(text: &str, wanted: &Wanted) -> Held {
     let odd = |c: char| c == '\\' || c.is_whitespace() || c.is_control();
     let Ok(url) = Url::parse(text) else { return Held::Unknown };
     if text.contains(odd) || !url.username().is_empty() || url.password().is_some() {
@@ -23,7 +41,9 @@ pub(super) fn host_is(text: &str, wanted: &Host<String>) -> Held {
     }
     let Some((scheme, rest)) = text.split_once("://") else { return Held::Unknown };
     let Some(host) = url.host_str().map(str::to_ascii_lowercase) else {
-        return if scheme.eq_ignore_ascii_case("file") { Held::No } else { Held::Unknown };
+        let is_file = scheme.eq_ignore_ascii_case("file");
+        // Some readers take `file:////host/share` for a share.
+        return if is_file && !is_of_network(text) { Held::No } else { Held::Unknown };
     };
     let (authority, after) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
     // Some old readers look for the `@` beyond the end of the authority.
@@ -31,10 +51,28 @@ pub(super) fn host_is(text: &str, wanted: &Host<String>) -> Held {
         return Held::Unknown;
     }
     let written = without_port(authority, &url);
-    if is_exactly(&host, wanted) {
-        return if written.eq_ignore_ascii_case(&host) { Held::Yes } else { Held::Unknown };
+    if !is_exactly(&host, &wanted.host) {
+        return if may_be(&host, written, &wanted.host) { Held::Unknown } else { Held::No };
     }
-    if may_be(&host, written, wanted) { Held::Unknown } else { Held::No }
+    if !written.eq_ignore_ascii_case(&host) {
+        return Held::Unknown;
+    }
+    // What another scheme does with a host (a file share, a script) is its own affair.
+    let Some((_, usual)) = NETWORK.iter().find(|(scheme, _)| *scheme == url.scheme()) else {
+        return Held::Unknown;
+    };
+    match (url.port().unwrap_or(*usual), wanted.port) {
+        (port, None) if port == *usual => Held::Yes,
+        // No port was named, so a deny is for all of them.
+        (_, None) => Held::Unknown,
+        (port, Some(wanted)) => {
+            if port == wanted {
+                Held::Yes
+            } else {
+                Held::No
+            }
+        }
+    }
 }
 
 fn is_exactly(host: &str, wanted: &Host<String>) -> bool {

@@ -14,6 +14,8 @@ pub(super) struct Pattern {
     exact: GlobMatcher,
     any_case: GlobMatcher,
     of_steps: bool,
+    /// It is one of addresses, and says nothing of a query or a fragment: those of them.
+    ends_address: Vec<char>,
 }
 
 impl Pattern {
@@ -24,10 +26,19 @@ impl Pattern {
             glob.ok().map(|glob| glob.compile_matcher())
         };
         let of_steps = pattern.contains('/');
-        Some(Self { exact: build(false)?, any_case: build(true)?, of_steps })
+        let ends_address = if pattern.contains("://") {
+            ['?', '#'].into_iter().filter(|c| !pattern.contains(*c)).collect()
+        } else {
+            Vec::new()
+        };
+        Some(Self { exact: build(false)?, any_case: build(true)?, of_steps, ends_address })
     }
 
     pub(super) fn holds(&self, text: &str) -> Held {
+        // Readers leave out control characters or end there, and the path of an address ends before its query.
+        if text.contains(|c: char| c.is_control() || self.ends_address.contains(&c)) {
+            return Held::Unknown;
+        }
         let holds = self.exact.is_match(text);
         held(text, self.of_steps, holds, !holds && self.any_case.is_match(text.trim()))
     }

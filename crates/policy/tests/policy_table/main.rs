@@ -69,6 +69,7 @@ fn in_words(verdict: &Verdict) -> String {
         Rule::ExplicitDeny { grant, .. } => format!("rule {grant}"),
         Rule::RightsUnverified => "unverified".to_owned(),
         Rule::ChangedDefinition { grant } => format!("changed since {grant}"),
+        Rule::UnboundGrant { grant } => format!("first use of {grant}"),
         Rule::LateTicket { .. } => "ticket".to_owned(),
         Rule::ConditionedGrant { grant } => format!("conditioned {grant}"),
         Rule::TimedGrant { grant } => format!("timed {grant}"),
@@ -101,12 +102,12 @@ fn which_rule_decides() {
 
 #[test]
 fn whom_and_what_a_rule_is_for() {
-    check(REACH, 120);
+    check(REACH, 140);
 }
 
 #[test]
 fn conditions_on_arguments() {
-    check(CONDITIONS, 230);
+    check(CONDITIONS, 310);
 }
 
 /// Each column of the grid is a call; the first of them is the one that a rule `this-call` was made of.

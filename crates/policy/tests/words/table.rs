@@ -2,15 +2,22 @@
 
 use std::collections::BTreeMap;
 
+use gatehouse_model::ServerBinding;
 use gatehouse_model::grant::{
     AccessClass, ClassReason, Classified, ClientScope, Condition, ConditionTest, Effect, Grant, Lifetime,
-    ServerBinding, Verdict, Width,
+    Verdict, Width,
 };
-use gatehouse_model::id::{AskId, CallHash, ClientId, Fingerprint, Generation, ServerId, SessionId};
+use gatehouse_model::id::{
+    AskId, CallHash, ClientId, Fingerprint, Generation, IdentityHash, ServerId, SessionId,
+};
 use gatehouse_model::time::Timestamp;
+use gatehouse_policy::cover::Defined;
 use gatehouse_policy::exact::{ExactCall, call_hash};
 use gatehouse_policy::json::{self, Json};
 use gatehouse_policy::verdict::{CallFacts, RuleBook, Standing};
+
+/// The program where nothing is said.
+const APP: &str = "app";
 
 /// A call with everything that is known of it.
 pub struct Call {
@@ -19,9 +26,10 @@ pub struct Call {
     pub program: Option<String>,
     pub server: ServerId,
     pub generation: Generation,
+    pub identity: IdentityHash,
     pub subject: String,
     pub class: Classified,
-    pub fingerprint: Option<Fingerprint>,
+    pub definition: Known,
     pub arguments: Json,
     pub text: String,
     pub now: Timestamp,
@@ -31,9 +39,21 @@ pub struct Call {
     pub ticket: bool,
 }
 
+/// What defines what is called.
+#[derive(Clone, PartialEq)]
+pub enum Known {
+    /// A definition, with the name of its pin.
+    As(String, Fingerprint),
+    Listed,
+    Nothing,
+}
+
 impl Call {
-    /// `write_file by c2 on s1 gen 1 def 1 args {"a":1} at 50 session x seen cursor`, then any of
-    /// `outside read write paused unverified ticket blocked`.
+    /// `write_file by c2 on s1 gen 1 identity i1 def 1 args {"a":1} at 50 session x seen cursor`, then any of
+    /// `outside read write paused unverified ticket blocked`. A call is seen from the program `app`, unless it is
+    /// `unseen`. Tools are defined by definition 1, prompts and their
+    /// completions by `p1`, and resources are in the list, unless it is `unlisted` or comes `from` a template, whose
+    /// definition is `t1`. `as-tool` is a tool that is called like a prompt.
     pub fn parse(text: &str) -> Self {
         let mut words = text.split_whitespace();
         let subject = plain(words.next().unwrap());
@@ -43,11 +63,16 @@ impl Call {
         let mut call = Self {
             client: "c1".into(),
             session: None,
-            program: None,
+            program: Some(APP.to_owned()),
             server: "s1".into(),
             generation: Generation(1),
+            identity: "i1".into(),
             class: Classified { class, reason: ClassReason::Default, reaches_outside: false },
-            fingerprint: is_tool.then(|| "1".into()),
+            definition: match subject.split_once(':').filter(|_| !is_tool) {
+                None => Known::As(subject.clone(), "1".into()),
+                Some(("resource", _)) => Known::Listed,
+                Some((_, name)) => Known::As(format!("prompt:{name}"), "p1".into()),
+            },
             arguments: json::read("{}").unwrap(),
             text: "{}".to_owned(),
             subject,
@@ -63,9 +88,13 @@ impl Call {
                 "by" => call.client = next().into(),
                 "on" => call.server = next().into(),
                 "gen" => call.generation = Generation(next().parse().unwrap()),
+                "identity" => call.identity = next().into(),
                 "def" => {
                     let def = next();
-                    call.fingerprint = (def != "none").then(|| def.into());
+                    call.definition = match call.definition {
+                        Known::As(pin, _) if def != "none" => Known::As(pin, def.into()),
+                        _ => Known::Nothing,
+                    };
                 }
                 "args" => {
                     call.text = next().to_owned();
@@ -74,6 +103,10 @@ impl Call {
                 "at" => call.now = Timestamp(next().parse().unwrap()),
                 "session" => call.session = Some(next().into()),
                 "seen" => call.program = Some(next().to_owned()),
+                "unseen" => call.program = None,
+                "from" => call.definition = Known::As(format!("template:{}", next()), "t1".into()),
+                "unlisted" => call.definition = Known::Nothing,
+                "as-tool" => call.definition = Known::As(call.subject.clone(), "1".into()),
                 "outside" => call.class.reaches_outside = true,
                 "read" => call.class.class = AccessClass::Read,
                 "write" => call.class.class = AccessClass::Write,
@@ -87,13 +120,23 @@ impl Call {
         call
     }
 
+    fn binding(&self) -> ServerBinding {
+        ServerBinding {
+            server: self.server.clone(),
+            generation: self.generation,
+            identity: self.identity.clone(),
+        }
+    }
+
     pub fn hash(&self) -> CallHash {
         call_hash(&ExactCall {
             client: &self.client,
-            server: &self.server,
-            generation: self.generation,
+            server: &self.binding(),
             subject: &self.subject,
-            fingerprint: self.fingerprint.as_ref(),
+            fingerprint: match &self.definition {
+                Known::As(_, fingerprint) => Some(fingerprint),
+                Known::Listed | Known::Nothing => None,
+            },
             arguments: &self.text,
         })
     }
@@ -109,11 +152,14 @@ impl Call {
             client: &self.client,
             session: self.session.as_ref(),
             program: self.program.as_deref(),
-            server: &self.server,
-            generation: self.generation,
+            server: &self.binding(),
             subject: &self.subject,
             class: &self.class,
-            fingerprint: self.fingerprint.as_ref(),
+            definition: match &self.definition {
+                Known::As(pin, fingerprint) => Defined::As { pin, fingerprint },
+                Known::Listed => Defined::Listed,
+                Known::Nothing => Defined::Unknown,
+            },
             arguments: &self.arguments,
             hash: &hash,
             now: self.now,
@@ -128,8 +174,9 @@ impl Call {
     }
 }
 
-/// `allow tool read_file` and what is to be otherwise than: server s1 in generation 1, every client,
-/// always, no conditions, pinned to definition 1 of `read_file`, `read_more` and `write_file`.
+/// `allow tool read_file` and what is to be otherwise than: server s1 in generation 1 with identity i1, every client,
+/// always, no conditions, pinned to definition 1 of `read_file`, `read_more` and `write_file`, to the prompt `review` and
+/// the template `notes://all/{id}`. A rule for one client is bound to the program `app`, unless it is `unbound`.
 pub fn rule(text: &str, number: usize, call: &Call) -> Grant {
     let mut words = text.split_whitespace();
     let effect = match words.next().unwrap() {
@@ -149,21 +196,23 @@ pub fn rule(text: &str, number: usize, call: &Call) -> Grant {
     let mut grant = Grant {
         id: number.to_string().as_str().into(),
         effect,
-        server: Some(ServerBinding { server: "s1".into(), generation: Generation(1) }),
+        server: Some(ServerBinding { server: "s1".into(), generation: Generation(1), identity: "i1".into() }),
         width,
         clients: ClientScope::Every,
         lifetime: Lifetime::Always,
         conditions: Vec::new(),
-        pins: pins("read_file=1,read_more=1,write_file=1"),
+        pins: pins("read_file=1,read_more=1,write_file=1,prompt:review=p1,template:notes://all/{id}=t1"),
         program: None,
         created: Timestamp(0),
         reason: None,
     };
+    let mut is_unbound = false;
     while let Some(word) = words.next() {
         let mut next = || words.next().unwrap().to_owned();
         match word {
             "for" => grant.clients = ClientScope::One { client: next().as_str().into() },
             "on" => grant.server.as_mut().unwrap().server = next().as_str().into(),
+            "identity" => grant.server.as_mut().unwrap().identity = next().as_str().into(),
             "gen" => grant.server.as_mut().unwrap().generation = Generation(next().parse().unwrap()),
             "anywhere" => grant.server = None,
             "once" => grant.lifetime = Lifetime::Once,
@@ -172,9 +221,13 @@ pub fn rule(text: &str, number: usize, call: &Call) -> Grant {
             "until-quit" => grant.lifetime = Lifetime::UntilQuit,
             "pins" => grant.pins = pins(&next()),
             "seen" => grant.program = Some(next()),
+            "unbound" => is_unbound = true,
             "if" => grant.conditions.push(condition(&next(), &next(), &next())),
             other => panic!("no such word of a rule: {other}"),
         }
+    }
+    if !is_unbound && grant.program.is_none() && matches!(grant.clients, ClientScope::One { .. }) {
+        grant.program = Some(APP.to_owned());
     }
     grant
 }
@@ -191,11 +244,20 @@ fn condition(pointer: &str, test: &str, value: &str) -> Condition {
         "one-of" => ConditionTest::OneOf { values: json().split('|').map(str::to_owned).collect() },
         "starts" => ConditionTest::StartsWith { text: plain(value) },
         "inside" => ConditionTest::Inside { folder: plain(value) },
-        "host" => ConditionTest::HostIs { host: plain(value) },
+        "host" => host(value),
         "glob" => ConditionTest::Glob { pattern: plain(value) },
         other => panic!("no such test: {other}"),
     };
-    Condition { pointer: pointer.to_owned(), test }
+    Condition { pointer: plain(pointer), test }
+}
+
+/// `good.example` or `good.example:8443`, `[::1]` or `[::1]:9`.
+fn host(value: &str) -> ConditionTest {
+    let split = value.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse().ok()?)));
+    match split.filter(|_| !value.ends_with(']')) {
+        Some((host, port)) => ConditionTest::HostIs { host: plain(host), port: Some(port) },
+        None => ConditionTest::HostIs { host: plain(value), port: None },
+    }
 }
 
 /// A word with its escapes undone: `caf\u00e9`.

@@ -10,6 +10,7 @@ use gatehouse_model::{BoxFuture, Transport};
 
 use super::link::{ConnectOrder, Connector, Link, LinkEnd, LinkError, LinkRequest};
 use crate::builtin::{BuiltinLink, BuiltinPlace};
+use crate::connection::redact::Redactor;
 use crate::connection::{
     CloseCause, ConnectDeps, ConnectError, ConnectSpec, Connection, Handshake, Outgoing, RequestError,
     connect,
@@ -45,7 +46,12 @@ impl Connector for Transports {
                 | Transport::Http(_)
                 | Transport::Sse(_)
                 | Transport::Ws(_) => {
-                    let spec = ConnectSpec { config, deps: Arc::clone(&self.deps), lifecycle };
+                    let spec = ConnectSpec {
+                        config,
+                        deps: Arc::clone(&self.deps),
+                        lifecycle,
+                        redactor: Redactor::default(),
+                    };
                     let connection = connect(&spec, inbound, &cancel).await?;
                     Ok(Arc::new(connection) as Arc<dyn Link>)
                 }
@@ -92,6 +98,10 @@ impl Link for Connection {
 
     fn set_log_level(&self, level: Option<LogLevel>) {
         Connection::set_log_level(self, level);
+    }
+
+    fn redactor(&self) -> Redactor {
+        Connection::redactor(self).clone()
     }
 }
 

@@ -13,6 +13,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::asks::Responder;
+use crate::connection::redact::Redactor;
 use crate::connection::{CallLimit, Handshake, Inbound, LifecycleHint};
 use crate::outgoing::{OutgoingParams, ProgressSink, Reply};
 use crate::transition::Failure;
@@ -59,6 +60,11 @@ pub(crate) trait Link: Send + Sync {
     /// Sets how much the server is to log, on the revision where each request says it; elsewhere it
     /// is told by a request of its own.
     fn set_log_level(&self, level: Option<LogLevel>);
+
+    /// What takes the secrets that the server was given out of a text. Built-in servers are given none.
+    fn redactor(&self) -> Redactor {
+        Redactor::default()
+    }
 }
 
 /// How a connection ended.

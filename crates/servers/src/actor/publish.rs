@@ -18,6 +18,12 @@ impl ServerActor {
     /// Makes the status known: first to those who read it, then to those who listen.
     pub(super) fn announce(&mut self, cause: StatusCause) {
         let changes = if self.connected() { self.adopt() } else { Vec::new() };
+        if matches!(
+            cause,
+            StatusCause::AttemptFailed | StatusCause::UnexpectedClose { .. } | StatusCause::Unresponsive
+        ) {
+            self.shared.errors.lock().add(self.deps.clock.now());
+        }
         let status = self.state.status();
         let server = self.shared.id.clone();
         self.shared.status.store(Arc::new(status.clone()));
@@ -60,6 +66,7 @@ impl ServerActor {
         self.shared.lists.store(Arc::new(lists));
         let live =
             Live { epoch, generation: config.generation, declared, link, ended, broke: OnceLock::new() };
+        self.shared.redactor.store(Arc::new(live.link.redactor()));
         self.shared.live.store(Some(Arc::new(live)));
         self.plan_check();
         for (kind, fresh_for) in fresh {

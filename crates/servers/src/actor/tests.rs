@@ -216,7 +216,7 @@ async fn an_edit_that_does_not_touch_the_connection_leaves_it_alone() {
     let mut config = http("one").config;
     config.name = "renamed".to_owned();
     config.look.description = Some("What it is for".to_owned());
-    config.limits.call_secs = Some(5);
+    config.limits.call_secs = gatehouse_model::server::TimeLimit::Secs(5);
     house.manager.put(config).await.unwrap();
     house.settle().await;
     assert!(house.story().is_empty());
@@ -278,10 +278,24 @@ async fn a_call_to_a_stopped_server_waits_for_one_attempt() {
     assert_eq!(server.attempts(), 1);
     assert!(house.story().contains(&"one connecting 1 (call)".to_owned()));
 
+    house.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_does_not_start_what_somebody_stopped() {
+    let house = House::connected("one").await;
+    let server = house.server("one");
+    let attempts = server.attempts();
     house.manager.stop(&"one".into()).await.unwrap();
-    server.answers_next(Err(Server::error(FailureKind::TemporaryNetwork)));
-    assert!(matches!(house.call("one").await.unwrap_err(), CallError::Unavailable { .. }));
-    assert_eq!(server.attempts(), 2, "one attempt, then an answer");
+    assert!(house.handle("one").is_held());
+    let refused = house.call("one").await.unwrap_err();
+    assert_eq!(refused, CallError::Unavailable { status: gatehouse_model::ServerStatus::Stopped });
+    assert_eq!(server.attempts(), attempts);
+    server.opens();
+    house.manager.start(&"one".into()).await.unwrap();
+    house.sees("one connected").await;
+    assert!(!house.handle("one").is_held());
+    house.call("one").await.unwrap();
     house.end().await;
 }
 
@@ -608,7 +622,7 @@ async fn a_call_judged_by_other_lists_is_not_sent() {
     house.manager.stop(&"one".into()).await.unwrap();
     assert!(handle.call_as_listed(&handle.lists(), upstream("tools/call")).await.unwrap().is_none());
     assert_eq!(server.asked("tools/call"), sent);
-    assert!(handle.ready(&cancel).await.unwrap(), "one attempt was waited for");
+    assert!(handle.ready(&cancel).await.is_err(), "it stays stopped");
     house.end().await;
 }
 

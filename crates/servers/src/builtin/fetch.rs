@@ -10,6 +10,7 @@ mod web;
 
 use std::sync::Arc;
 
+use gatehouse_common::ip_address::is_public;
 use serde_json::{Map, Value, json};
 
 use super::{Access, Outcome, ToolFault, only, schema, text_argument, tool};
@@ -29,7 +30,7 @@ pub(super) struct Fetch {
 impl Fetch {
     /// `allow_private` lets it reach every address, those of this machine too.
     pub(super) fn new(allow_private: bool) -> Self {
-        let rule: Rule = if allow_private { |_| true } else { address::is_public };
+        let rule: Rule = if allow_private { |_| true } else { is_public };
         Self { web: Web::new(rule, Arc::new(SystemLookup), Limits::default()) }
     }
 }

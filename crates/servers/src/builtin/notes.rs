@@ -1,11 +1,11 @@
 //! The built-in server `Notes`: a small memory in one file. The file is replaced as a whole or not
 //! at all, belongs to the user alone, and is never written over when it cannot be read.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::{fs, io};
 
+use gatehouse_common::atomic_file;
 use gatehouse_model::{Clock, Timestamp};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -198,37 +198,15 @@ impl Notebook {
     fn write(&self, pages: &Pages) -> Result<(), ToolFault> {
         let text = serde_json::to_string_pretty(pages)
             .map_err(|error| ToolFault::said(format!("The notes cannot be written: {error}.")))?;
-        replace(&self.path, text.as_bytes())
+        atomic_file::replace(&self.path, text.as_bytes())
             .map_err(|error| ToolFault::said(format!("The notes cannot be written: {error}.")))
     }
 }
 
-/// Replaces a file as a whole; readable by its owner only.
-fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let beside = path.with_extension("json.new");
-    match fs::remove_file(&beside) {
-        Ok(()) => {}
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => return Err(error),
-    }
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(&beside)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    drop(file);
-    fs::rename(&beside, path)?;
-    #[cfg(unix)]
-    if let Some(folder) = path.parent() {
-        File::open(folder)?.sync_all()?;
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     fn notebook(folder: &Path) -> Notebook {

@@ -99,10 +99,12 @@ fn make_folder(folder: &Path) -> io::Result<()> {
     builder.create(folder)
 }
 
-/// Reads standard error to its end: each line goes to `take`, all of them to the file.
+/// Reads standard error to its end: each line goes to `take`, all of them to the file. `clean` takes the
+/// secrets out of a line before it is broken, since half a secret would not be found.
 pub(crate) async fn read_lines(
     mut stream: impl AsyncRead + Unpin,
     mut file: LogFile,
+    clean: impl Fn(String) -> String,
     mut take: impl FnMut(String) -> String,
 ) {
     let mut pending = Vec::new();
@@ -117,14 +119,10 @@ pub(crate) async fn read_lines(
         };
         pending.extend_from_slice(chunk.get(..count).unwrap_or_default());
         let mut text = Vec::new();
-        let mut rest = pending.as_slice();
-        while let Some((line, behind)) = next_line(rest, count == 0) {
-            let line = take(String::from_utf8_lossy(line).trim_end_matches('\r').to_owned());
-            text.extend_from_slice(line.as_bytes());
+        for line in lines_of(&mut pending, count == 0, &clean) {
+            text.extend_from_slice(take(line).as_bytes());
             text.push(b'\n');
-            rest = behind;
         }
-        pending = rest.to_vec();
         if !text.is_empty() {
             let written = tokio::task::spawn_blocking(move || {
                 if let Err(error) = file.append(&text) {
@@ -143,13 +141,45 @@ pub(crate) async fn read_lines(
     }
 }
 
-/// The first whole line and what is behind it; at the end, what is left is a line too.
-fn next_line(text: &[u8], at_end: bool) -> Option<(&[u8], &[u8])> {
-    match memchr::memchr(b'\n', text) {
-        Some(end) if end <= LONGEST => Some((text.get(..end)?, text.get(end + 1..)?)),
-        _ if text.len() >= LONGEST => Some(text.split_at(LONGEST)),
-        _ if at_end && !text.is_empty() => Some((text, &[])),
-        _ => None,
+/// Takes the whole lines out of what came; at the end, what is left is a line too. Of a line that goes on
+/// and on, all but the last [`LONGEST`] is taken, so that a secret is never in two pieces.
+fn lines_of(pending: &mut Vec<u8>, at_end: bool, clean: &impl Fn(String) -> String) -> Vec<String> {
+    let came = std::mem::take(pending);
+    let line_of = |bytes: &[u8]| clean(String::from_utf8_lossy(bytes).trim_end_matches('\r').to_owned());
+    let mut lines = Vec::new();
+    let mut rest = came.as_slice();
+    while let Some(end) = memchr::memchr(b'\n', rest) {
+        let (line, behind) = rest.split_at(end);
+        let mut line = line_of(line);
+        break_off(&mut line, LONGEST, &mut lines);
+        lines.push(line);
+        rest = behind.get(1..).unwrap_or_default();
+    }
+    if at_end {
+        if !rest.is_empty() {
+            let mut line = line_of(rest);
+            break_off(&mut line, LONGEST, &mut lines);
+            lines.push(line);
+        }
+    } else if rest.len() < 2 * LONGEST {
+        *pending = rest.to_vec();
+    } else {
+        // A letter that has not come whole stays as it is.
+        let begun = rest.utf8_chunks().last().map_or(0, |chunk| chunk.invalid().len());
+        let (whole, begun) = rest.split_at(rest.len() - begun);
+        let mut line = clean(String::from_utf8_lossy(whole).into_owned());
+        break_off(&mut line, 2 * LONGEST, &mut lines);
+        *pending = line.into_bytes();
+        pending.extend_from_slice(begun);
+    }
+    lines
+}
+
+/// Takes pieces of [`LONGEST`] from the front of a line that is longer than `most`.
+fn break_off(line: &mut String, most: usize, pieces: &mut Vec<String>) {
+    while line.len() > most {
+        let behind = line.split_off(line.floor_char_boundary(LONGEST));
+        pieces.push(std::mem::replace(line, behind));
     }
 }
 
@@ -157,10 +187,13 @@ fn next_line(text: &[u8], at_end: bool) -> Option<(&[u8], &[u8])> {
 mod tests {
     use super::*;
 
+    const SECRET: &str = "hunter2-hunter2";
+
     async fn read(text: &[u8], folder: &Path) -> Vec<String> {
         let mut lines = Vec::new();
         let file = LogFile::new(folder, &ServerId::from("srv-1"));
-        read_lines(text, file, |line| {
+        let clean = |line: String| line.replace(SECRET, "(secret)");
+        read_lines(text, file, clean, |line| {
             lines.push(line.clone());
             line
         })
@@ -184,7 +217,7 @@ mod tests {
     #[tokio::test]
     async fn an_endless_line_is_broken_and_the_file_rotates() {
         let folder = tempfile::tempdir().unwrap();
-        let long = vec![b'x'; usize::try_from(ROTATE_AT).unwrap() + 10];
+        let long = vec![b'x'; usize::try_from(ROTATE_AT).unwrap() + 10 * LONGEST];
         let lines = read(&long, folder.path()).await;
         assert!(lines.iter().all(|line| line.len() <= LONGEST));
         assert_eq!(lines.concat().len(), long.len());
@@ -192,6 +225,27 @@ mod tests {
         assert!(
             std::fs::metadata(folder.path().join("logs/srv-1.log")).is_ok_and(|meta| meta.len() < ROTATE_AT)
         );
+    }
+
+    #[tokio::test]
+    async fn a_secret_across_a_break_is_found() {
+        for before in [LONGEST - 7, 2 * LONGEST - 7, 3 * LONGEST - 1, 5 * LONGEST - 14] {
+            for after in ["", "\n", " and more\n", &"y".repeat(3 * LONGEST)] {
+                let folder = tempfile::tempdir().unwrap();
+                let text = format!("{}{SECRET}{after}", "x".repeat(before));
+                let lines = read(text.as_bytes(), folder.path()).await;
+                assert!(lines.iter().all(|line| line.len() <= LONGEST), "{before}");
+                let clean = text.replace(SECRET, "(secret)").replace('\n', "");
+                assert!(lines.concat() == clean, "{before} {}", after.len());
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_letter_is_not_broken() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = format!("x{}", "\u{20ac}".repeat(2 * LONGEST));
+        assert!(read(text.as_bytes(), folder.path()).await.concat() == text);
     }
 
     #[test]

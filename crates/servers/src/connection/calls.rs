@@ -13,6 +13,7 @@ use tokio::sync::oneshot;
 use super::envelope;
 use super::limit::{Heard, Held};
 use crate::asks::Responder;
+use crate::bounds;
 use crate::outgoing::{Progress, ProgressSink, Reply};
 
 /// The requests that wait.
@@ -115,7 +116,9 @@ impl Calls {
             call.heard.progress();
             call.progress.clone()
         };
-        if let (Some(sink), Some(progress)) = (sink, Progress::read(params)) {
+        if params.get().len() > bounds::PROGRESS {
+            tracing::debug!(number, "progress that is too long is not passed on");
+        } else if let (Some(sink), Some(progress)) = (sink, Progress::read(params)) {
             sink(progress);
         }
         true

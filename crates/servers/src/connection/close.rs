@@ -7,6 +7,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::error::RequestError;
+use super::redact::Redactor;
 
 /// What ended a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +45,23 @@ impl CloseReason {
     /// A reason without last words.
     pub(crate) fn new(cause: CloseCause) -> Self {
         Self { cause, last_lines: Arc::from([]) }
+    }
+
+    /// The same without the server's secrets.
+    pub(super) fn redacted(self, redactor: &Redactor) -> Self {
+        let cause = match self.cause {
+            CloseCause::NotProtocol(line) => CloseCause::NotProtocol(redactor.text(line)),
+            CloseCause::Broken(why) => CloseCause::Broken(redactor.text(why)),
+            CloseCause::Refused(error) => CloseCause::Refused(error.redacted(redactor)),
+            cause @ (CloseCause::Asked
+            | CloseCause::Exited(_)
+            | CloseCause::Signalled(_)
+            | CloseCause::OutputClosed
+            | CloseCause::TooLong(_)
+            | CloseCause::SessionGone) => cause,
+        };
+        let last_lines = self.last_lines.iter().map(|line| redactor.text(line.clone())).collect();
+        Self { cause, last_lines }
     }
 }
 

@@ -2,11 +2,11 @@
 //! when they are read and copied byte for byte when they are written.
 
 use std::borrow::Cow;
-use std::fmt;
 
+use gatehouse_mcp_wire::envelope::Envelope;
+use gatehouse_mcp_wire::raw::{Members, quoted};
 use gatehouse_model::server::LogLevel;
 use parking_lot::Mutex;
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::outgoing::OutgoingParams;
@@ -44,78 +44,13 @@ pub(super) enum Incoming<'a> {
 #[error("not a JSON-RPC message")]
 pub(super) struct NotAMessage;
 
-#[derive(Default)]
-struct Members<'a> {
-    id: Option<&'a RawValue>,
-    method: Option<Cow<'a, str>>,
-    params: Option<&'a RawValue>,
-    result: Option<&'a RawValue>,
-    error: Option<&'a RawValue>,
-}
-
-impl<'de> Deserialize<'de> for Members<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Reader;
-        impl<'de> Visitor<'de> for Reader {
-            type Value = Members<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a message object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members<'de>, A::Error> {
-                let mut members = Members::default();
-                while let Some(Name(name)) = map.next_key::<Name<'de>>()? {
-                    match &*name {
-                        "id" => members.id = Some(map.next_value()?),
-                        "method" => members.method = Some(map.next_value::<Name<'de>>()?.0),
-                        "params" => members.params = Some(map.next_value()?),
-                        "result" => members.result = Some(map.next_value()?),
-                        "error" => members.error = Some(map.next_value()?),
-                        _ => {
-                            map.next_value::<serde::de::IgnoredAny>()?;
-                        }
-                    }
-                }
-                Ok(members)
-            }
-        }
-        deserializer.deserialize_map(Reader)
-    }
-}
-
-/// A text, borrowed where it can be.
-struct Name<'a>(Cow<'a, str>);
-
-impl<'de> Deserialize<'de> for Name<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Reader;
-        impl<'de> Visitor<'de> for Reader {
-            type Value = Name<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a text")
-            }
-
-            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Name<'de>, E> {
-                Ok(Name(Cow::Borrowed(text)))
-            }
-
-            fn visit_str<E>(self, text: &str) -> Result<Name<'de>, E> {
-                Ok(Name(Cow::Owned(text.to_owned())))
-            }
-        }
-        deserializer.deserialize_str(Reader)
-    }
-}
-
 fn is_null(raw: &RawValue) -> bool {
     raw.get() == "null"
 }
 
 /// Reads one message.
 pub(super) fn read(bytes: &[u8]) -> Result<Incoming<'_>, NotAMessage> {
-    let members: Members<'_> = serde_json::from_slice(bytes).map_err(|_| NotAMessage)?;
+    let members: Envelope<'_> = serde_json::from_slice(bytes).map_err(|_| NotAMessage)?;
     let id = members.id.filter(|id| !is_null(id));
     // A message with a method is never an answer, whatever else is in it; an `error: null` beside
     // a result is a habit of old JSON-RPC libraries.
@@ -152,22 +87,13 @@ fn push_id(out: &mut Vec<u8>, number: u64) {
 }
 
 fn push_text(out: &mut Vec<u8>, text: &str) {
-    out.push(b'"');
     if text.bytes().all(|byte| byte >= 0x20 && byte != b'"' && byte != b'\\') {
+        out.push(b'"');
         out.extend_from_slice(text.as_bytes());
+        out.push(b'"');
     } else {
-        for piece in text.chars() {
-            match piece {
-                '"' => out.extend_from_slice(b"\\\""),
-                '\\' => out.extend_from_slice(b"\\\\"),
-                control if u32::from(control) < 0x20 => {
-                    out.extend_from_slice(format!("\\u{:04x}", u32::from(control)).as_bytes());
-                }
-                other => out.extend_from_slice(other.encode_utf8(&mut [0; 4]).as_bytes()),
-            }
-        }
+        out.extend_from_slice(quoted(text).as_bytes());
     }
-    out.push(b'"');
 }
 
 /// Members of `_meta` that are about one connection and never go on to the next.
@@ -293,14 +219,14 @@ fn push_meta(out: &mut Vec<u8>, theirs: Option<&RawValue>, meta: Meta<'_, u64>) 
     let mut first = true;
     let mut log_level = *meta.own.log_level.lock();
     if let Some(theirs) = theirs {
-        match serde_json::from_str::<Ordered<'_>>(theirs.get()) {
-            Ok(Ordered(members)) => {
-                for (name, raw) in members {
+        match Members::of(theirs) {
+            Ok(members) => {
+                for (name, raw) in members.iter() {
                     // A foreign progress token would bring notifications that nobody waits for, and what
                     // says who speaks which revision is each connection's own.
-                    if name != "progressToken" && !HOP.contains(&&*name) && !meta.own.names(&name) {
+                    if name != "progressToken" && !HOP.contains(&name) && !meta.own.names(name) {
                         log_level.take_if(|_| name == LOG_LEVEL);
-                        member(out, &mut first, &name, raw.get());
+                        member(out, &mut first, name, raw.get());
                     }
                 }
             }
@@ -319,31 +245,6 @@ fn push_meta(out: &mut Vec<u8>, theirs: Option<&RawValue>, meta: Meta<'_, u64>) 
         }
         out.extend_from_slice(b"\"progressToken\":");
         push_id(out, number);
-    }
-}
-
-/// The members of an object in their order, raw.
-struct Ordered<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
-
-impl<'de> Deserialize<'de> for Ordered<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Reader;
-        impl<'de> Visitor<'de> for Reader {
-            type Value = Ordered<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Ordered<'de>, A::Error> {
-                let mut members = Vec::new();
-                while let Some(Name(name)) = map.next_key::<Name<'de>>()? {
-                    members.push((name, map.next_value()?));
-                }
-                Ok(Ordered(members))
-            }
-        }
-        deserializer.deserialize_map(Reader)
     }
 }
 
@@ -383,6 +284,9 @@ mod tests {
             (r#"{"method":"x","params":[1]}"#, "notification"),
             (r#"{"level":"info"}"#, "none"),
             ("42", "none"),
+            // A member twice: two readers would see two messages.
+            (r#"{"id":"g1","id":"g2","result":{}}"#, "none"),
+            (r#"{"id":"g1","result":{},"r\u0065sult":1}"#, "none"),
             ("Server listening on port 3000", "none"),
             (r#"{"id":1,"result":{}"#, "none"),
         ];

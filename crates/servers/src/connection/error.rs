@@ -5,6 +5,7 @@ use std::time::Duration;
 use gatehouse_model::status::FailureKind;
 
 use super::close::{CloseCause, CloseReason};
+use super::redact::Redactor;
 
 /// Why there is no connection.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -154,7 +155,37 @@ impl ConnectError {
     }
 }
 
+impl ConnectError {
+    /// The same without the server's secrets.
+    pub(super) fn redacted(self, redactor: &Redactor) -> Self {
+        let text = |text| redactor.text(text);
+        match self {
+            Self::CommandNotFound { command, advice } => {
+                Self::CommandNotFound { command: text(command), advice: text(advice) }
+            }
+            Self::CannotStart { command, why } => {
+                Self::CannotStart { command: text(command), why: text(why) }
+            }
+            Self::BadConfig { what } => Self::BadConfig { what: text(what) },
+            Self::Secrets { why } => Self::Secrets { why: text(why) },
+            Self::Ended { reason, kind } => Self::Ended { reason: text(reason), kind },
+            Self::NeedsAuth { issuer } => Self::NeedsAuth { issuer: issuer.map(text) },
+            Self::Unregistered { reason } => Self::Unregistered { reason: text(reason) },
+            Self::NoSignIn { reason } => Self::NoSignIn { reason: text(reason) },
+            Self::Status { status, body } => Self::Status { status, body: text(body) },
+            Self::Network(fault) => Self::Network(fault.redacted(redactor)),
+            Self::Version { offered } => Self::Version { offered: text(offered) },
+            Self::Protocol(what) => Self::Protocol(text(what)),
+            Self::Unsupported { .. } | Self::TimedOut { .. } | Self::Cancelled | Self::Forbidden => self,
+        }
+    }
+}
+
 impl NetworkFault {
+    fn redacted(self, redactor: &Redactor) -> Self {
+        Self { text: redactor.text(self.text), lasting: self.lasting }
+    }
+
     fn kind(&self) -> FailureKind {
         if self.lasting { FailureKind::PermanentNetwork } else { FailureKind::TemporaryNetwork }
     }
@@ -266,6 +297,25 @@ impl RequestError {
             Self::Status { status, .. } => status_kind(*status),
             Self::Network(fault) => fault.kind(),
             Self::Protocol(_) => FailureKind::Protocol,
+        }
+    }
+}
+
+impl RequestError {
+    /// The same without the server's secrets.
+    pub(super) fn redacted(self, redactor: &Redactor) -> Self {
+        let text = |text| redactor.text(text);
+        match self {
+            Self::Closed(reason) => Self::Closed(text(reason)),
+            Self::NeedsAuth { issuer } => Self::NeedsAuth { issuer: issuer.map(text) },
+            Self::Unregistered { reason } => Self::Unregistered { reason: text(reason) },
+            Self::NoSignIn { reason } => Self::NoSignIn { reason: text(reason) },
+            Self::Status { status, body, retry_after } => {
+                Self::Status { status, body: text(body), retry_after }
+            }
+            Self::Network(fault) => Self::Network(fault.redacted(redactor)),
+            Self::Protocol(what) => Self::Protocol(text(what)),
+            Self::TimedOut { .. } | Self::Cancelled | Self::Forbidden | Self::SessionGone => self,
         }
     }
 }

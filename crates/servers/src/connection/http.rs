@@ -32,12 +32,11 @@ use super::envelope::{self, Incoming, Meta, OwnMeta};
 use super::error::{ConnectError, RequestError};
 use super::lifecycle::{self, RawCapabilities, Refusal};
 use super::listen::Listening;
+use super::redact::Redactor;
 use super::router::{Question, Router, RouterParts, SendBack};
 use super::{ConnectSpec, Connection, Era, Handshake, Inbound, LifecycleHint, Link, Outgoing, references};
 use crate::outgoing::Reply;
 
-/// Longest answer, and longest event of a stream.
-const LONGEST_BODY: usize = 64 * 1024 * 1024;
 /// Longest pause before rmcp opens its event stream again.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// How long telling the server something beside a request may take.
@@ -85,7 +84,7 @@ pub(super) async fn connect(
             match shake_hands(spec, &endpoint, &inbound, *hint).await {
                 Ok(connection) => return Ok(connection),
                 Err((error, again)) => {
-                    last = error;
+                    last = error.redacted(&spec.redactor);
                     if !again {
                         break;
                     }
@@ -110,15 +109,20 @@ pub(super) async fn endpoint(spec: &ConnectSpec) -> Result<Arc<Endpoint>, Connec
         return Err(ConnectError::Unsupported { kind: spec.config.transport.kind() });
     };
     let fields = remote.headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
-    let resolved = references::resolve(&spec.config, "headers", fields, &spec.deps.secrets).await?;
+    let values = references::resolve(spec, "headers", fields).await?;
     let program = remote
         .headers_from
         .as_ref()
         .map(|program| HeaderSource { program: program.clone(), environment: spec.deps.environment.clone() });
     let endpoint = Endpoint::new(
         &remote.url,
-        &resolved.values,
-        Sources { tokens: Arc::clone(&spec.deps.tokens), server: Arc::clone(&spec.config), program },
+        &values,
+        Sources {
+            tokens: Arc::clone(&spec.deps.tokens),
+            server: Arc::clone(&spec.config),
+            program,
+            redactor: spec.redactor.clone(),
+        },
     )?;
     endpoint.refresh_headers().await?;
     Ok(Arc::new(endpoint))
@@ -146,6 +150,7 @@ async fn shake_hands(
         deps: Arc::clone(deps),
         inbound: inbound.clone(),
         send_back,
+        redactor: spec.redactor.clone(),
     }));
     let capabilities = Arc::new(RawCapabilities::default());
     let listened = CancellationToken::new();
@@ -226,6 +231,11 @@ impl HttpLink {
     /// How it ends.
     pub(super) fn closing(&self) -> &Closing {
         &self.closing
+    }
+
+    /// Takes the server's secrets out of what leaves the connection.
+    pub(super) fn redactor(&self) -> &Redactor {
+        self.endpoint.redactor()
     }
 
     fn is_stateless(&self) -> bool {

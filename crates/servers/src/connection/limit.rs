@@ -6,6 +6,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use gatehouse_model::CallLimits;
 use gatehouse_model::server::Limits;
 use parking_lot::Mutex;
 use tokio::time::Instant;
@@ -26,9 +27,9 @@ pub(crate) struct CallLimit {
 }
 
 impl CallLimit {
-    /// The limits of a server's tool calls.
-    pub(crate) fn of_calls(limits: &Limits) -> Self {
-        Self { silent: limits.call(), cap: Some(limits.call_cap()) }
+    /// The limits of a server's tool calls; `all` holds where it has none of its own.
+    pub(crate) fn of_calls(limits: &Limits, all: &CallLimits) -> Self {
+        Self { silent: limits.call(all), cap: limits.call_cap(all) }
     }
 
     /// This long in all.
@@ -157,6 +158,8 @@ impl Drop for Held {
 
 #[cfg(test)]
 mod tests {
+    use gatehouse_model::server::TimeLimit;
+
     use super::*;
 
     const SILENT: Duration = Duration::from_secs(10);
@@ -210,6 +213,39 @@ mod tests {
         answerer.await.unwrap();
         assert!(matches!(error, RequestError::TimedOut { after } if after == SILENT));
         assert!((1010..1012).contains(&begun.elapsed().as_secs()), "{:?}", begun.elapsed());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_has_its_own_limits_those_of_all_or_none() {
+        let secs = |limit: Option<Duration>| limit.map(|limit| limit.as_secs());
+        let usual = CallLimits::default();
+        let short = CallLimits { silent_secs: Some(7), cap_secs: Some(9) };
+        let none = CallLimits { silent_secs: None, cap_secs: None };
+        for (own, own_cap, all, silent, cap) in [
+            (TimeLimit::Default, TimeLimit::Default, usual, Some(300), Some(3600)),
+            (TimeLimit::Default, TimeLimit::Default, short, Some(7), Some(9)),
+            (TimeLimit::Default, TimeLimit::Default, none, None, None),
+            (TimeLimit::Secs(5), TimeLimit::Unlimited, short, Some(5), None),
+            (TimeLimit::Unlimited, TimeLimit::Secs(5), none, None, Some(5)),
+        ] {
+            let limits = Limits { call_secs: own, call_cap_secs: own_cap, ..Limits::default() };
+            let limit = CallLimit::of_calls(&limits, &all);
+            assert_eq!((secs(limit.silent), secs(limit.cap)), (silent, cap), "{own:?} {own_cap:?} {all:?}");
+        }
+        // Without any limit a call outlives the hour that it had before.
+        let limits = Limits {
+            call_secs: TimeLimit::Unlimited,
+            call_cap_secs: TimeLimit::Unlimited,
+            ..Limits::default()
+        };
+        let begun = Instant::now();
+        let slow = async {
+            tokio::time::sleep(Duration::from_secs(30 * 3600)).await;
+            Ok(())
+        };
+        let limit = CallLimit::of_calls(&limits, &usual);
+        limit.run(slow, &Heard::now(), &CancellationToken::new()).await.unwrap();
+        assert_eq!(begun.elapsed().as_secs(), 30 * 3600);
     }
 
     #[tokio::test(start_paused = true)]

@@ -18,22 +18,23 @@ use super::envelope::{self, Meta, OwnMeta};
 use super::error::{ConnectError, RequestError};
 use super::lifecycle::{self, LinePipe, RawCapabilities, Refusal};
 use super::listen::Listening;
-use super::references::Redactor;
+use super::redact::Redactor;
 use super::router::{Router, RouterParts, SendBack};
 use super::wire::{Garbage, LineReader, LineSender};
 use super::{ConnectSpec, Connection, Handshake, Inbound, Link, Outgoing};
+use crate::bounds;
 use crate::outgoing::Reply;
 
 /// How long a wire that broke gets to say why.
 pub(super) const REASON: Duration = Duration::from_secs(2);
-/// Messages that wait for rmcp.
-const RMCP_ROOM: usize = 256;
 
 /// The wire of one server.
 pub(super) struct LineLink {
     pub(super) sender: Arc<LineSender>,
     pub(super) router: Arc<Router>,
     pub(super) closing: Arc<Closing>,
+    /// Takes the server's secrets out of what leaves the connection.
+    pub(super) redactor: Redactor,
     tasks: TaskTracker,
     runtime: tokio::runtime::Handle,
     /// What requests carry; known after the handshake.
@@ -65,7 +66,6 @@ pub(super) trait Opener: Sync {
 pub(super) fn lay(
     spec: &ConnectSpec,
     inbound: mpsc::Sender<Inbound>,
-    redactor: Redactor,
     (from, to): (impl AsyncRead + Send + Unpin + 'static, impl AsyncWrite + Send + Unpin + 'static),
 ) -> (Opened, Reading) {
     let deps = &spec.deps;
@@ -82,8 +82,14 @@ pub(super) fn lay(
         })
     };
     let config = Arc::clone(&spec.config);
-    let router = Arc::new(Router::new(RouterParts { config, deps: Arc::clone(deps), inbound, send_back }));
-    let (to_rmcp, from_reader) = mpsc::channel(RMCP_ROOM);
+    let router = Arc::new(Router::new(RouterParts {
+        config,
+        deps: Arc::clone(deps),
+        inbound,
+        send_back,
+        redactor: spec.redactor.clone(),
+    }));
+    let (to_rmcp, from_reader) = mpsc::channel(bounds::HANDSHAKE_MESSAGES);
     let capabilities = Arc::new(RawCapabilities::default());
     let garbage = Arc::new(Garbage::default());
     let reader = LineReader {
@@ -91,7 +97,7 @@ pub(super) fn lay(
         rmcp: to_rmcp,
         capabilities: Arc::clone(&capabilities),
         garbage: Arc::clone(&garbage),
-        redactor,
+        redactor: spec.redactor.clone(),
     };
     let stop = CancellationToken::new();
     let task = deps.tasks.spawn(reader.run(from, stop.clone()));
@@ -99,6 +105,7 @@ pub(super) fn lay(
         sender: Arc::clone(&sender),
         router,
         closing: Arc::new(Closing::default()),
+        redactor: spec.redactor.clone(),
         tasks: deps.tasks.clone(),
         runtime: tokio::runtime::Handle::current(),
         own_meta: OnceLock::new(),
@@ -157,7 +164,7 @@ pub(super) async fn connect(
         };
         link.closing.ask();
         link.closing.gone().await;
-        last = error;
+        last = error.redacted(&spec.redactor);
         if !again {
             break;
         }

@@ -4,86 +4,89 @@
 
 use std::sync::Arc;
 
-use gatehouse_model::secret::REDACTED;
-use gatehouse_model::{Secret, ServerConfig};
-use gatehouse_store::{SecretKey, SecretStore};
+use gatehouse_common::user_environment;
+use gatehouse_model::Secret;
+use gatehouse_store::{SecretKey, is_secret_name};
 
+use super::ConnectSpec;
 use super::error::ConnectError;
+use super::redact::Redactor;
 
-/// Shortest secret that is looked for in logs: shorter ones would redact half of every line.
-const SHORTEST_REDACTED: usize = 6;
+/// The group of fields that are headers.
+const HEADERS: &str = "headers";
 
-/// The values of one group of fields (`env`, `headers`), resolved.
-pub(super) struct Resolved {
-    /// Name and value of each field.
-    pub(super) values: Vec<(String, Secret)>,
-    /// The secrets that were put in.
-    pub(super) redactor: Redactor,
-}
-
-/// Takes secrets out of what a server prints.
-#[derive(Clone, Default)]
-pub(crate) struct Redactor {
-    secrets: Arc<[Secret]>,
-}
-
-impl Redactor {
-    /// The line without the secrets.
-    pub(crate) fn redact(&self, line: String) -> String {
-        let mut line = line;
-        for secret in &*self.secrets {
-            if line.contains(secret.reveal()) {
-                line = line.replace(secret.reveal(), REDACTED);
-            }
-        }
-        line
-    }
-}
-
-/// Resolves a group of fields. The store of secrets may be slow, so this runs beside the executor.
+/// Resolves one group of fields (`env`, `headers`) of a server: name and value of each. The secrets
+/// among them become known to the redactor of `spec`, and with them whatever is as good as one: what a
+/// header takes from the environment, a variable or header whose name says so. The store of secrets may
+/// be slow, so this runs beside the executor.
 pub(super) async fn resolve(
-    config: &Arc<ServerConfig>,
+    spec: &ConnectSpec,
     group: &'static str,
     fields: Vec<(String, String)>,
-    secrets: &Arc<dyn SecretStore>,
-) -> Result<Resolved, ConnectError> {
+) -> Result<Vec<(String, Secret)>, ConnectError> {
     if !fields.iter().any(|(_, value)| value.contains("${")) {
-        let values = fields.into_iter().map(|(name, value)| (name, Secret::new(value))).collect();
-        return Ok(Resolved { values, redactor: Redactor::default() });
+        let known = |(name, value): (String, String)| {
+            learn(&spec.redactor, group, &name, &value);
+            (name, Secret::new(value))
+        };
+        return Ok(fields.into_iter().map(known).collect());
     }
-    let config = Arc::clone(config);
-    let secrets = Arc::clone(secrets);
+    let config = Arc::clone(&spec.config);
+    let secrets = Arc::clone(&spec.deps.secrets);
+    let redactor = spec.redactor.clone();
     tokio::task::spawn_blocking(move || {
-        let mut used = Vec::new();
+        let stored = |field: &str| -> Result<String, ConnectError> {
+            let key = SecretKey::bound(&config.binding(), field);
+            let secret =
+                secrets.get(&key).map_err(|error| ConnectError::Secrets { why: error.to_string() })?;
+            let missing = || ConnectError::BadConfig {
+                what: format!("The secret for the field {field} is not stored."),
+            };
+            let text = secret.ok_or_else(missing)?.reveal().to_owned();
+            redactor.add(&text);
+            Ok(text)
+        };
         let mut values = Vec::with_capacity(fields.len());
         for (name, value) in fields {
             let field = format!("{group}/{name}");
             let value = fill(&value, |reference| match reference {
-                Reference::Env(variable) => std::env::var(variable).map_err(|_| ConnectError::BadConfig {
-                    what: format!(
-                        "The field {field} refers to the environment variable {variable}, which is not set."
-                    ),
-                }),
-                Reference::Secret => {
-                    let key = SecretKey::bound(&config.id, config.generation, &field);
-                    let secret = secrets
-                        .get(&key)
-                        .map_err(|error| ConnectError::Secrets { why: error.to_string() })?
-                        .ok_or_else(|| ConnectError::BadConfig {
-                            what: format!("The secret for the field {field} is not stored."),
-                        })?;
-                    let text = secret.reveal().to_owned();
-                    used.push(secret);
+                Reference::Env(variable) => {
+                    let text = from_environment(&field, variable)?;
+                    if group == HEADERS || is_secret_name(&name) || is_secret_name(variable) {
+                        redactor.add(&text);
+                    }
                     Ok(text)
                 }
+                Reference::Secret => stored(&field),
             })?;
+            learn(&redactor, group, &name, &value);
             values.push((name, Secret::new(value)));
         }
-        used.retain(|secret| secret.reveal().len() >= SHORTEST_REDACTED);
-        Ok(Resolved { values, redactor: Redactor { secrets: used.into() } })
+        Ok(values)
     })
     .await
     .unwrap_or_else(|error| Err(ConnectError::Secrets { why: error.to_string() }))
+}
+
+fn from_environment(field: &str, variable: &str) -> Result<String, ConnectError> {
+    let unset = || {
+        let what = format!("The field {field} refers to the variable {variable}, which is not set.");
+        ConnectError::BadConfig { what }
+    };
+    user_environment::variable(variable).and_then(|value| value.into_string().ok()).ok_or_else(unset)
+}
+
+/// Has the redactor look for the value of a header that carries a secret, also one that was typed in.
+fn learn(redactor: &Redactor, group: &str, name: &str, value: &str) {
+    if group != HEADERS || !is_secret_name(name) {
+        return;
+    }
+    redactor.add_header(value);
+    if name.eq_ignore_ascii_case("cookie") {
+        for (_, content) in value.split(';').filter_map(|cookie| cookie.split_once('=')) {
+            redactor.add(content.trim());
+        }
+    }
 }
 
 enum Reference<'a> {
@@ -146,8 +149,23 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_taken_out_of_lines() {
-        let redactor = Redactor { secrets: vec![Secret::new("hunter2-hunter2")].into() };
-        assert_eq!(redactor.redact("key=hunter2-hunter2!".to_owned()), format!("key={REDACTED}!"));
+    fn headers_that_carry_secrets_are_known_also_when_typed_in() {
+        for (name, value, text, clean) in [
+            ("Authorization", "Bearer tok-123456", "got tok-123456", "got ••••••"),
+            ("authorization", "Basic dXNlcjpwYXNz", "got dXNlcjpwYXNz", "got ••••••"),
+            ("Proxy-Authorization", "Basic dXNlcjpwYXNz", "got dXNlcjpwYXNz", "got ••••••"),
+            ("X-Api-Key", "key-123456", "got key-123456", "got ••••••"),
+            ("Acme-Key", "key-123456", "got key-123456", "got ••••••"),
+            ("X-Acme-Token", "tok-123456", "got tok-123456", "got ••••••"),
+            ("Cookie", "theme=dark; sid=abc-123456", "got abc-123456", "got ••••••"),
+            ("X-Team", "platform", "got platform", "got platform"),
+        ] {
+            let redactor = Redactor::default();
+            learn(&redactor, HEADERS, name, value);
+            assert_eq!(redactor.text(text.to_owned()), clean, "{name}");
+            let redactor = Redactor::default();
+            learn(&redactor, "env", name, value);
+            assert_eq!(redactor.text(text.to_owned()), text, "{name}");
+        }
     }
 }

@@ -2,6 +2,7 @@
 //! here, in the order of the wire, before anything else sees them, and questions are given to
 //! whoever answers them.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,14 +16,10 @@ use tokio::sync::mpsc::{self, error::TrySendError};
 use tokio_util::sync::CancellationToken;
 
 use super::calls::{Calls, Origin};
+use super::redact::Redactor;
 use super::{ConnectDeps, Inbound, envelope};
 use crate::asks::{self, Respond, ServerRequest};
-
-/// Longest log line that is made of one notification, in characters.
-const LOG_LINE: usize = 8 * 1024;
-
-/// Most questions of one server that wait at a time.
-const MOST_ASKS: usize = 64;
+use crate::bounds;
 
 /// Takes a message to the server, as well as it can.
 pub(super) type SendBack = Arc<dyn Fn(Vec<u8>) -> BoxFuture<'static, ()> + Send + Sync>;
@@ -37,6 +34,8 @@ pub(super) struct RouterParts {
     pub(super) inbound: mpsc::Sender<Inbound>,
     /// Takes the answers to questions.
     pub(super) send_back: SendBack,
+    /// Takes the server's secrets out of what it says.
+    pub(super) redactor: Redactor,
 }
 
 /// Takes what the server says by itself.
@@ -66,6 +65,7 @@ impl Router {
     /// Takes one question of the server's; its answer is sent back when somebody has given it.
     pub(super) fn asked(self: &Arc<Self>, question: Question<'_>, origin: Origin) {
         let Question { id, method, params } = question;
+        let params = params.map(|params| self.parts.redactor.raw(params));
         let id: Box<str> = id.get().into();
         let known = matches!(method, asks::ELICIT | asks::SAMPLE | asks::ROOTS);
         if !known {
@@ -76,10 +76,15 @@ impl Router {
             self.parts.deps.tasks.spawn((self.parts.send_back)(reply));
             return;
         }
+        if params.as_ref().is_some_and(|params| params.get().len() > bounds::QUESTION) {
+            let refused = asks::error(-32602, "The params of a request are larger than 1 MiB.");
+            self.parts.deps.tasks.spawn((self.parts.send_back)(envelope::answer(&id, &Err(refused))));
+            return;
+        }
         let cancel = CancellationToken::new();
         {
             let mut open = self.asks.lock();
-            if open.len() >= MOST_ASKS || open.contains_key(&id) {
+            if open.len() >= bounds::QUESTIONS || open.contains_key(&id) {
                 let refused = asks::error(-32603, "This id is in use, or too many questions wait.");
                 self.parts.deps.tasks.spawn((self.parts.send_back)(envelope::answer(&id, &Err(refused))));
                 return;
@@ -94,12 +99,13 @@ impl Router {
         let request = ServerRequest {
             server: Arc::clone(&self.parts.config),
             method: method.into(),
-            params: params.map_or_else(crate::json::empty_object, ToOwned::to_owned),
+            params: params.map_or_else(crate::json::empty_object, Cow::into_owned),
         };
         tracing::debug!(method, "the server asks");
         let router = Arc::clone(self);
         self.parts.deps.tasks.spawn(async move {
-            let answer = cancel.run_until_cancelled(asks::answered(&*respond, request)).await;
+            let schemas = &router.parts.deps.schemas;
+            let answer = cancel.run_until_cancelled(asks::answered(&*respond, request, schemas)).await;
             drop(held);
             if let Some(answer) = answer {
                 (router.parts.send_back)(envelope::answer(&id, &answer)).await;
@@ -127,6 +133,8 @@ impl Router {
 
     /// Takes one notification.
     pub(super) fn notification(&self, method: &str, params: Option<&RawValue>, origin: Origin) {
+        let params = params.map(|params| self.parts.redactor.raw(params));
+        let params = params.as_deref();
         match method {
             "notifications/progress" => {
                 if !params.is_some_and(|params| self.calls.progress(params)) {
@@ -144,13 +152,14 @@ impl Router {
                 }
                 if let Some(Params { uri }) =
                     params.and_then(|params| serde_json::from_str(params.get()).ok())
+                    && uri.len() <= bounds::RESOURCE_URI
                 {
                     self.offer(Inbound::ResourceUpdated { uri });
                 }
             }
             "notifications/message" => {
                 if let Some((params, (level, text))) =
-                    params.and_then(|params| Some(params).zip(log_text(params)))
+                    params.and_then(|params| Some(params).zip(log_text(params, &self.parts.redactor)))
                 {
                     if let Some((level, meant)) = level.zip(self.calls.meant(origin)) {
                         meant.respond.logged(level, params);
@@ -165,6 +174,7 @@ impl Router {
 
     /// Passes on a line of standard error.
     pub(super) fn stderr(&self, text: String) -> LogLine {
+        let text = self.parts.redactor.text(text);
         let line = LogLine { at: self.now(), source: LogSource::Stderr, level: None, text };
         self.offer(Inbound::Stderr(line.clone()));
         line
@@ -209,8 +219,8 @@ pub(super) struct Question<'a> {
     pub(super) params: Option<&'a RawValue>,
 }
 
-/// Level and `logger: data` of a `notifications/message`.
-fn log_text(params: &RawValue) -> Option<(Option<LogLevel>, String)> {
+/// Level and `logger: data` of a `notifications/message`, without secrets that only show once it is decoded.
+fn log_text(params: &RawValue, redactor: &Redactor) -> Option<(Option<LogLevel>, String)> {
     #[derive(Deserialize)]
     struct Params<'a> {
         #[serde(borrow, default)]
@@ -223,9 +233,10 @@ fn log_text(params: &RawValue) -> Option<(Option<LogLevel>, String)> {
     let Params { level, logger, data } = serde_json::from_str(params.get()).ok()?;
     let data = serde_json::from_str::<String>(data.get()).unwrap_or_else(|_| data.get().to_owned());
     let level = level.and_then(|level| serde_json::from_str(level.get()).ok());
-    let mut text = logger.map(|logger| format!("{logger}: ")).unwrap_or_default();
-    text.extend(data.chars().take(LOG_LINE));
-    Some((level, text))
+    let logger = logger.map(|logger| format!("{logger}: ")).unwrap_or_default();
+    // Before it is cut: half a secret would not be found.
+    let text = redactor.text(logger + &data);
+    Some((level, text.chars().take(bounds::LOG_LINE).collect()))
 }
 
 #[cfg(test)]
@@ -241,7 +252,16 @@ mod tests {
         let (inbound, taken) = mpsc::channel(room);
         let send_back: SendBack = Arc::new(|_| Box::pin(async {}));
         let config = Arc::new(crate::actor::script::config_of("router"));
-        (Router::new(RouterParts { config, deps: deps(), inbound, send_back }), taken)
+        (
+            Router::new(RouterParts {
+                config,
+                deps: deps(),
+                inbound,
+                send_back,
+                redactor: Redactor::default(),
+            }),
+            taken,
+        )
     }
 
     #[tokio::test]

@@ -19,7 +19,6 @@ use super::error::{ConnectError, RequestError};
 use super::http::endpoint::Endpoint;
 use super::http::events::Events;
 use super::line::{self, Opened, Opener};
-use super::references::Redactor;
 use super::{ConnectSpec, Connection, Inbound, envelope, http};
 
 /// What goes between events and lines at a time.
@@ -54,8 +53,7 @@ impl Streams<'_> {
         let events = self.endpoint.stream().await?;
         let (address, events) = self.address(events).await?;
         let (ours, theirs) = tokio::io::duplex(ROOM);
-        let (opened, reading) =
-            line::lay(self.spec, self.inbound.clone(), Redactor::default(), tokio::io::split(ours));
+        let (opened, reading) = line::lay(self.spec, self.inbound.clone(), tokio::io::split(ours));
         let tasks = &self.spec.deps.tasks;
         let carrier = tasks.spawn(carry(Arc::clone(&self.endpoint), address, events, theirs));
         tasks.spawn(line::keep(Arc::clone(&opened.link), reading, carrier));

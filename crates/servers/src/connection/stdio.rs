@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::close::{CloseCause, CloseReason};
 use super::error::ConnectError;
 use super::line::{self, LineLink, Opened, Opener, Reading};
-use super::references::{self, Redactor};
+use super::references;
 use super::{ConnectSpec, Connection, Inbound};
 use crate::child::log::{LogFile, Tail, read_lines};
 use crate::child::{self, Child, ChildSpec, Exit, Started};
@@ -62,29 +62,28 @@ impl Opener for Processes<'_> {
 
 struct Prepared {
     child: ChildSpec,
-    redactor: Redactor,
 }
 
 async fn prepare(spec: &ConnectSpec) -> Result<Prepared, ConnectError> {
-    let Transport::Stdio { command, args, env, cwd } = &spec.config.transport else {
+    let Transport::Stdio { command, args, env, cwd, streams } = &spec.config.transport else {
         return Err(ConnectError::Unsupported { kind: spec.config.transport.kind() });
     };
     let surroundings = spec.deps.environment.get().await;
     let fields = env.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
-    let own = references::resolve(&spec.config, "env", fields, &spec.deps.secrets).await?;
-    let own_path = own.values.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.reveal());
+    let own = references::resolve(spec, "env", fields).await?;
+    let own_path = own.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.reveal());
     let folder = surroundings.folder(cwd.as_deref())?;
     let program = surroundings.find(command, &folder, own_path)?;
     let mut sources = Vec::new();
     if let Some(kind) = mirrors::needs(command, args) {
         let given = |name: &str| {
-            let own = own.values.iter().find(|(field, _)| field == name);
+            let own = own.iter().find(|(field, _)| field == name);
             own.map(|(_, value)| value.reveal().to_owned()).or_else(|| surroundings.get(name))
         };
         let wish = Wish { kind, user: &given, folder: &folder, now: spec.deps.clock.now() };
         sources = spec.deps.mirrors.env(wish).await;
     }
-    let own_values = own.values.iter().map(|(name, value)| (name.as_str(), value.reveal()));
+    let own_values = own.iter().map(|(name, value)| (name.as_str(), value.reveal()));
     let more = sources.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     Ok(Prepared {
         child: ChildSpec {
@@ -93,8 +92,8 @@ async fn prepare(spec: &ConnectSpec) -> Result<Prepared, ConnectError> {
             env: surroundings.with(more.chain(own_values)),
             cwd: folder,
             marker: String::new(),
+            streams: *streams,
         },
-        redactor: own.redactor,
     })
 }
 
@@ -111,22 +110,24 @@ async fn open(
         env: child.env.clone(),
         cwd: child.cwd.clone(),
         marker: deps.run.marker(&spec.config.id),
+        streams: child.streams,
     };
     let Started { child, stdin, stdout, stderr } =
         child::start(&child, &deps.run).await.map_err(|error| {
             let command = prepared.child.program.display().to_string();
             ConnectError::CannotStart { command, why: error.to_string() }
         })?;
-    let (opened, reading) = line::lay(spec, inbound, prepared.redactor.clone(), (stdout, stdin));
+    let (opened, reading) = line::lay(spec, inbound, (stdout, stdin));
     let link = Arc::clone(&opened.link);
     let tail = Arc::new(Tail::default());
     let file = LogFile::new(&deps.data_dir, &spec.config.id);
-    let redactor = prepared.redactor.clone();
     let stderr = {
         let tail = Arc::clone(&tail);
         let router = Arc::clone(&link.router);
-        deps.tasks.spawn(read_lines(stderr, file, move |line| {
-            let LogLine { text, .. } = router.stderr(redactor.redact(line));
+        let redactor = spec.redactor.clone();
+        let clean = move |text| redactor.text(text);
+        deps.tasks.spawn(read_lines(stderr, file, clean, move |line| {
+            let LogLine { text, .. } = router.stderr(line);
             tail.push(text.clone());
             text
         }))

@@ -66,7 +66,12 @@ impl Place {
             limits: Limits::default(),
             origin: Origin::User,
         };
-        ConnectSpec { config: Arc::new(config), deps: Arc::clone(&self.deps), lifecycle }
+        ConnectSpec {
+            config: Arc::new(config),
+            deps: Arc::clone(&self.deps),
+            lifecycle,
+            redactor: Default::default(),
+        }
     }
 
     async fn end(self) {

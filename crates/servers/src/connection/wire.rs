@@ -21,11 +21,10 @@ use super::calls::Origin;
 use super::close::CloseCause;
 use super::envelope::{self, Incoming};
 use super::lifecycle::RawCapabilities;
-use super::references::Redactor;
+use super::redact::Redactor;
 use super::router::{Question, Router};
+use crate::bounds;
 
-/// Longest line that is taken.
-pub(super) const LONGEST_LINE: usize = 64 * 1024 * 1024;
 /// Lines in a row that are no messages, after which the other side is not believed to speak MCP.
 const GARBAGE_IN_A_ROW: u32 = 100;
 /// Longest piece of such a line that is shown.
@@ -77,7 +76,13 @@ impl LineSender {
     /// Closes the stream, which tells a server over stdio to end.
     pub(super) async fn close(&self) {
         self.closed.cancel();
-        self.outbox.lock().await.sink = None;
+        let sink = self.outbox.lock().await.sink.take();
+        // A socket that is shut down has ended for the server even if another descriptor of it is left.
+        if let Some(mut sink) = sink
+            && let Err(error) = sink.shutdown().await
+        {
+            tracing::trace!(%error, "the stream was closed already");
+        }
     }
 }
 
@@ -109,7 +114,7 @@ pub(super) struct LineReader {
     pub(super) capabilities: Arc<RawCapabilities>,
     /// Knows what was printed beside the protocol.
     pub(super) garbage: Arc<Garbage>,
-    /// Takes secrets out of that.
+    /// Takes secrets out of that, and out of what is rmcp's.
     pub(super) redactor: Redactor,
 }
 
@@ -182,8 +187,8 @@ impl LineReader {
             }
             buffer.drain(..begin);
             searched = buffer.len();
-            if buffer.len() > LONGEST_LINE {
-                return CloseCause::TooLong(LONGEST_LINE);
+            if buffer.len() > bounds::MESSAGE {
+                return CloseCause::TooLong(bounds::MESSAGE);
             }
             if buffer.is_empty() && buffer.capacity() > CHUNK * 16 {
                 buffer = Vec::with_capacity(CHUNK);
@@ -232,7 +237,7 @@ impl LineReader {
     }
 
     fn to_rmcp(&self, bytes: &[u8]) {
-        match serde_json::from_slice::<RxJsonRpcMessage<RoleClient>>(bytes) {
+        match serde_json::from_slice::<RxJsonRpcMessage<RoleClient>>(&self.redactor.bytes(bytes)) {
             Ok(message) => {
                 if let Err(TrySendError::Full(_)) = self.rmcp.try_send(message) {
                     tracing::warn!("the server asks faster than it is answered; a message is dropped");
@@ -244,8 +249,9 @@ impl LineReader {
 
     fn garbage(&self, line: &[u8]) -> Result<(), CloseCause> {
         let start = line.get(..SHOWN * 4).unwrap_or(line);
-        let shown: String = String::from_utf8_lossy(start).chars().take(SHOWN).collect();
-        let shown = self.redactor.redact(shown);
+        // Before it is cut: half a secret would not be found.
+        let start = self.redactor.text(String::from_utf8_lossy(start).into_owned());
+        let shown: String = start.chars().take(SHOWN).collect();
         let too_many = self.garbage.line(&shown);
         self.router.stderr(format!("not a protocol message on standard output: {shown}"));
         match too_many {

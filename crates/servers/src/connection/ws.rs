@@ -21,9 +21,8 @@ use super::close::CloseCause;
 use super::error::ConnectError;
 use super::http::endpoint::Endpoint;
 use super::line::{self, Opened, Opener};
-use super::references::Redactor;
-use super::wire::LONGEST_LINE;
 use super::{ConnectSpec, Connection, Inbound, http};
+use crate::bounds;
 
 /// What goes between frames and lines at a time.
 const ROOM: usize = 64 * 1024;
@@ -61,12 +60,11 @@ impl Sockets<'_> {
         let key = BASE64_STANDARD.encode(random);
         let stream = self.endpoint.upgrade(&key, &derive_accept_key(key.as_bytes())).await?;
         let mut config = WebSocketConfig::default();
-        config.max_message_size = Some(LONGEST_LINE);
-        config.max_frame_size = Some(LONGEST_LINE);
+        config.max_message_size = Some(bounds::MESSAGE);
+        config.max_frame_size = Some(bounds::MESSAGE);
         let socket = WebSocketStream::from_raw_socket(stream, Role::Client, Some(config)).await;
         let (ours, theirs) = tokio::io::duplex(ROOM);
-        let (opened, reading) =
-            line::lay(self.spec, self.inbound.clone(), Redactor::default(), tokio::io::split(ours));
+        let (opened, reading) = line::lay(self.spec, self.inbound.clone(), tokio::io::split(ours));
         let tasks = &self.spec.deps.tasks;
         let carrier = tasks.spawn(carry(socket, theirs, Arc::clone(&opened.link)));
         tasks.spawn(line::keep(Arc::clone(&opened.link), reading, carrier));
@@ -133,7 +131,7 @@ async fn carry(
 
 fn cause(error: &Error) -> CloseCause {
     match error {
-        Error::Capacity(_) => CloseCause::TooLong(LONGEST_LINE),
+        Error::Capacity(_) => CloseCause::TooLong(bounds::MESSAGE),
         other => CloseCause::Broken(other.to_string()),
     }
 }

@@ -42,10 +42,13 @@ mod unix {
     use std::io;
     use std::process::Stdio;
 
+    use gatehouse_common::user_environment;
+    use gatehouse_model::server::StdioStreams;
     use process_wrap::tokio::{ChildWrapper, CommandWrap, ProcessSession};
     use tokio::io::AsyncReadExt;
 
     use super::MARK;
+    use crate::child::streams;
 
     struct Killed(Box<dyn ChildWrapper>);
 
@@ -59,18 +62,23 @@ mod unix {
 
     pub(super) async fn run(shell: &OsStr) -> io::Result<Vec<u8>> {
         let script = format!("printf '%s\\n' {MARK}; /usr/bin/env; printf '%s\\n' {MARK}");
+        let (stdout, child_stdout) = streams::output(StdioStreams::Sockets)?;
         let mut command = CommandWrap::with_new(shell, |command| {
             command
                 .args(["-ilc", &script])
                 .stdin(Stdio::null())
-                .stdout(Stdio::piped())
+                .stdout(child_stdout)
                 .stderr(Stdio::null())
+                .env_clear()
+                .envs(user_environment::variables())
                 .env_remove(crate::child::MARKER);
         });
         // A session of its own: an interactive shell would else reach for Gatehouse's terminal.
         command.wrap(ProcessSession);
         let mut shell = Killed(command.spawn()?);
-        let Some(mut stdout) = shell.0.stdout().take() else { return Err(io::ErrorKind::BrokenPipe.into()) };
+        // The command holds the shell's end of the stream; while it lives the stream never ends.
+        drop(command);
+        let mut stdout = stdout.reader(shell.0.stdout().take())?;
         let mut printed = Vec::new();
         // Something that the shell files started may keep the pipe, so the mark ends it too.
         let mark = format!("{MARK}\n");

@@ -43,6 +43,7 @@ fn parent_part() {
                 env: vec![("PATH".into(), std::env::var_os("PATH").unwrap())],
                 cwd: folder.to_owned(),
                 marker: run.marker(&ServerId::from("srv-test")),
+                streams: Default::default(),
             };
             children.push(start(&spec, &run).await.unwrap());
         }

@@ -49,7 +49,7 @@ impl Step {
     fn switched(&mut self, on: bool, start: bool) {
         self.state.on = on;
         match self.state.phase {
-            Phase::Stopped if on && start => self.open_row(StatusCause::User),
+            Phase::Stopped if on && start && !self.state.held => self.open_row(StatusCause::User),
             Phase::Stopped if !on => self.effects.push(Effect::Settle),
             Phase::Disabled | Phase::Stopped => {}
             Phase::Connecting { .. }
@@ -81,12 +81,14 @@ impl Step {
 
     fn stop(&mut self) {
         match self.state.phase {
-            Phase::Disabled | Phase::Stopped => {}
+            Phase::Disabled => {}
+            Phase::Stopped => self.state.held = true,
             Phase::Connecting { .. }
             | Phase::Connected { .. }
             | Phase::NeedsAuth { .. }
             | Phase::NeedsClientRegistration { .. }
             | Phase::Failed { .. } => {
+                self.state.held = true;
                 self.leave();
                 self.rest(Phase::Stopped, StatusCause::User);
             }
@@ -117,6 +119,7 @@ impl Step {
     }
 
     fn switched_off(&mut self) {
+        self.state.held = false;
         match self.state.phase {
             Phase::Disabled => {}
             Phase::Stopped
@@ -144,9 +147,11 @@ impl Step {
         }
     }
 
-    /// A call starts one attempt and no row of its own: a server that was given up is tried once.
+    /// A call starts one attempt and no row of its own: a server that was given up is tried once. One that
+    /// somebody stopped is not.
     fn wanted(&mut self) {
         match self.state.phase {
+            Phase::Stopped if self.state.held => self.effects.push(Effect::Settle),
             Phase::Stopped => self.open(1, StatusCause::Call),
             Phase::Failed { attempts, .. } => self.open(attempts.saturating_add(1), StatusCause::Call),
             Phase::Connecting { .. } => {}
@@ -341,6 +346,7 @@ impl Step {
 
     /// Begins a row of attempts with the first.
     fn open_row(&mut self, cause: StatusCause) {
+        self.state.held = false;
         self.state.flaps = 0;
         self.state.session_lost = None;
         self.open(1, cause);

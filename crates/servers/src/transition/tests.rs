@@ -10,7 +10,7 @@ const STALE: Epoch = Epoch(0);
 
 /// The state in which the newest attempt is the first.
 fn at(phase: Phase) -> State {
-    State { epoch: E1, flaps: 0, on: true, session_lost: None, phase }
+    State { epoch: E1, flaps: 0, on: true, held: false, session_lost: None, phase }
 }
 
 fn connecting(attempt: u32) -> Phase {
@@ -78,6 +78,11 @@ fn check(phase: &Phase, input: &Input, expected: &State, effects: &[Effect]) {
     assert_eq!(did, effects, "{phase:?} + {input:?}");
 }
 
+/// Somebody stopped it.
+fn held() -> State {
+    State { held: true, ..at(Phase::Stopped) }
+}
+
 /// Nothing happens and nothing changes.
 #[track_caller]
 fn ignored(phase: &Phase, input: &Input) {
@@ -85,7 +90,7 @@ fn ignored(phase: &Phase, input: &Input) {
 }
 
 fn opened(attempt: u32) -> State {
-    State { epoch: E2, flaps: 0, on: true, session_lost: None, phase: connecting(attempt) }
+    State { epoch: E2, flaps: 0, on: true, held: false, session_lost: None, phase: connecting(attempt) }
 }
 
 fn secs(secs: u64) -> Effect {
@@ -112,14 +117,29 @@ fn start() {
 fn stop() {
     let rest = || vec![Announce(StatusCause::User), Settle];
     for phase in [connecting(1), connected()] {
-        check(&phase, &Input::Stop, &at(Phase::Stopped), &[vec![Retire(E1)], rest()].concat());
+        check(&phase, &Input::Stop, &held(), &[vec![Retire(E1)], rest()].concat());
     }
     for phase in [needs_auth(), needs_registration(), given_up()] {
-        check(&phase, &Input::Stop, &at(Phase::Stopped), &rest());
+        check(&phase, &Input::Stop, &held(), &rest());
     }
-    check(&retrying(), &Input::Stop, &at(Phase::Stopped), &[vec![ForgetRetry], rest()].concat());
-    ignored(&Phase::Stopped, &Input::Stop);
+    check(&retrying(), &Input::Stop, &held(), &[vec![ForgetRetry], rest()].concat());
+    check(&Phase::Stopped, &Input::Stop, &held(), &[]);
     ignored(&Phase::Disabled, &Input::Stop);
+}
+
+/// What somebody stopped stays stopped until somebody starts it.
+#[test]
+fn stopped_by_somebody() {
+    let moment = || Moment { now: NOW, jitter: Jitter::NONE };
+    let after = |input| transition(held(), input, moment());
+    assert_eq!(after(Input::Wanted), (held(), vec![Settle]));
+    assert_eq!(after(Input::Switched { on: true, start: true }), (held(), vec![]));
+    assert_eq!(after(Input::Edited(Edit::Another)), (held(), vec![]));
+    let begin = || vec![Announce(StatusCause::User), Open(E2)];
+    assert_eq!(after(Input::Start { cause: StatusCause::User }), (opened(1), begin()));
+    assert_eq!(after(Input::Reconnect), (opened(1), begin()));
+    let (off, _) = after(Input::Edited(Edit::SwitchedOff));
+    assert_eq!(off, at(Phase::Disabled));
 }
 
 #[test]

@@ -118,6 +118,18 @@ pub(super) fn each(
     Ok(())
 }
 
+/// Stored entries before the given one (or before the end), newest first.
+pub(super) fn newest_first(
+    ledger: &Connection,
+    before: Option<u64>,
+    limit: u32,
+) -> Result<Vec<Stored>, StoreError> {
+    let mut query = ledger
+        .prepare_cached(&format!("SELECT {COLUMNS} FROM audit WHERE seq < ?1 ORDER BY seq DESC LIMIT ?2"))?;
+    let rows = query.query_map(params![before.map_or(i64::MAX, integer), i64::from(limit)], Stored::read)?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
 /// Gives the entries of this process that have no MAC theirs.
 pub(super) fn seal_own(transaction: &Transaction<'_>, key: &[u8; 32], from: u64) -> Result<(), StoreError> {
     let waiting: Vec<(u64, Vec<u8>)> = transaction

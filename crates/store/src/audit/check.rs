@@ -5,7 +5,7 @@ use gatehouse_model::record::AuditVerdict;
 use rusqlite::{OptionalExtension, params};
 
 use super::chain::{self, Stored, digest, each, integer, is_entry_sealed, number, read_head, write_head};
-use super::{Audit, Key, seal_waiting};
+use super::{Audit, Key, Mark, seal_waiting};
 use crate::error::StoreError;
 
 impl Audit {
@@ -51,9 +51,20 @@ impl Audit {
             Ok(broken.is_none())
         })?;
         let seal_is_due = chain_only_to == 0 || head.seq.max(head.base_seq) > chain_only_to;
+        let lost = state.lost(&ledger, &head)?;
+        drop(ledger);
+        if lost.is_some() && state.mark.lost.is_none() {
+            let mark = Mark { lost, ..state.mark.clone() };
+            self.keep_mark(&mut state, &key, mark);
+        }
         let broken = broken.or_else(|| {
             if last.0 < head.seq {
                 Some((last.0 + 1, "the entry is missing: the end of the audit was cut off"))
+            } else if let Some(lost) = lost {
+                Some((
+                    lost,
+                    "the entry is missing: the end of the audit was cut off and an old head put back",
+                ))
             } else if last.1 != head.hash {
                 Some((head.seq.max(1), "the head of the chain names another entry"))
             } else if seal_is_due && !head.is_sealed(&key) {
@@ -98,6 +109,9 @@ impl Audit {
         write_head(&transaction, &head)?;
         let gone = transaction.execute("DELETE FROM audit WHERE seq <= ?1", [integer(seq)])?;
         transaction.commit()?;
+        drop(ledger);
+        let mark = Mark { reached: Some((head.seq, head.hash)), ..state.mark.clone() };
+        self.keep_mark(&mut state, &key, mark);
         Ok(gone as u64)
     }
 }

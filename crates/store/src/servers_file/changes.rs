@@ -93,13 +93,17 @@ fn shown(pointer: &str, value: &Value) -> Value {
     }
 }
 
-fn is_secret_name(name: &str) -> bool {
+/// Whether the name of a variable, a header or a flag says that its value is a secret.
+#[must_use]
+pub fn is_secret_name(name: &str) -> bool {
     let name = name.to_ascii_lowercase().replace(['-', '_', '~'], "");
     let secret =
         ["token", "secret", "password", "passwd", "passphrase", "apikey", "accesskey", "privatekey", "auth"];
-    !name.ends_with("askpass")
+    !["askpass", "bypass"].iter().any(|word| name.ends_with(word))
         && (secret.iter().any(|word| name.contains(word))
-            || ["key", "cookie", "credential", "credentials", "pat"].iter().any(|word| name.ends_with(word)))
+            || ["key", "cookie", "credential", "credentials", "pass", "pat"]
+                .iter()
+                .any(|word| name.ends_with(word)))
 }
 
 /// A path or a command line in a variable may be run by the server: it is never hidden.
@@ -132,6 +136,8 @@ mod tests {
             ("/env/API_KEY", json!("sk-123"), json!(REDACTED)),
             ("/env/API_KEY", json!("${secret:API_KEY}"), json!("${secret:API_KEY}")),
             ("/env/GITHUB_PAT", json!("ghp_1"), json!(REDACTED)),
+            ("/env/DB_PASS", json!("swordfish"), json!(REDACTED)),
+            ("/env/PROXY_BYPASS", json!("evil"), json!("evil")),
             ("/env/GIT_ASKPASS", json!("evil"), json!("evil")),
             ("/env/AUTH_COMMAND", json!("/bin/evil"), json!("/bin/evil")),
             ("/env/AUTH_COMMAND", json!("sh -c evil"), json!("sh -c evil")),

@@ -3,38 +3,14 @@
 //! Nothing here knows what an entry means; it only makes sure that what is not understood is not
 //! lost when the file is written again.
 
-use std::fmt;
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use serde::de::{MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use gatehouse_mcp_wire::raw::{self, WrittenMembers};
 use serde_json::value::RawValue;
 
 /// The version that this Gatehouse writes.
 pub(super) const VERSION: u64 = 1;
-
-/// The members of a JSON object in their order, repeated names included.
-pub(super) struct Members<'a>(pub(super) Vec<(String, &'a RawValue)>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Each;
-        impl<'de> Visitor<'de> for Each {
-            type Value = Members<'de>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut members = Vec::new();
-                while let Some(member) = map.next_entry()? {
-                    members.push(member);
-                }
-                Ok(Members(members))
-            }
-        }
-        deserializer.deserialize_map(Each)
-    }
-}
 
 /// One entry under `mcpServers`.
 #[derive(Clone, Debug)]
@@ -67,7 +43,7 @@ pub(super) enum Unusable {
 /// Takes the text apart.
 pub(super) fn read(text: &str) -> Result<Document, Unusable> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let Members(members) = serde_json::from_str(text).map_err(|e| syntax(&e))?;
+    let WrittenMembers(members) = serde_json::from_str(text).map_err(|e| syntax(&e))?;
     let mut document = Document::default();
     let (mut version, mut entries) = (None, None);
     for (name, raw) in members {
@@ -75,7 +51,7 @@ pub(super) fn read(text: &str) -> Result<Document, Unusable> {
             let (line, column) = place(text, raw);
             Unusable::Broken { line, column, reason: reason.to_owned() }
         };
-        match name.as_str() {
+        match &*name {
             "version" if version.is_some() => return Err(at("“version” is there twice")),
             "mcpServers" if entries.is_some() => return Err(at("“mcpServers” is there twice")),
             "version" => {
@@ -84,16 +60,16 @@ pub(super) fn read(text: &str) -> Result<Document, Unusable> {
                 version = Some(number);
             }
             "mcpServers" => {
-                let Members(servers) =
+                let WrittenMembers(servers) =
                     serde_json::from_str(raw.get()).map_err(|_| at("“mcpServers” is not an object"))?;
-                let entry = |(name, value): (String, &RawValue)| RawEntry {
-                    name,
+                let entry = |(name, value): (Cow<'_, str>, &RawValue)| RawEntry {
+                    name: name.into_owned(),
                     raw: value.to_owned(),
                     line: place(text, value).0,
                 };
                 entries = Some(servers.into_iter().map(entry).collect::<Vec<_>>());
             }
-            _ => document.rest.push((name, raw.to_owned())),
+            _ => document.rest.push((name.into_owned(), raw.to_owned())),
         }
     }
     document.version = version.unwrap_or(0);
@@ -136,8 +112,7 @@ fn syntax(error: &serde_json::Error) -> Unusable {
 
 /// Line and column, from 1, of a value that was read out of this very text.
 fn place(text: &str, value: &RawValue) -> (usize, usize) {
-    let offset = (value.get().as_ptr() as usize).saturating_sub(text.as_ptr() as usize);
-    let before = text.get(..offset).unwrap_or_default();
+    let before = text.get(..raw::place(text, value.get()).start).unwrap_or_default();
     let line_start = before.rfind('\n').map_or(0, |end| end + 1);
     (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
 }
@@ -176,5 +151,74 @@ mod tests {
             text,
             "{\n  \"version\": 1,\n  \"mcpServers\": {\n    \"b\": { }\n  },\n  \"x\": [1 ]\n}\n"
         );
+    }
+
+    /// Fuzz target `servers_json`: what is read is written again without loss, whatever it is; an entry that is
+    /// taken has no field twice; and taking it to the present version changes nothing the second time.
+    #[test]
+    fn fuzz_servers_json() {
+        use gatehouse_fuzz::{fuzz, json, mutated};
+        use gatehouse_mcp_wire::json::read as read_strictly;
+        use proptest::prelude::*;
+
+        use super::super::{entry, migrate};
+        let texts =
+            |known: &'static [&'static str]| prop::sample::select(known).prop_map(str::to_owned).boxed();
+        let entry = json::object(vec![
+            ("type", texts(&["\"stdio\"", "\"http\"", "\"websocket\"", "\"builtin\"", "7"])),
+            ("command", texts(&["\"npx\"", "\" \"", "null"])),
+            ("args", texts(&["[]", "[\"-y\"]", "[1]"])),
+            ("env", json::members(json::string(), json::string()).boxed()),
+            ("url", texts(&["\"https://a.example/mcp\"", "\"ftp://a\"", "\"\""])),
+            ("builtin", texts(&["{\"kind\":\"time\"}", "{\"kind\":\"files\",\"folder\":\"/a\"}", "{}"])),
+            ("disabled", texts(&["true", "false", "1"])),
+            ("limits", texts(&["{}", "{\"callSecs\":null}", "{\"callSecs\":1,\"callSecs\":2}"])),
+            ("gatehouse", texts(&["{\"id\":\"srv-1\"}", "{}"])),
+        ]);
+        let entries = json::members(json::string(), prop_oneof![4 => entry, 1 => json::value()]);
+        let file = json::object(vec![
+            ("version", texts(&["0", "1", "1", "2", "\"1\"", "-1"])),
+            ("mcpServers", prop_oneof![9 => entries, 1 => json::value()].boxed()),
+            ("inputs", json::value().boxed()),
+        ]);
+        fuzz("servers_json", &mutated(file, json::TOKENS), |text| {
+            let document = match read(&text) {
+                Ok(document) => document,
+                Err(Unusable::Broken { line, .. }) => {
+                    prop_assert!(line <= text.matches('\n').count() + 1);
+                    return Ok(());
+                }
+                Err(Unusable::Newer { version }) => {
+                    prop_assert!(version > VERSION);
+                    return Ok(());
+                }
+            };
+            let named = |document: &Document| {
+                document.entries.iter().map(|e| (e.name.clone(), e.raw.get().to_owned())).collect::<Vec<_>>()
+            };
+            let others = |document: &Document| {
+                document
+                    .rest
+                    .iter()
+                    .map(|(name, raw)| (name.clone(), raw.get().to_owned()))
+                    .collect::<Vec<_>>()
+            };
+            let written =
+                write(&named(&document), &document.rest).map_err(|e| TestCaseError::fail(e.to_string()))?;
+            let again = read(&written).map_err(|e| TestCaseError::fail(format!("{e:?}: {written}")))?;
+            prop_assert_eq!(named(&again), named(&document));
+            prop_assert_eq!(others(&again), others(&document));
+            let present = migrate::to_present(document.clone());
+            prop_assert_eq!(present.version, VERSION);
+            prop_assert_eq!(present.entries.len(), document.entries.len());
+            prop_assert_eq!(named(&migrate::to_present(present.clone())), named(&present));
+            for one in &present.entries {
+                if entry::read(&one.raw).is_ok() {
+                    prop_assert!(read_strictly(one.raw.get()).is_ok(), "{}", one.raw);
+                }
+            }
+            Ok(())
+        })
+        .unwrap();
     }
 }

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use gatehouse_model::server::{Builtin, Limits, Look, Origin, Remote};
+use gatehouse_mcp_wire::json::{self, JsonDefect};
+use gatehouse_mcp_wire::raw::{Members, WrittenMembers};
+use gatehouse_model::server::{Builtin, Limits, Look, Origin, Remote, StdioStreams, TimeLimit};
 use gatehouse_model::sign_in::SignInSettings;
 use gatehouse_model::{Generation, ServerConfig, ServerId, Transport};
 use serde::de::DeserializeOwned;
@@ -10,7 +12,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::document::Members;
 use super::spelling::likely;
 
 /// What an entry says.
@@ -59,7 +60,7 @@ const TYPES: [&str; 6] = ["stdio", "auto", "http", "sse", "ws", "builtin"];
 
 fn own_fields(kind: &str) -> &'static [&'static str] {
     match kind {
-        "stdio" => &["command", "args", "env", "cwd"],
+        "stdio" => &["command", "args", "env", "cwd", "streams"],
         "builtin" => &["builtin"],
         _ => &["url", "headers", "headersFrom", "signIn"],
     }
@@ -67,14 +68,16 @@ fn own_fields(kind: &str) -> &'static [&'static str] {
 
 /// Reads an entry.
 pub(super) fn read(raw: &RawValue) -> Result<Entry, Fault> {
-    let Members(members) =
-        serde_json::from_str(raw.get()).map_err(|_| fault("It is not an object.".to_owned()))?;
-    let mut fields: BTreeMap<&str, &RawValue> = BTreeMap::new();
-    for (name, value) in &members {
-        if fields.insert(name, value).is_some() {
-            return Err(fault(format!("The field “{name}” is there twice.")));
+    // At any depth: of a field that is there twice, who reads the file may see another value than is used.
+    json::read(raw.get()).map_err(|defect| match defect {
+        JsonDefect::DuplicateKey { pointer } => {
+            let name = pointer.strip_prefix('/').unwrap_or(&pointer);
+            fault(format!("The field “{name}” is there twice."))
         }
-    }
+        other => fault(format!("It cannot be read safely: {other}.")),
+    })?;
+    let members = Members::of(raw).map_err(|_| fault("It is not an object.".to_owned()))?;
+    let fields: BTreeMap<&str, &RawValue> = members.iter().collect();
     let kind = kind(&fields)?;
     let own = own_fields(&kind);
     for name in fields.keys() {
@@ -102,7 +105,7 @@ pub(super) fn read(raw: &RawValue) -> Result<Entry, Fault> {
 
 /// The id that an entry carries, even when the entry is faulty.
 pub(super) fn claimed_id(raw: &RawValue) -> Option<ServerId> {
-    let Members(members) = serde_json::from_str(raw.get()).ok()?;
+    let WrittenMembers(members) = serde_json::from_str(raw.get()).ok()?;
     let (_, mark) = members.iter().find(|(name, _)| name == "gatehouse")?;
     serde_json::from_str::<Mark>(mark.get()).ok().map(|mark| mark.id)
 }
@@ -111,11 +114,12 @@ pub(super) fn claimed_id(raw: &RawValue) -> Option<ServerId> {
 pub(super) fn write(server: &ServerConfig) -> serde_json::Result<Value> {
     let mut entry = Map::new();
     match &server.transport {
-        Transport::Stdio { command, args, env, cwd } => {
+        Transport::Stdio { command, args, env, cwd, streams } => {
             entry.insert("command".to_owned(), json!(command));
             put_unless(&mut entry, "args", args, args.is_empty())?;
             put_unless(&mut entry, "env", env, env.is_empty())?;
             put_unless(&mut entry, "cwd", cwd, cwd.is_none())?;
+            put_unless(&mut entry, "streams", streams, *streams == StdioStreams::default())?;
         }
         Transport::Auto(remote)
         | Transport::Http(remote)
@@ -227,14 +231,14 @@ fn transport(kind: &str, take: &mut Fields<'_>) -> Result<Transport, Fault> {
             args: take.field("args", "a list of texts")?.unwrap_or_default(),
             env: take.field("env", texts)?.unwrap_or_default(),
             cwd: take.field("cwd", "text")?,
+            streams: take.field("streams", "“sockets” or “pipes”")?.unwrap_or_default(),
         });
     }
     if kind == "builtin" {
         let wanted = "an object with “kind”: “time”, “notes”, “fetch”, or “files” with “folder”";
-        let members =
-            take.0.get("builtin").and_then(|raw| serde_json::from_str::<Members<'_>>(raw.get()).ok());
-        for (name, _) in members.iter().flat_map(|members| &members.0) {
-            if !matches!(name.as_str(), "kind" | "folder" | "allowPrivate") {
+        let members = take.0.get("builtin").and_then(|raw| Members::of(raw).ok());
+        for name in members.iter().flat_map(Members::names) {
+            if !matches!(name, "kind" | "folder" | "allowPrivate") {
                 return Err(fault(format!("The field “builtin.{name}” is not known.")));
             }
         }
@@ -275,26 +279,28 @@ fn sign_in(take: &mut Fields<'_>) -> Result<SignInSettings, Fault> {
 
 fn limits(take: &mut Fields<'_>) -> Result<Limits, Fault> {
     let Some(raw) = take.0.remove("limits") else { return Ok(Limits::default()) };
-    let Members(members) = serde_json::from_str(raw.get())
-        .map_err(|_| fault("The field “limits” must be an object.".to_owned()))?;
-    for (name, value) in &members {
-        if !LIMITS.contains(&name.as_str()) {
+    let members = Members::of(raw).map_err(|_| fault("The field “limits” must be an object.".to_owned()))?;
+    for (name, value) in members.iter() {
+        if !LIMITS.contains(&name) {
             return Err(Fault {
                 why: format!("The field “limits.{name}” is not known."),
                 todo: likely(name, LIMITS).map(|right| format!("Did you mean “limits.{right}”?")),
             });
         }
-        let (legal, wanted) = match name.as_str() {
+        let (legal, wanted) = match name {
             "strict" => (serde_json::from_str::<bool>(value.get()).is_ok(), "true or false"),
             "roots" => (are_folders(value), "a list of absolute folders"),
-            "callSecs" if value.get() == "null" => (true, ""),
+            "callSecs" | "callCapSecs" => (
+                serde_json::from_str::<TimeLimit>(value.get()).is_ok(),
+                "a whole number of at least 0, null for no limit, or “default” for what is set for all servers",
+            ),
             _ => (serde_json::from_str::<u32>(value.get()).is_ok(), "a whole number of at least 0"),
         };
         if !legal {
             return Err(fault(format!("The field “limits.{name}” must be {wanted}.")));
         }
     }
-    serde_json::from_str(raw.get()).map_err(|_| fault("A field of “limits” is there twice.".to_owned()))
+    serde_json::from_str(raw.get()).map_err(|_| fault("The field “limits” cannot be read.".to_owned()))
 }
 
 fn are_folders(value: &RawValue) -> bool {

@@ -3,9 +3,10 @@
 //! A step changes what it knows and keeps everything else as it was written. What it cannot read
 //! it leaves alone: the reader says what is wrong with it.
 
+use gatehouse_mcp_wire::raw::WrittenMembers;
 use serde_json::value::RawValue;
 
-use super::document::{Document, Members, VERSION};
+use super::document::{Document, VERSION};
 
 type Step = fn(Document) -> Document;
 
@@ -33,12 +34,12 @@ fn from_plain(mut document: Document) -> Document {
 }
 
 fn plain_entry(raw: &RawValue) -> Option<Box<RawValue>> {
-    let Members(members) = serde_json::from_str(raw.get()).ok()?;
+    let WrittenMembers(members) = serde_json::from_str(raw.get()).ok()?;
     let has_enabled = members.iter().any(|(name, _)| name == "enabled");
     let mut changed = false;
     let mut parts = Vec::with_capacity(members.len());
     for (name, value) in &members {
-        let (name, value) = match (name.as_str(), value.get()) {
+        let (name, value) = match (&**name, value.get()) {
             ("disabled", "true") if !has_enabled => ("enabled", "false"),
             ("disabled", "false") if !has_enabled => ("enabled", "true"),
             ("type", "\"streamable-http\"" | "\"streamableHttp\"" | "\"streamable_http\"") => {

@@ -1,6 +1,7 @@
 //! What a server may be called. The name is shown to people, stands in front of tool names and in
 //! the gateway's addresses.
 
+use gatehouse_common::invisible_chars::is_invisible;
 use gatehouse_model::{ErrorCode, Problem};
 
 const LONGEST: usize = 64;
@@ -19,12 +20,12 @@ pub fn check_server_name(name: &str) -> Result<(), Problem> {
         "It begins or ends with white space."
     } else if name == "." || name == ".." || name.contains(['/', '\\']) {
         "It holds a slash, or is a path."
-    } else if name.chars().any(is_hidden) {
+    } else if name.chars().any(is_invisible) {
         "It holds a character that cannot be seen."
     } else {
         return Ok(());
     };
-    let shown: String = name.chars().filter(|c| !is_hidden(*c)).take(LONGEST).collect();
+    let shown: String = name.chars().filter(|c| !is_invisible(*c)).take(LONGEST).collect();
     Err(Problem::new(ErrorCode::BadRequest, format!("A server cannot be called “{shown}”."))
         .why(reason)
         .todo("Use letters, digits, spaces, “-”, “_” or “.”."))
@@ -33,14 +34,6 @@ pub fn check_server_name(name: &str) -> Result<(), Problem> {
 /// Names that differ only in case count as the same.
 pub(super) fn folded(name: &str) -> String {
     name.to_lowercase()
-}
-
-fn is_hidden(c: char) -> bool {
-    c.is_control()
-        || matches!(c,
-            '\u{00AD}' | '\u{061C}' | '\u{115F}' | '\u{1160}' | '\u{180E}' | '\u{3164}' | '\u{FEFF}' | '\u{FFA0}'
-            | '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2060}'..='\u{206F}'
-            | '\u{FE00}'..='\u{FE0F}' | '\u{FFF9}'..='\u{FFFB}' | '\u{E0000}'..='\u{E0FFF}')
 }
 
 #[cfg(test)]

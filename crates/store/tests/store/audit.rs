@@ -216,3 +216,183 @@ fn exports() {
         lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(read, store.audit().list(None, 9).unwrap());
 }
+
+/// The entries and the head as they are now, to put back later; and the way back.
+const KEEP: &str =
+    "CREATE TABLE old_audit AS SELECT * FROM audit; CREATE TABLE old_head AS SELECT * FROM audit_head";
+const PUT_BACK: &str = "DELETE FROM audit; INSERT INTO audit SELECT * FROM old_audit;
+    DELETE FROM audit_head; INSERT INTO audit_head SELECT * FROM old_head";
+
+fn started() -> AuditEvent {
+    AuditEvent::Lifecycle { what: "started".into() }
+}
+
+#[test]
+fn a_tail_that_is_cut_together_with_its_head_is_missed() {
+    let place = with_entries(4);
+    place.tamper(KEEP);
+    let store = place.open();
+    for index in 5..=8 {
+        store.audit().append(event(&format!("server {index}"))).unwrap();
+    }
+    store.audit().append(started()).unwrap();
+    drop(store);
+    place.tamper(PUT_BACK);
+    assert_eq!(broken_at(&place), Some(5));
+    let store = place.open();
+    store.audit().append(started()).unwrap();
+    assert_eq!(store.audit().lost(), Some(5));
+    for index in 0..30 {
+        store.audit().append(event(&format!("later {index}"))).unwrap();
+    }
+    drop(store);
+    assert_eq!(broken_at(&place), Some(5), "going on mended it");
+    let store = place.open();
+    store.audit().append(started()).unwrap();
+    assert_eq!(store.audit().lost(), Some(5), "a restart forgot it");
+    store.audit().acknowledge().unwrap();
+    drop(store);
+    let store = place.open();
+    store.audit().append(started()).unwrap();
+    assert_eq!(store.audit().lost(), None);
+    drop(store);
+    assert_eq!(broken_at(&place), Some(5), "the gap stays in the chain");
+}
+
+#[test]
+fn without_a_stop_at_most_the_entries_since_the_last_mark_can_be_cut() {
+    let place = with_entries(20);
+    place.tamper(KEEP);
+    let store = place.open();
+    for index in 0..9 {
+        store.audit().append(event(&format!("more {index}"))).unwrap();
+    }
+    drop(store);
+    place.tamper(PUT_BACK);
+    assert_eq!(broken_at(&place), Some(21));
+}
+
+#[test]
+fn a_mark_that_lags_after_a_crash_is_no_cut() {
+    let place = with_entries(20);
+    let store = place.open();
+    place.secrets.locked.store(true, Ordering::SeqCst);
+    for index in 0..20 {
+        store.audit().append(event(&format!("more {index}"))).unwrap();
+    }
+    place.secrets.locked.store(false, Ordering::SeqCst);
+    store.audit().append(event("unlocked")).unwrap();
+    drop(store);
+    assert_eq!(broken_at(&place), None);
+    assert_eq!(place.open().audit().lost(), None);
+}
+
+#[test]
+fn retention_past_the_mark_is_no_cut() {
+    let place = with_entries(20);
+    let store = place.open();
+    assert_eq!(store.audit().forget_before(Timestamp(NOW + 19)).unwrap(), 18);
+    drop(store);
+    assert_eq!(broken_at(&place), None);
+    let store = place.open();
+    store.audit().append(started()).unwrap();
+    assert_eq!(
+        (store.audit().lost(), store.audit().verify().unwrap()),
+        (None, AuditVerdict::Whole { entries: 3 })
+    );
+}
+
+#[test]
+fn a_tail_that_was_cut_while_the_secret_store_was_locked_is_missed() {
+    let place = with_entries(9);
+    place.tamper(KEEP);
+    let store = place.open();
+    store.audit().append(event("ten")).unwrap();
+    store.audit().append(started()).unwrap();
+    drop(store);
+    place.tamper(PUT_BACK);
+    place.secrets.locked.store(true, Ordering::SeqCst);
+    let store = place.open();
+    store.audit().append(event("ten again")).unwrap();
+    store.audit().append(event("eleven again")).unwrap();
+    place.secrets.locked.store(false, Ordering::SeqCst);
+    store.audit().append(event("unlocked")).unwrap();
+    assert!(matches!(store.audit().verify().unwrap(), AuditVerdict::Broken { seq: 10, .. }));
+    assert!(store.audit().lost().is_some());
+}
+
+#[test]
+fn nothing_waits_for_a_secret_store_that_does_not_answer() {
+    let place = with_entries(1);
+    let store = place.open();
+    store.audit().append(event("two")).unwrap();
+    store.close();
+    let before = place.secrets.snapshot();
+    let prompt = place.secrets.prompt.lock();
+    for index in 3..=40 {
+        assert_eq!(store.audit().append(event(&format!("server {index}"))).unwrap().seq, index);
+    }
+    assert_eq!(store.audit().verify().unwrap(), AuditVerdict::Whole { entries: 40 });
+    let begun = std::time::Instant::now();
+    store.close();
+    assert!(begun.elapsed() < std::time::Duration::from_secs(20), "the stop waits without end");
+    assert!(place.secrets.snapshot() == before, "it answered");
+    drop(prompt);
+    store.close();
+    assert!(place.secrets.snapshot() != before, "the mark came when it was unlocked");
+    drop(store);
+    assert_eq!(broken_at(&place), None);
+}
+
+#[test]
+fn a_stop_keeps_how_far_the_audit_came() {
+    let place = with_entries(4);
+    place.tamper(KEEP);
+    let store = place.open();
+    for index in 5..=7 {
+        store.audit().append(event(&format!("server {index}"))).unwrap();
+    }
+    store.audit().append(AuditEvent::Lifecycle { what: "stopped".into() }).unwrap();
+    store.close();
+    // The process ends here without its destructors.
+    let kept = place.secrets.snapshot();
+    drop(store);
+    place.secrets.restore(kept);
+    place.tamper(PUT_BACK);
+    assert_eq!(broken_at(&place), Some(5));
+}
+
+#[test]
+fn a_mark_that_could_not_be_written_is_written_with_the_next_entry() {
+    let place = with_entries(1);
+    place.tamper(KEEP);
+    let store = place.open();
+    store.close();
+    place.secrets.read_only.store(true, Ordering::SeqCst);
+    store.audit().append(event("two")).unwrap();
+    store.close();
+    place.secrets.read_only.store(false, Ordering::SeqCst);
+    store.audit().append(event("three")).unwrap();
+    drop(store);
+    place.tamper(PUT_BACK);
+    assert_eq!(broken_at(&place), Some(2));
+}
+
+#[test]
+fn an_acknowledgement_that_is_refused_changes_nothing() {
+    let place = with_entries(4);
+    place.tamper(KEEP);
+    let store = place.open();
+    store.audit().append(started()).unwrap();
+    drop(store);
+    place.tamper(PUT_BACK);
+    let store = place.open();
+    store.audit().append(started()).unwrap();
+    store.close();
+    place.secrets.read_only.store(true, Ordering::SeqCst);
+    assert!(store.audit().acknowledge().is_err());
+    assert_eq!(store.audit().lost(), Some(5));
+    place.secrets.read_only.store(false, Ordering::SeqCst);
+    store.audit().acknowledge().unwrap();
+    assert_eq!(store.audit().lost(), None);
+}

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use gatehouse_model::grant::Rights;
-use gatehouse_model::{Generation, Secret, ServerId, SystemClock};
+use gatehouse_model::{Generation, Secret, ServerBinding, SystemClock};
 use gatehouse_store::{
     Owner, SealError, SecretError, SecretKey, SecretKind, Store, StoreOptions, open_keychain,
 };
@@ -74,8 +74,11 @@ const BUS: &str = r#"<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus C
 </busconfig>
 "#;
 
-const LOCKED: &str = "gnome-keyring-daemon --start --components=secrets >/dev/null";
-const UNLOCKED: &str = "printf pw | gnome-keyring-daemon --unlock --components=secrets >/dev/null";
+// The daemon may say that it is started before it is on the bus.
+const LOCKED: &str = "gnome-keyring-daemon --start --components=secrets >/dev/null
+until dbus-send --session --print-reply --dest=org.freedesktop.DBus / org.freedesktop.DBus.GetNameOwner string:org.freedesktop.secrets >/dev/null 2>&1; do sleep 0.05; done";
+const UNLOCKED: &str = "printf pw | gnome-keyring-daemon --unlock --components=secrets >/dev/null
+until dbus-send --session --print-reply --dest=org.freedesktop.DBus / org.freedesktop.DBus.GetNameOwner string:org.freedesktop.secrets >/dev/null 2>&1; do sleep 0.05; done";
 
 #[test]
 fn the_keychain_keeps_secrets_and_seals() {
@@ -95,12 +98,13 @@ fn a_keychain_that_nobody_can_unlock_is_not_taken_for_one() {
 fn keeps_secrets_and_seals() {
     let keychain = open_keychain().unwrap();
     assert_eq!(keychain.kind(), SecretKind::Keychain);
-    let key = SecretKey::bound(&ServerId::new("srv-1"), Generation(1), "env/A|B%");
+    let to = |generation| ServerBinding { server: "srv-1".into(), generation, identity: "i".into() };
+    let key = SecretKey::bound(&to(Generation(1)), "env/A|B%");
     assert_eq!(keychain.get(&key).unwrap(), None);
     keychain.set(&key, &Secret::new("first")).unwrap();
     keychain.set(&key, &Secret::new("zweites ✓")).unwrap();
     assert_eq!(keychain.get(&key).unwrap().unwrap().reveal(), "zweites ✓");
-    let other = SecretKey::bound(&ServerId::new("srv-1"), Generation(2), "env/A|B%");
+    let other = SecretKey::bound(&to(Generation(2)), "env/A|B%");
     assert_eq!(keychain.get(&other).unwrap(), None);
     keychain.delete(&key).unwrap();
     keychain.delete(&key).unwrap();

@@ -11,12 +11,14 @@ use gatehouse_store::{
 };
 use parking_lot::Mutex;
 
-/// A secret store that can be locked, refuse to write, and go back in time.
+/// A secret store that can be locked, refuse to write, not answer, and go back in time.
 #[derive(Default)]
 pub(crate) struct TestSecrets {
     items: Mutex<HashMap<String, Secret>>,
     pub(crate) locked: AtomicBool,
     pub(crate) read_only: AtomicBool,
+    /// Whoever writes waits as long as a test holds this.
+    pub(crate) prompt: Mutex<()>,
 }
 
 impl TestSecrets {
@@ -47,6 +49,7 @@ impl SecretStore for TestSecrets {
 
     fn set(&self, key: &SecretKey, secret: &Secret) -> Result<(), SecretError> {
         self.check(true)?;
+        let _answered = self.prompt.lock();
         self.items.lock().insert(key.account().to_owned(), secret.clone());
         Ok(())
     }

@@ -2,15 +2,17 @@
 
 use std::sync::atomic::Ordering;
 
+use gatehouse_model::ServerBinding;
 use gatehouse_model::ServerId;
-use gatehouse_model::grant::{Rights, ServerBinding};
+use gatehouse_model::grant::Rights;
 use gatehouse_model::id::Generation;
 use gatehouse_store::{Owner, SealError, SecretStore, Store, StoreError, StoreOptions};
 
 use crate::place::Place;
 
 fn rights(server: &str) -> Rights {
-    let trusted = ServerBinding { server: ServerId::new(server), generation: Generation(1) };
+    let trusted =
+        ServerBinding { server: ServerId::new(server), generation: Generation(1), identity: "i".into() };
     Rights { trusted_labels: vec![trusted], ..Rights::default() }
 }
 
@@ -154,11 +156,14 @@ fn a_save_that_the_secret_store_refuses_changes_nothing() {
 }
 
 #[test]
-fn a_broken_seal_can_be_replaced_by_a_new_record() {
+fn a_broken_seal_is_replaced_by_a_new_record_only_where_that_is_meant() {
     let place = Place::new();
     place.open().rights().save(&rights("a")).unwrap();
     place.tamper(&format!("UPDATE sealed SET mac = zeroblob(32) WHERE {ROW}"));
-    place.open().rights().save(&rights("b")).unwrap();
+    let refused = place.open().rights().save(&rights("b"));
+    assert!(matches!(refused, Err(StoreError::Seal(SealError::BadMac { .. }))));
+    assert!(matches!(place.open().rights().load(), Err(SealError::BadMac { .. })));
+    place.open().rights().save_anew(&rights("b")).unwrap();
     assert_eq!(place.open().rights().load(), Ok(Some(rights("b"))));
 }
 

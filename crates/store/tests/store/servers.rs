@@ -3,7 +3,9 @@
 use std::sync::atomic::Ordering;
 
 use gatehouse_model::ask::ConfigChangeKind;
-use gatehouse_model::server::{Builtin, HeaderProgram, Limits, Look, Origin, Remote};
+use gatehouse_model::server::{
+    Builtin, HeaderProgram, Limits, Look, Origin, Remote, StdioStreams, TimeLimit,
+};
 use gatehouse_model::sign_in::{RegisteredClient, SignInSettings, TokenMethod};
 use gatehouse_model::{ErrorCode, Generation, Problem, ServerConfig, ServerId, Transport};
 use gatehouse_store::{HandEdit, LoadedServers, Owner, StoreError};
@@ -20,6 +22,7 @@ fn server(id: &str, name: &str, command: &str) -> ServerConfig {
             args: Vec::new(),
             env: std::collections::BTreeMap::new(),
             cwd: None,
+            streams: Default::default(),
         },
         enabled: true,
         autostart: true,
@@ -76,8 +79,9 @@ fn every_kind_of_server_comes_back_as_it_was() {
         args: vec!["-y".into(), "srv".into()],
         env: [("A".to_owned(), "${env:HOME}".to_owned())].into(),
         cwd: Some("/tmp".into()),
+        streams: StdioStreams::Pipes,
     };
-    let limits = Limits { call_secs: None, connect_secs: 5, ..Limits::default() };
+    let limits = Limits { call_secs: TimeLimit::Unlimited, connect_secs: 5, ..Limits::default() };
     let look = Look { description: Some("d".into()), icon: Some("i".into()), group: Some("g".into()) };
     let mut servers = Vec::new();
     for (index, transport) in [
@@ -150,6 +154,8 @@ fn a_bad_entry_fails_alone_and_says_which_field() {
         (r#"{"command":7}"#, "The field “command” must be text.", None),
         (r#"{"command":" "}"#, "The field “command” names no program.", None),
         (r#"{"command":"x","command":"y"}"#, "The field “command” is there twice.", None),
+        (r#"{"command":"x","c\u006fmmand":"y"}"#, "The field “command” is there twice.", None),
+        (r#"{"command":"x","env":{"A":"1","A":"2"}}"#, "The field “env/A” is there twice.", None),
         (
             r#"{"command":"x","url":"https://a"}"#,
             "It says more than one of “command”, “url” and “builtin”.",

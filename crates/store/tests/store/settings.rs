@@ -4,7 +4,7 @@
 use std::sync::atomic::Ordering;
 
 use gatehouse_model::record::CallFilter;
-use gatehouse_model::{ErrorCode, Problem, Settings};
+use gatehouse_model::{CallLimits, ErrorCode, Problem, Settings, ToolNaming};
 use gatehouse_store::{Owner, SealError, Store};
 
 use crate::activity::record;
@@ -37,6 +37,8 @@ fn settings_are_sealed_and_hold_at_the_next_start() {
         mcp_on: false,
         packages: Default::default(),
         client_document: Some("https://gatehouse.example/client.json".into()),
+        calls: CallLimits { silent_secs: None, cap_secs: Some(9) },
+        tool_names: ToolNaming::McpServer,
     };
     place.open().settings().save(&set).unwrap();
     let store = place.open();

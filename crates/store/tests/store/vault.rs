@@ -1,12 +1,13 @@
 //! The vault: what it keeps, and what it says to a wrong passphrase and to damage (AUTH-8).
 
-use gatehouse_model::{Generation, Secret, ServerId};
+use gatehouse_model::{Generation, Secret, ServerBinding};
 use gatehouse_store::{
     SecretError, SecretKey, SecretKind, SecretStore, has_vault, make_vault, memory, open_vault, unlock_vault,
 };
 
 fn key(field: &str) -> SecretKey {
-    SecretKey::bound(&ServerId::new("srv-1"), Generation(1), field)
+    let to = ServerBinding { server: "srv-1".into(), generation: Generation(1), identity: "i".into() };
+    SecretKey::bound(&to, field)
 }
 
 fn read(store: &dyn SecretStore, field: &str) -> Option<String> {

@@ -2,9 +2,11 @@
 
 use std::collections::HashSet;
 
-use gatehouse_model::ask::{ChoiceLifetime, ElicitationAsk, Elicited};
-use gatehouse_model::{Effect, GrantChoice};
-use gatehouse_servers::form_fault;
+use gatehouse_model::ask::{ChoiceLifetime, Elicited, Warning};
+use gatehouse_model::record::{ServerRequestAnswer, ServerRequestKind};
+use gatehouse_model::{Effect, GrantChoice, GrantId};
+use gatehouse_policy::cover::Defined;
+use gatehouse_servers::{SchemaCheck, form_check};
 
 use super::keeping::tell;
 use super::*;
@@ -19,6 +21,15 @@ struct Decision {
     allowed: bool,
     choice: GrantChoice,
     reason: Option<String>,
+    /// The grant that was shown as waiting for its first use, which an allow binds.
+    unbound: Option<GrantId>,
+}
+
+/// The grant that a question shows as waiting for its first use.
+pub(super) fn unbound_grant(call: &CallAsk) -> Option<&GrantId> {
+    call.warnings.iter().find_map(|warning| {
+        if let Warning::UnboundGrant { grant, .. } = warning { Some(grant) } else { None }
+    })
 }
 
 pub(super) fn stale() -> Problem {
@@ -39,10 +50,14 @@ impl Queue {
         if let [AskAnswer { id, hash: None, answer }] = answers.as_slice()
             && self.desk.lock().get(id).is_some_and(|question| question.matter().is_none())
         {
-            return self.answer_plain(id, answer.clone(), by);
+            return self.answer_plain(id, answer.clone(), by).await;
         }
         let decisions = self.take(answers)?;
-        let written = self.write(&decisions, by).await;
+        let checked = decisions.iter().try_for_each(Decision::check);
+        let written = match checked {
+            Ok(()) => self.write(&decisions, by).await,
+            Err(problem) => Err(problem),
+        };
         if let Err(problem) = written {
             self.put_back(&decisions);
             return Err(problem);
@@ -55,28 +70,51 @@ impl Queue {
         if gone { Err(stale()) } else { Ok(()) }
     }
 
-    fn answer_plain(&self, id: &AskId, answer: Answer, by: &'static str) -> Result<(), Problem> {
-        if matches!(answer, Answer::Allow { .. } | Answer::Deny { .. }) {
-            return Err(wrong("This question is answered with accept, decline or cancel."));
+    async fn answer_plain(&self, id: &AskId, answer: Answer, by: &'static str) -> Result<(), Problem> {
+        if let Some(check) = self.entered(id, &answer) {
+            let checked = match check {
+                Ok(check) => self.schemas.check(check).await.map_err(|fault| fault.to_string()),
+                Err(fault) => Err(fault.to_owned()),
+            };
+            checked
+                .map_err(|fault| wrong("What was entered does not fit the form.").why(format!("{fault}.")))?;
         }
-        let mut desk = self.desk.lock();
-        let shown = desk.get(id).map(|question| &question.ask);
-        if let (
-            Some(Ask::Elicitation(ElicitationAsk { want: Elicited::Form { schema }, .. })),
-            Answer::Accept { content },
-        ) = (shown, &answer)
-            && let Some(fault) = form_fault(schema, content.as_deref().unwrap_or("{}"))
-        {
-            return Err(wrong("What was entered does not fit the form.").why(format!("{fault}.")));
-        }
-        let question = desk.remove(id).ok_or_else(stale)?;
-        drop(desk);
+        let entry = self.hold_plain(id, &answer, by)?;
+        let held = HeldRequest { queue: self, ask: id };
+        self.rights.audit(entry.into_iter().collect()).await?;
+        let question = held.take().ok_or_else(stale)?;
         let About::Plain(Some(to)) = question.about else { return Err(stale()) };
         let allowed = matches!(answer, Answer::Accept { .. });
         to.send(answer).map_err(|_| stale())?;
         tracing::info!(ask = %id, allowed, by, "a question was answered");
         self.events.emit(Event::ApprovalResolved { ask: id.clone(), allowed });
         Ok(())
+    }
+
+    /// The check of what was entered in a form, where the question is one.
+    fn entered(&self, id: &AskId, answer: &Answer) -> Option<Result<SchemaCheck, &'static str>> {
+        let Answer::Accept { content } = answer else { return None };
+        let mut desk = self.desk.lock();
+        let Ask::Elicitation(asked) = &desk.get(id)?.ask else { return None };
+        let Elicited::Form { schema } = &asked.want else { return None };
+        Some(form_check(&asked.server.id, schema, content.as_deref().unwrap_or("{}")))
+    }
+
+    /// Keeps a question that is not about a call from taking another
+    /// answer, and gives the entry that the audit needs before the answer takes effect.
+    fn hold_plain(&self, id: &AskId, answer: &Answer, by: &str) -> Result<Option<AuditEvent>, Problem> {
+        let decision = match answer {
+            Answer::Accept { .. } => ServerRequestAnswer::Accepted,
+            Answer::Decline => ServerRequestAnswer::Declined,
+            Answer::Cancel => ServerRequestAnswer::Cancelled,
+            Answer::Allow { .. } | Answer::Deny { .. } => {
+                return Err(wrong("This question is answered with accept, decline or cancel."));
+            }
+        };
+        let mut desk = self.desk.lock();
+        let question = desk.get(id).filter(|question| !question.answering).ok_or_else(stale)?;
+        question.answering = true;
+        Ok(server_request(&question.ask, id, decision, Some(by)))
     }
 
     /// Checks all answers against what waits now and holds their questions.
@@ -94,9 +132,11 @@ impl Queue {
                 .cloned()
                 .ok_or_else(|| wrong("Only questions about calls are answered together."))?;
             let Ask::Call(call) = &question.ask else { return Err(stale()) };
-            if hash.as_ref() != Some(&matter.hash) || call.hash != matter.hash {
+            let fits = hash.as_ref() == Some(&matter.shown_hash) && call.hash == matter.shown_hash;
+            if !fits || !self.is_current(question) {
                 return Err(stale());
             }
+            let unbound = unbound_grant(call).cloned();
             let (allowed, choice, reason) = match answer {
                 Answer::Allow { choice } => {
                     if !is_offered(&choice, &call.choices) {
@@ -110,8 +150,7 @@ impl Queue {
                 }
             };
             if let Some(first) = decisions.first() {
-                let same = first.matter.server() == matter.server()
-                    && first.matter.generation() == matter.generation()
+                let same = first.matter.binding == matter.binding
                     && first.matter.caller.client.id == matter.caller.client.id
                     && first.matter.subject == matter.subject
                     && first.matter.class.class == matter.class.class;
@@ -119,7 +158,7 @@ impl Queue {
                     return Err(wrong("Only calls of one tool and one class can be answered together."));
                 }
             }
-            decisions.push(Decision { ask: id, matter, allowed, choice, reason });
+            decisions.push(Decision { ask: id, matter, allowed, choice, reason, unbound });
         }
         for decision in &decisions {
             if let Some(question) = desk.get(&decision.ask) {
@@ -142,24 +181,24 @@ impl Queue {
 
     async fn write(&self, decisions: &[Decision], by: &'static str) -> Result<(), Problem> {
         let decided: Vec<AuditEvent> = decisions.iter().map(|decision| decision.event(by)).collect();
-        if decisions.iter().all(|decision| decision.choice.lifetime == ChoiceLifetime::Once) {
+        let binds: Vec<(GrantId, String)> = decisions.iter().filter_map(Decision::binding).collect();
+        let is_once = |decision: &Decision| decision.choice.lifetime == ChoiceLifetime::Once;
+        if binds.is_empty() && decisions.iter().all(is_once) {
             return self.rights.audit(decided).await;
         }
         let mut rules = Vec::new();
         for decision in decisions {
             if let Some(rule) = self.rights.rule(&decision.draft())? {
-                let kept = decision
-                    .matter
-                    .definition
-                    .as_ref()
-                    .map(|definition| (definition.fingerprint.clone(), definition.raw.get().into()));
+                let origin = &decision.matter.origin;
+                let kept = origin.fingerprint().zip(origin.definition());
+                let kept = kept.map(|(fingerprint, (_, raw))| (fingerprint.clone(), raw.get().into()));
                 rules.push((rule, kept));
             }
         }
         let narrows = decisions.iter().all(|decision| !decision.allowed);
         self.rights
             .change(move |keeper, now| {
-                let mut plan = if narrows { Plan::narrowing() } else { Plan::widening() };
+                let mut plan = if narrows { Plan::narrowing_by_person() } else { Plan::widening() };
                 plan.audit = decided;
                 let mut known: Vec<gatehouse_model::Grant> = Vec::new();
                 for (rule, kept) in rules {
@@ -172,48 +211,114 @@ impl Queue {
                     known.push(rule.clone());
                     plan.put(rule, now, keep);
                 }
+                for (grant, program) in &binds {
+                    plan.bind(grant, program, now);
+                }
                 Ok(plan)
             })
             .await
     }
 
     /// Makes an answer count; false when its question has ended meanwhile.
-    fn settle(&self, decision: Decision) -> bool {
+    fn settle(self: &Arc<Self>, decision: Decision) -> bool {
         let Some(question) = self.desk.lock().remove(&decision.ask) else { return false };
         let About::Call { matter, waiters } = question.about else { return false };
+        let pauses = question.pauses;
         let Decision { ask, allowed, choice, reason, .. } = decision;
-        if allowed {
-            // "Once" is one call: the newest has its client for certain. The others are judged anew,
-            // which a wider answer lets through.
-            let mut open = true;
-            for waiter in waiters.into_iter().rev() {
-                if open {
-                    open = !tell(waiter, Settled::Allowed(ask.clone()));
-                } else if !tell(waiter, Settled::JudgeAnew) {
-                    tracing::debug!(%ask, "a waiting call left in the moment of the answer");
-                }
-            }
-            if open {
-                self.keep_late(&matter, ask.clone(), Word::Allowed);
-            }
+        let nobody = waiters.is_empty();
+        let late = if allowed {
+            let yes = Yes { ask: ask.clone(), pauses, run: self.runs.begin(&matter) };
+            self.allow(yes, waiters).map(|yes| {
+                drop(yes.run);
+                Word::Allowed
+            })
         } else {
-            let nobody = waiters.is_empty();
             for waiter in waiters {
-                if !tell(waiter, Settled::Denied(ask.clone(), reason.clone())) {
+                if tell(waiter, Settled::Denied(ask.clone(), reason.clone())).is_err() {
                     tracing::debug!(%ask, "a waiting call left in the moment of the answer");
                 }
             }
             // A wider block speaks for itself.
-            if nobody && choice.lifetime == ChoiceLifetime::Once {
-                self.keep_late(&matter, ask.clone(), Word::Refused(reason));
+            (nobody && choice.lifetime == ChoiceLifetime::Once).then_some(Word::Refused(reason))
+        };
+        match late {
+            Some(word) => {
+                self.keep_late(&matter, Late::new(ask.clone(), word, pauses));
+                // The answer is for the first of them.
+                self.end_twins(&matter.key, |_| true);
             }
+            None => self.end_twins(&matter.key, <[Waiter]>::is_empty),
         }
         self.events.emit(Event::ApprovalResolved { ask, allowed });
         true
     }
+
+    /// Lets one of the calls run that wait: the newest, which has its client for certain. The others are
+    /// judged anew and find its run. Gives the yes back where nobody is left.
+    fn allow(&self, yes: Yes, waiters: Vec<Waiter>) -> Option<Yes> {
+        let ask = yes.ask.clone();
+        let mut yes = Some(yes);
+        for waiter in waiters.into_iter().rev() {
+            let told = match yes.take() {
+                Some(given) => tell(waiter, Settled::Allowed(given)),
+                None => tell(waiter, Settled::JudgeAnew),
+            };
+            match told {
+                Ok(()) => {}
+                Err(Settled::Allowed(given)) => yes = Some(given),
+                Err(_) => tracing::debug!(%ask, "a waiting call left in the moment of the answer"),
+            }
+        }
+        yes
+    }
+}
+
+/// A request that is being answered. Dropping this lets it be answered again.
+struct HeldRequest<'a> {
+    queue: &'a Queue,
+    ask: &'a AskId,
+}
+
+impl HeldRequest<'_> {
+    /// The request, which nobody can answer any more.
+    fn take(self) -> Option<Question> {
+        self.queue.desk.lock().remove(self.ask)
+    }
+}
+
+impl Drop for HeldRequest<'_> {
+    fn drop(&mut self) {
+        if let Some(question) = self.queue.desk.lock().get(self.ask) {
+            question.answering = false;
+            self.queue.wake.notify_one();
+        }
+    }
+}
+
+/// The audit entry for the answer to a server's request; `None` for what has an entry of its own.
+pub(super) fn server_request(
+    ask: &Ask,
+    id: &AskId,
+    answer: ServerRequestAnswer,
+    by: Option<&str>,
+) -> Option<AuditEvent> {
+    let (request, server, client) = ServerRequestKind::of(ask)?;
+    let by = by.map(str::to_owned);
+    Some(AuditEvent::ServerRequestAnswered { ask: id.clone(), request, server, client, answer, by })
 }
 
 impl Decision {
+    /// Refuses an allow whose conditions a person wrote in such a way that they do not cover this very call.
+    fn check(&self) -> Result<(), Problem> {
+        if self.allowed { self.matter.check_conditions(&self.choice.conditions) } else { Ok(()) }
+    }
+
+    /// The grant that this binds, with the program that was shown.
+    fn binding(&self) -> Option<(GrantId, String)> {
+        let grant = self.unbound.clone().filter(|_| self.allowed)?;
+        Some((grant, self.matter.program()?.to_owned()))
+    }
+
     fn event(&self, by: &str) -> AuditEvent {
         AuditEvent::Decided {
             ask: self.ask.clone(),
@@ -231,10 +336,7 @@ impl Decision {
         let matter = &self.matter;
         RuleDraft {
             effect: if self.allowed { Effect::Allow } else { Effect::Deny },
-            server: Some(gatehouse_model::grant::ServerBinding {
-                server: matter.server().clone(),
-                generation: matter.generation(),
-            }),
+            server: Some(matter.binding.clone()),
             subject: Some(matter.subject.rule_name().into_owned()),
             hash: Some(matter.hash.clone()),
             client: Some(matter.caller.client.id.clone()),
@@ -242,10 +344,10 @@ impl Decision {
             program: matter.program().map(str::to_owned),
             choice: self.choice.clone(),
             reason: self.reason.clone(),
-            shown: matter
-                .definition
-                .as_ref()
-                .map(|definition| (definition.name.to_string(), definition.fingerprint.clone())),
+            shown: match matter.origin.defined() {
+                Defined::As { pin, fingerprint } => Some((pin.to_owned(), fingerprint.clone())),
+                Defined::Listed | Defined::Unknown => None,
+            },
         }
     }
 }

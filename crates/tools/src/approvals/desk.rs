@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::time::Duration;
 
 use gatehouse_model::ask::ShownArgument;
 use gatehouse_model::{Answer, Ask, AskId, CallHash, ClientId, PendingAsk, Timestamp};
@@ -10,6 +11,11 @@ use tokio::time::Instant;
 
 use super::Settled;
 use crate::matter::Matter;
+use crate::runs::CallKey;
+
+/// Who waits for the questions of one client is announced at most once in this time: a client that calls and
+/// leaves again and again must not keep the buttons asleep.
+const ANNOUNCE_APART: Duration = Duration::from_secs(3);
 
 /// One question.
 pub(super) struct Question {
@@ -21,10 +27,27 @@ pub(super) struct Question {
     pub(super) ask: Ask,
     /// The arguments of a call.
     pub(super) arguments: Option<Vec<ShownArgument>>,
+    /// Bytes of what is asked about.
+    pub(super) size: usize,
     pub(super) about: About,
+    /// Who waits, as it was announced last.
+    pub(super) presence: Presence,
+    /// When a change of that is announced.
+    pub(super) announce_at: Option<Instant>,
+    /// Whether the stored rights could be verified when the choices were made.
+    pub(super) rights_verified: bool,
+    /// How many pauses there were before it was put.
+    pub(super) pauses: u64,
     /// An answer is being written down; until that is done the question neither ends nor takes
     /// another answer.
     pub(super) answering: bool,
+}
+
+/// Whether somebody waits for a question, and until when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Presence {
+    pub(super) waiting: bool,
+    pub(super) until: Option<Timestamp>,
 }
 
 /// What a question is about and who waits for it.
@@ -41,13 +64,28 @@ pub(super) struct Waiter {
     pub(super) to: oneshot::Sender<Settled>,
     /// When the call came in.
     pub(super) since: Instant,
+    /// When its client is told to call again.
+    pub(super) until: Timestamp,
 }
 
-/// An answer that came when nobody waited any more; good for one identical call.
+/// An answer that came when nobody waited any more.
 pub(super) struct Late {
     pub(super) ask: AskId,
-    pub(super) client: ClientId,
     pub(super) word: Word,
+    /// How many pauses there were before its question was put.
+    pub(super) pauses: u64,
+}
+
+impl Late {
+    pub(super) fn new(ask: AskId, word: Word, pauses: u64) -> Self {
+        Self { ask, word, pauses }
+    }
+}
+
+/// The same while it is good for one identical call.
+pub(super) struct Kept {
+    pub(super) late: Late,
+    pub(super) client: ClientId,
     pub(super) until: Instant,
 }
 
@@ -70,16 +108,34 @@ impl Question {
 
     /// The question without its arguments, which can be large.
     pub(super) fn announced(&self) -> PendingAsk {
+        let mut ask = self.ask.clone();
+        if let Ask::Call(call) = &mut ask {
+            call.client_waits_until = self.presence.until;
+        }
         PendingAsk {
             id: self.id.clone(),
             asked_at: self.asked_at,
             expires_at: self.expires_at,
-            ask: self.ask.clone(),
-            waiting: match &self.about {
-                About::Call { waiters, .. } => !waiters.is_empty(),
-                About::Plain(to) => to.is_some(),
-            },
+            ask,
+            waiting: self.presence.waiting,
         }
+    }
+
+    /// Bytes of what is asked about, for each call that waits with it.
+    fn held(&self) -> usize {
+        match &self.about {
+            About::Call { waiters, .. } => self.size.saturating_mul(waiters.len().max(1)),
+            About::Plain(_) => self.size,
+        }
+    }
+
+    /// Who waits now. The moment that was announced stands for as long as it is not over.
+    fn present(&self, now: Timestamp) -> Presence {
+        let About::Call { waiters, .. } = &self.about else { return self.presence };
+        let last = waiters.iter().map(|waiter| waiter.until).max();
+        let until =
+            self.presence.until.filter(|until| last.is_some_and(|last| now < *until && *until <= last));
+        Presence { waiting: last.is_some(), until: until.or(last) }
     }
 
     /// The call that it is about.
@@ -97,7 +153,11 @@ pub(super) struct Desk {
     questions: BTreeMap<u64, Question>,
     places: HashMap<AskId, u64>,
     hashes: HashMap<CallHash, u64>,
-    pub(super) late: HashMap<CallHash, Late>,
+    pub(super) late: HashMap<CallKey, Kept>,
+    /// How often all questions about calls were ended.
+    pub(super) pauses: u64,
+    /// When somebody's coming or going was announced last, by client.
+    announced: HashMap<ClientId, Instant>,
     count: u64,
 }
 
@@ -116,7 +176,7 @@ impl Desk {
         let place = self.next();
         self.places.insert(question.id.clone(), place);
         if let Some(matter) = question.matter() {
-            self.hashes.insert(matter.hash.clone(), place);
+            self.hashes.insert(matter.shown_hash.clone(), place);
         }
         self.questions.insert(place, question);
     }
@@ -124,7 +184,7 @@ impl Desk {
     pub(super) fn remove(&mut self, ask: &AskId) -> Option<Question> {
         let question = self.questions.remove(&self.places.remove(ask)?)?;
         if let Some(matter) = question.matter() {
-            self.hashes.remove(&matter.hash);
+            self.hashes.remove(&matter.shown_hash);
         }
         Some(question)
     }
@@ -155,6 +215,22 @@ impl Desk {
             .count()
     }
 
+    /// Bytes of the calls that wait: those of one client, and all.
+    pub(super) fn bytes(&self, client: &ClientId) -> (usize, usize) {
+        self.iter().fold((0, 0), |(own, all), question| match question.matter() {
+            Some(matter) if matter.caller.client.id == *client => {
+                (own + question.held(), all + question.held())
+            }
+            Some(_) => (own, all + question.held()),
+            None => (own, all),
+        })
+    }
+
+    /// Bytes of the questions that are not about calls.
+    pub(super) fn plain_bytes(&self) -> usize {
+        self.iter().filter(|question| question.matter().is_none()).map(|question| question.size).sum()
+    }
+
     /// Questions that are not about calls.
     pub(super) fn plain(&self) -> usize {
         self.iter().filter(|question| question.matter().is_none()).count()
@@ -163,6 +239,35 @@ impl Desk {
     /// The next moment at which something ends.
     pub(super) fn next_end(&self) -> Option<Instant> {
         let questions = self.iter().filter(|question| !question.answering).map(|question| question.deadline);
-        questions.chain(self.late.values().map(|late| late.until)).min()
+        let changes = self.iter().filter_map(|question| question.announce_at);
+        questions.chain(changes).chain(self.late.values().map(|kept| kept.until)).min()
+    }
+
+    /// Takes note of who waits for a question now. What is to be announced at once; else it is later.
+    pub(super) fn announce(&mut self, ask: &AskId, now: Timestamp) -> Option<PendingAsk> {
+        let question = self.questions.get_mut(self.places.get(ask)?)?;
+        let present = question.present(now);
+        if present == question.presence {
+            question.announce_at = None;
+            return None;
+        }
+        let client = question.matter()?.caller.client.id.clone();
+        let moment = Instant::now();
+        let next = self.announced.get(&client).map(|last| *last + ANNOUNCE_APART);
+        if let Some(next) = next.filter(|next| *next > moment) {
+            question.announce_at = Some(next);
+            return None;
+        }
+        self.announced.insert(client, moment);
+        question.announce_at = None;
+        question.presence = present;
+        Some(question.announced())
+    }
+
+    /// The questions whose change is to be announced by now.
+    pub(super) fn changes_due(&self) -> Vec<AskId> {
+        let now = Instant::now();
+        let due = |question: &&Question| question.announce_at.is_some_and(|at| at <= now);
+        self.iter().filter(due).map(|question| question.id.clone()).collect()
     }
 }

@@ -1,6 +1,11 @@
 //! The end of questions that nobody answers: deadlines, pauses, clients that are gone, blocks that
 //! came meanwhile, shutdown. None of them is ever a yes.
 
+use gatehouse_model::GrantId;
+use gatehouse_model::record::ServerRequestAnswer;
+use gatehouse_policy::cover::is_unbound;
+
+use super::answering::unbound_grant;
 use super::*;
 use crate::matter::Beside;
 
@@ -24,7 +29,7 @@ impl Queue {
                     if changed.is_err() {
                         break;
                     }
-                    self.apply_blocks();
+                    self.apply_rights();
                 }
                 () = sleep => self.end_overdue(),
             }
@@ -34,12 +39,21 @@ impl Queue {
 
     fn end_overdue(self: &Arc<Self>) {
         let now = Instant::now();
-        self.desk.lock().late.retain(|_, late| late.until > now);
+        let due = {
+            let mut desk = self.desk.lock();
+            desk.late.retain(|_, kept| kept.until > now);
+            desk.changes_due()
+        };
+        for ask in due {
+            let pending = self.desk.lock().announce(&ask, self.rights.time());
+            self.tell_change(pending);
+        }
         self.end(|question| !question.answering && question.deadline <= now, Settled::Lapsed);
     }
 
-    /// Calls that a new rule blocks need no answer any more.
-    fn apply_blocks(self: &Arc<Self>) {
+    /// Calls that a new rule blocks need no answer any more, and questions whose choices and warnings
+    /// would be others by now are put anew.
+    fn apply_rights(self: &Arc<Self>) {
         let rights = self.rights.now();
         let now = self.rights.time();
         self.end(
@@ -49,23 +63,54 @@ impl Queue {
                         let blocked = self.rights.forbids(&matter.config);
                         let beside = Beside { blocked_by_file: blocked.as_deref(), ..Beside::default() };
                         matter.judge(&rights, beside, now).decision == gatehouse_model::Decision::Deny
+                            || !self.is_current(question)
                     })
             },
             |_| Settled::JudgeAnew,
         );
     }
 
-    /// Ends all questions about calls, and every late answer (PERM-13).
+    /// Whether a question would show the same if it were put now.
+    pub(super) fn is_current(&self, question: &Question) -> bool {
+        let Some(matter) = question.matter() else { return true };
+        let rights = self.rights.now();
+        let catalogue = self.rights.catalogue.load();
+        // Where the tool is gone or defined otherwise, the check before dispatch notices.
+        let same_class = catalogue
+            .by_exposed(&matter.exposed_name)
+            .filter(|tool| matter.is_of(tool))
+            .is_none_or(|tool| *rights.class_of(tool) == matter.class);
+        let unbound = if let Ask::Call(call) = &question.ask { unbound_grant(call) } else { None };
+        let still_waits = |grant: &GrantId| rights.rules().any(|rule| rule.id == *grant && is_unbound(rule));
+        same_class && question.rights_verified == rights.verified && unbound.is_none_or(still_waits)
+    }
+
+    /// Ends all questions about calls, every late answer, and what identical calls share (PERM-13).
     pub(crate) fn end_calls(self: &Arc<Self>) {
-        self.desk.lock().late.clear();
+        {
+            let mut desk = self.desk.lock();
+            desk.pauses += 1;
+            desk.late.clear();
+        }
+        self.runs.clear();
         self.end(|question| question.matter().is_some(), |_| Settled::JudgeAnew);
     }
 
     /// Ends the questions of a client whose access ended.
     pub(crate) fn end_client(self: &Arc<Self>, client: &ClientId) {
-        self.desk.lock().late.retain(|_, late| late.client != *client);
+        self.desk.lock().late.retain(|_, kept| kept.client != *client);
+        self.runs.forget_client(client);
         let of = |matter: &Arc<Matter>| matter.caller.client.id == *client;
         self.end(|question| question.matter().is_some_and(of), Settled::Lapsed);
+    }
+
+    /// Ends the other questions about a call that was just answered: `which` of them.
+    pub(super) fn end_twins(self: &Arc<Self>, key: &CallKey, which: impl Fn(&[Waiter]) -> bool) {
+        let is_twin = |question: &Question| match &question.about {
+            About::Call { matter, waiters } => matter.key == *key && !question.answering && which(waiters),
+            About::Plain(_) => false,
+        };
+        self.end(is_twin, |_| Settled::JudgeAnew);
     }
 
     fn end(self: &Arc<Self>, ends: impl Fn(&Question) -> bool, how: impl Fn(AskId) -> Settled) {
@@ -77,16 +122,21 @@ impl Queue {
         };
         let mut lapsed = Vec::new();
         for question in gone {
-            let Question { id, about, .. } = question;
+            let Question { id, about, ask, .. } = question;
             match about {
                 About::Call { matter, waiters } => {
                     lapsed.push(AuditEvent::Lapsed { ask: id.clone(), hash: matter.hash.clone() });
                     for waiter in waiters {
-                        tell(waiter, how(id.clone()));
+                        // Whoever has left in this moment needs no answer.
+                        tell(waiter, how(id.clone())).ok();
                     }
                 }
-                // Dropping the way to whoever asked is a "cancel".
-                About::Plain(to) => drop(to),
+                About::Plain(to) => {
+                    let unanswered = ServerRequestAnswer::Unanswered;
+                    lapsed.extend(super::answering::server_request(&ask, &id, unanswered, None));
+                    // Dropping the way to whoever asked is a "cancel".
+                    drop(to);
+                }
             }
             self.events.emit(Event::ApprovalExpired { ask: id });
         }
@@ -101,7 +151,7 @@ impl Queue {
     }
 }
 
-/// Tells one waiting call; false when it has left in this moment.
-pub(super) fn tell(waiter: Waiter, settled: Settled) -> bool {
-    waiter.to.send(settled).is_ok()
+/// Tells one waiting call; gives back what it was told when it has left in this moment.
+pub(super) fn tell(waiter: Waiter, settled: Settled) -> Result<(), Settled> {
+    waiter.to.send(settled)
 }

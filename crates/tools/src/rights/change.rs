@@ -3,8 +3,10 @@
 
 use std::sync::Arc;
 
+use gatehouse_policy::cover::is_unbound;
+
 use super::*;
-use crate::rules::{put, replaces};
+use crate::rules::{contains, put, replaces};
 
 /// What is to change.
 pub(crate) struct Plan {
@@ -20,13 +22,23 @@ pub(crate) struct Plan {
     pub(crate) keep: Vec<(Fingerprint, Box<str>)>,
     /// Whether nothing becomes allowed by it: then it counts also when it cannot be written.
     pub(crate) narrows: bool,
+    /// Whether it comes on a person's word. Only such a plan replaces or removes a block, and only
+    /// such a plan is sealed in the place of rights that could not be verified.
+    pub(crate) by_person: bool,
 }
 
 impl Plan {
+    /// A plan that anybody may have asked for.
     pub(crate) fn narrowing() -> Self {
+        Self { narrows: true, by_person: false, ..Self::widening() }
+    }
+
+    /// A plan that nothing becomes allowed by, on a person's word.
+    pub(crate) fn narrowing_by_person() -> Self {
         Self { narrows: true, ..Self::widening() }
     }
 
+    /// A plan that only a person can have asked for.
     pub(crate) fn widening() -> Self {
         Self {
             rights: None,
@@ -35,11 +47,19 @@ impl Plan {
             audit: Vec::new(),
             keep: Vec::new(),
             narrows: false,
+            by_person: true,
         }
     }
 
-    /// Adds a rule to what is planned; an older one for the same makes room.
+    /// Adds a rule to what is planned; an older one for the same makes room. Without a person's
+    /// word none makes room, and a block that one in force already contains is not added.
     pub(crate) fn put(&mut self, rule: Grant, now: &RightsNow, keep: Vec<(Fingerprint, Box<str>)>) {
+        if !self.by_person {
+            if !now.rules().any(|old| contains(old, &rule)) {
+                self.add_beside(rule, now);
+            }
+            return;
+        }
         self.keep.extend(keep);
         if rule.lifetime == gatehouse_model::Lifetime::Always {
             let rights = self.rights.get_or_insert_with(|| now.rights.clone());
@@ -51,6 +71,36 @@ impl Plan {
                 self.audit.push(AuditEvent::Revoked { rule: old.id.clone() });
             }
             put(&mut self.add, rule.clone());
+        }
+        self.audit.push(AuditEvent::Granted { rule: Box::new(rule) });
+    }
+
+    /// Binds a grant that waits for its first use to a program. One that is bound by now, or gone, stays as it is.
+    pub(crate) fn bind(&mut self, id: &GrantId, program: &str, now: &RightsNow) {
+        let waits = |rule: &Grant| rule.id == *id && is_unbound(rule);
+        let stored = &self.rights.as_ref().unwrap_or(&now.rights).rules;
+        let is_stored = stored.iter().any(waits);
+        let timed = now.timed.iter().find(|rule| waits(rule)).filter(|_| !self.drop.contains(id));
+        if is_stored {
+            let rights = self.rights.get_or_insert_with(|| now.rights.clone());
+            for rule in rights.rules.iter_mut().filter(|rule| waits(rule)) {
+                rule.program = Some(program.to_owned());
+            }
+        } else if let Some(rule) = timed {
+            self.drop.push(id.clone());
+            self.add.push(Grant { program: Some(program.to_owned()), ..rule.clone() });
+        } else {
+            return;
+        }
+        self.audit.push(AuditEvent::GrantBound { rule: id.clone(), program: Some(program.to_owned()) });
+    }
+
+    /// Adds a rule and touches no other.
+    fn add_beside(&mut self, rule: Grant, now: &RightsNow) {
+        if rule.lifetime == gatehouse_model::Lifetime::Always {
+            self.rights.get_or_insert_with(|| now.rights.clone()).rules.push(rule.clone());
+        } else {
+            self.add.push(rule.clone());
         }
         self.audit.push(AuditEvent::Granted { rule: Box::new(rule) });
     }
@@ -125,10 +175,14 @@ impl Keeper {
     async fn write(self: &Arc<Self>, plan: &Plan) -> Result<(), Problem> {
         let store = self.store.clone();
         let (audit, keep, rights) = (plan.audit.clone(), plan.keep.clone(), plan.rights.clone());
+        let by_person = plan.by_person;
         let undone: Vec<AuditEvent> = audit
             .iter()
             .filter_map(|event| match event {
                 AuditEvent::Granted { rule } => Some(AuditEvent::Revoked { rule: rule.id.clone() }),
+                AuditEvent::GrantBound { rule, .. } => {
+                    Some(AuditEvent::GrantBound { rule: rule.clone(), program: None })
+                }
                 _ => None,
             })
             .collect();
@@ -142,7 +196,11 @@ impl Keeper {
                     .keep_all(keep.iter().map(|(fingerprint, text)| (fingerprint, &**text)))?;
             }
             let Some(rights) = rights else { return Ok(()) };
-            store.rights().save(&rights).inspect_err(|_| {
+            let saved = match by_person {
+                true => store.rights().save_anew(&rights),
+                false => store.rights().save(&rights),
+            };
+            saved.inspect_err(|_| {
                 for event in undone {
                     if let Err(error) = store.audit().append(event) {
                         tracing::error!(%error, "the audit could not be written");
@@ -223,6 +281,6 @@ impl Keeper {
 }
 
 /// Whether the time of a rule is over.
-fn has_ended(rule: &Grant, now: Timestamp) -> bool {
+pub(super) fn has_ended(rule: &Grant, now: Timestamp) -> bool {
     matches!(rule.lifetime, gatehouse_model::Lifetime::Until { at } if at <= now)
 }

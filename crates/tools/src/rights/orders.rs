@@ -1,13 +1,21 @@
 //! What a person can order outside of a question: allow, block, take back, classify, trust.
 
 use gatehouse_model::ask::{AutoApprove, ChoiceLifetime, ChoiceWidth};
-use gatehouse_model::grant::{AccessOverride, ClientScope};
-use gatehouse_model::{Generation, Lifetime, SessionId};
+use gatehouse_model::command::Authority;
+use gatehouse_model::grant::{AccessOverride, AutoApproved, ClientScope, CoveredTools};
+use gatehouse_model::server::Counts;
+use gatehouse_model::{Lifetime, ServerStatus, SessionId};
 
-use super::change::Plan;
+use super::change::{Plan, has_ended};
 use super::*;
+use crate::origin::Origin;
 use crate::preset::Preset;
-use crate::rules::take_out;
+use crate::rules::{contains, take_out};
+
+/// Characters that the reason of a block may have.
+const LONGEST_REASON: usize = 500;
+/// Blocks that there may be for another one to be made without the operator key.
+const BLOCKS_WITHOUT_KEY: usize = 256;
 
 fn no_server(server: &ServerId) -> Problem {
     Problem::new(ErrorCode::NotFound, format!("There is no server {server}."))
@@ -15,6 +23,13 @@ fn no_server(server: &ServerId) -> Problem {
 
 pub(crate) fn no_rule(rule: &GrantId) -> Problem {
     Problem::new(ErrorCode::NotFound, format!("There is no rule {rule}."))
+}
+
+fn unknown_tools(servers: &[String]) -> Problem {
+    let names = servers.join(", ");
+    Problem::new(ErrorCode::ServerUnavailable, format!("The tools of {names} are not known yet."))
+        .why("What runs without asking covers the tools that are known when it is set, so it would cover nothing.")
+        .todo("Start the server first.")
 }
 
 /// For a rule that would be for one time.
@@ -33,14 +48,36 @@ impl RightsKeeper {
         self.inner.put(draft, Plan::widening()).await
     }
 
-    /// Blocks a tool or more.
+    /// Blocks a tool or more. A block makes room only for one that ends no sooner, and only on a
+    /// person's word; without it the block is added beside those that are there.
     ///
     /// # Errors
-    /// When the order makes no sense; also when it cannot be written down: then it holds only until
-    /// Gatehouse quits.
-    pub async fn deny(&self, order: RuleOrder, reason: Option<String>) -> Result<GrantId, Problem> {
+    /// When the order makes no sense; [`ErrorCode::NotPermitted`] for a reason, or where there are many blocks,
+    /// without a person's word; also when it cannot be written down: then it holds only until Gatehouse quits.
+    pub async fn deny(
+        &self,
+        order: RuleOrder,
+        reason: Option<String>,
+        by: Authority,
+    ) -> Result<GrantId, Problem> {
+        if reason.is_some() && by != Authority::Operator {
+            return Err(Problem::new(
+                ErrorCode::NotPermitted,
+                "A reason for a block needs the operator key.",
+            )
+            .why("Models read it as the user's own words.")
+            .todo("Give the operator key, or leave the reason out."));
+        }
+        if reason.as_ref().is_some_and(|reason| reason.chars().count() > LONGEST_REASON) {
+            let what = format!("A reason may have {LONGEST_REASON} characters.");
+            return Err(Problem::new(ErrorCode::BadRequest, what));
+        }
         let draft = self.inner.order(Effect::Deny, order, reason)?;
-        self.inner.put(draft, Plan::narrowing()).await
+        let plan = match by {
+            Authority::Operator => Plan::narrowing_by_person(),
+            Authority::Anyone | Authority::Client => Plan::narrowing(),
+        };
+        self.inner.put(draft, plan).await
     }
 
     /// Takes back an allow; it counts no more from the next call on.
@@ -66,22 +103,36 @@ impl RightsKeeper {
     /// # Errors
     /// When there is no such server or it cannot be written down.
     pub async fn set_auto_approve(&self, server: &ServerId, to: AutoApprove) -> Result<(), Problem> {
-        self.set_preset(PresetOrder { server: Some(server.clone()), client: None, to }).await
+        self.set_preset(PresetOrder { server: Some(server.clone()), client: None, to }).await.map(drop)
     }
 
     /// Sets what runs without asking, on one server or on every server that there is now, for every
     /// client or for one. Only what was set so before for the same clients makes room. All of it
-    /// counts or nothing.
+    /// counts or nothing. A wide grant covers the tools that are known when it is given (PERM-8), so
+    /// it is given on no server whose tools are not known. Says what is covered.
     ///
     /// # Errors
-    /// When there is no such server or it cannot be written down.
-    pub async fn set_preset(&self, order: PresetOrder) -> Result<(), Problem> {
+    /// When there is no such server, [`ErrorCode::ServerUnavailable`] when no tools of any of the
+    /// servers are known, and when it cannot be written down.
+    pub async fn set_preset(&self, order: PresetOrder) -> Result<AutoApproved, Problem> {
+        let is_covered = |preset: &Preset| !preset.sets_a_rule() || self.inner.knows_tools(&preset.server);
+        let (presets, unknown): (Vec<Preset>, Vec<Preset>) =
+            self.inner.presets(&order)?.into_iter().partition(is_covered);
+        let name = |preset: &Preset| {
+            let server = &preset.server.server;
+            self.inner.server_name(server).unwrap_or_else(|| server.to_string())
+        };
+        let unknown: Vec<String> = unknown.iter().map(name).collect();
+        if presets.is_empty() && !unknown.is_empty() {
+            return Err(unknown_tools(&unknown));
+        }
+        let set = presets.clone();
         self.inner
             .change(move |keeper, now| {
                 let asks = order.to == AutoApprove::Ask;
-                let mut plan = if asks { Plan::narrowing() } else { Plan::widening() };
+                let mut plan = if asks { Plan::narrowing_by_person() } else { Plan::widening() };
                 let mut rights = now.rights.clone();
-                for preset in keeper.presets(&order)? {
+                for preset in set {
                     let gone = take_out(&mut rights.rules, |rule| preset.replaces(rule));
                     plan.audit.extend(gone.into_iter().map(|rule| AuditEvent::Revoked { rule }));
                     let (server, client, to) =
@@ -97,7 +148,17 @@ impl RightsKeeper {
                 plan.rights = Some(rights);
                 Ok(plan)
             })
-            .await
+            .await?;
+        let now = self.inner.now();
+        let covered = |preset: &Preset| {
+            let rule = now.rights.rules.iter().find(|rule| preset.replaces(rule));
+            CoveredTools {
+                server: preset.server.server.clone(),
+                name: name(preset),
+                tools: rule.map(|rule| rule.pins.keys().cloned().collect()).unwrap_or_default(),
+            }
+        };
+        Ok(AutoApproved { servers: presets.iter().map(covered).collect(), unknown })
     }
 
     /// Sets the user's own access class of a tool, or clears it.
@@ -134,7 +195,7 @@ impl RightsKeeper {
         let server = server.clone();
         self.inner
             .change(move |keeper, now| {
-                let mut plan = if trusted { Plan::widening() } else { Plan::narrowing() };
+                let mut plan = if trusted { Plan::widening() } else { Plan::narrowing_by_person() };
                 let mut rights = now.rights.clone();
                 rights.trusted_labels.retain(|other| other.server != server);
                 if trusted {
@@ -155,26 +216,37 @@ impl RightsKeeper {
         self.server_gone(server, None).await
     }
 
-    /// Drops the rights of a server that was removed, or of all its generations but the present one.
+    /// Drops the rights of a server that was removed, or what was allowed on all that it ever was
+    /// but what it is now. A deny stays as long as there is the server.
     ///
     /// # Errors
     /// When it cannot be written down; the rights are for nothing all the same.
     pub(crate) async fn server_gone(
         &self,
         server: &ServerId,
-        but: Option<Generation>,
+        but: Option<ServerBinding>,
     ) -> Result<(), Problem> {
-        let server = server.clone();
-        let gone = move |bound: &ServerBinding| bound.server == server && Some(bound.generation) != but;
-        let also = gone.clone();
+        let (server, is_there) = (server.clone(), but.is_some());
+        let gone = move |bound: &ServerBinding| bound.server == server && Some(bound) != but.as_ref();
+        let rule_goes = {
+            let gone = gone.clone();
+            move |rule: &Grant| {
+                rule.server.as_ref().is_some_and(&gone) && !(is_there && rule.effect == Effect::Deny)
+            }
+        };
+        let now = self.inner.now().clone();
+        let has_some = now.rules().any(&rule_goes)
+            || now.rights.overrides.iter().any(|user| gone(&user.server))
+            || now.rights.trusted_labels.iter().any(&gone);
+        if !has_some {
+            return Ok(());
+        }
+        let also = gone;
         self.inner
-            .forget(
-                move |rule| rule.server.as_ref().is_some_and(&gone),
-                move |rights| {
-                    rights.overrides.retain(|user| !also(&user.server));
-                    rights.trusted_labels.retain(|bound| !also(bound));
-                },
-            )
+            .forget(rule_goes, move |rights| {
+                rights.overrides.retain(|user| !also(&user.server));
+                rights.trusted_labels.retain(|bound| !also(bound));
+            })
             .await
     }
 
@@ -204,18 +276,35 @@ impl Keeper {
         Ok(servers.into_iter().map(preset).collect())
     }
 
+    /// Whether the tools of a server are known: it is connected, or was since Gatehouse started.
+    fn knows_tools(&self, bound: &ServerBinding) -> bool {
+        let Some(handle) = self.servers.get(&bound.server) else { return false };
+        let lists = handle.lists();
+        let is_connected = matches!(handle.status(), ServerStatus::Connected { .. });
+        lists.generation == bound.generation && (is_connected || lists.counts() != Counts::default())
+    }
+
     /// The rule that a preset sets now.
     pub(crate) fn preset_rule(&self, preset: &Preset, id: GrantId) -> Option<Grant> {
-        self.with_tools(Some(&preset.server), |tools| preset.rule(id, self.time(), tools))
+        self.with_items(Some(&preset.server), None, |items| preset.rule(id, self.time(), items))
     }
 
     /// Refuses a draft for a tool that is not known.
     pub(crate) fn has_its_tool(&self, draft: &RuleDraft) -> Result<(), Problem> {
         let (ChoiceWidth::Tool, Some(tool)) = (draft.choice.width, &draft.subject) else { return Ok(()) };
-        if ["resource:", "prompt:", "completion:"].iter().any(|kind| tool.starts_with(kind)) {
-            return Ok(());
-        }
         let catalogue = self.catalogue.load();
+        let subject = Subject::of_rule_name(tool);
+        if !matches!(subject, Subject::Tool { .. }) {
+            let is_known =
+                draft.server.as_ref().is_none_or(|ServerBinding { server, generation, .. }| {
+                    !matches!(catalogue.origin(server, *generation, &subject).origin, Origin::Unknown)
+                });
+            if is_known || draft.effect == Effect::Deny {
+                return Ok(());
+            }
+            return Err(Problem::new(ErrorCode::NotFound, format!("The server has no “{tool}” now."))
+                .todo("Start the server, so that its lists are known, and try again."));
+        }
         let (known, which) = match &draft.server {
             Some(bound) => (catalogue.find(&bound.server, tool).is_some(), "The server has"),
             None => (catalogue.tools().iter().any(|known| known.name() == tool), "There is"),
@@ -258,6 +347,12 @@ impl Keeper {
         self.binding(server).ok_or_else(|| no_server(server))
     }
 
+    fn has_many_blocks(&self, now: &RightsNow) -> bool {
+        let moment = self.time();
+        let blocks = now.rules().filter(|rule| rule.effect == Effect::Deny && !has_ended(rule, moment));
+        blocks.count() >= BLOCKS_WITHOUT_KEY
+    }
+
     async fn put(self: &Arc<Self>, draft: RuleDraft, mut plan: Plan) -> Result<GrantId, Problem> {
         let rule = self.rule(&draft)?.ok_or_else(nothing_left)?;
         if self.paused() && rule.effect == Effect::Allow && rule.lifetime != Lifetime::Always {
@@ -267,14 +362,26 @@ impl Keeper {
             )
             .todo("Resume first."));
         }
-        let id = rule.id.clone();
+        let wanted = rule.clone();
         self.change(move |keeper, now| {
+            if !plan.by_person && keeper.has_many_blocks(now) && !now.rules().any(|old| contains(old, &rule))
+            {
+                return Err(Problem::new(
+                    ErrorCode::NotPermitted,
+                    format!("There are {BLOCKS_WITHOUT_KEY} blocks, so another one needs the operator key."),
+                )
+                .todo("Take some back, or give the operator key."));
+            }
             let keep = keeper.definitions(&rule);
             plan.put(rule, now, keep);
             Ok(plan)
         })
         .await?;
-        Ok(id)
+        // A block that another one contains is not added.
+        let now = self.now();
+        let held = now.rules().find(|held| held.id == wanted.id);
+        let held = held.or_else(|| now.rules().find(|held| contains(held, &wanted)));
+        Ok(held.map_or(wanted.id.clone(), |held| held.id.clone()))
     }
 
     async fn take_back(self: &Arc<Self>, rule: &GrantId, effect: Effect) -> Result<(), Problem> {
@@ -293,7 +400,8 @@ impl Keeper {
                     }
                 });
             }
-            let mut plan = if effect == Effect::Allow { Plan::narrowing() } else { Plan::widening() };
+            let mut plan =
+                if effect == Effect::Allow { Plan::narrowing_by_person() } else { Plan::widening() };
             plan.audit.push(AuditEvent::Revoked { rule: id.clone() });
             if rule.lifetime == Lifetime::Always {
                 let mut rights = now.rights.clone();

@@ -1,9 +1,11 @@
 //! Rights as people see them.
 
 use gatehouse_model::Width;
-use gatehouse_model::grant::{ClientScope, PolicyView, RuleView};
+use gatehouse_model::grant::{AutoApproveView, ClientScope, PolicyView, RuleView};
+use gatehouse_policy::cover::{Item, is_unbound};
 
 use super::*;
+use crate::permissions::{LastingRules, reach_of, setting};
 use crate::sentence::{Named, sentence};
 
 impl RightsKeeper {
@@ -13,16 +15,47 @@ impl RightsKeeper {
         let now = self.inner.now();
         let moment = self.inner.time();
         let used = self.inner.last_used.lock();
+        let catalogue = self.inner.catalogue.load();
+        let mut items: HashMap<&ServerId, Vec<Item<'_>>> = HashMap::new();
+        for tool in catalogue.tools() {
+            items.entry(tool.server()).or_default().push(tool.item(now.class_of(tool)));
+        }
+        let of_server = |server: &ServerId| items.get(server).map(Vec::as_slice).unwrap_or_default();
         let view = |rule: &Grant| RuleView {
             rule: rule.clone(),
             sentence: self.inner.sentence(rule, moment),
             last_used: used.get(&rule.id).copied(),
+            reach: rule.server.as_ref().and_then(|bound| reach_of(rule, of_server(&bound.server))),
         };
+        let mut clients: Vec<Option<ClientId>> =
+            self.inner.client_names.lock().keys().cloned().map(Some).collect();
+        clients.sort();
+        clients.insert(0, None);
+        let servers = self.inner.bindings();
+        let mut auto_approve = Vec::with_capacity(servers.len() * clients.len());
+        for client in clients {
+            let scope = client.clone().map_or(ClientScope::Every, |client| ClientScope::One { client });
+            let lasting = LastingRules::new(now.rules(), client.as_ref());
+            for bound in &servers {
+                let (allowed, late) = lasting.count(of_server(&bound.server));
+                let (setting, waits_for_first_use) = setting(now.rules(), bound, &scope);
+                let (server, client) = (bound.server.clone(), client.clone());
+                auto_approve.push(AutoApproveView {
+                    server,
+                    client,
+                    setting,
+                    allowed,
+                    waits_for_first_use,
+                    late,
+                });
+            }
+        }
         PolicyView {
             verified: now.verified,
             problem: now.problem.as_ref().map(ToString::to_string),
             paused: self.inner.paused(),
             rules: now.rules().map(view).collect(),
+            auto_approve,
             overrides: now.rights.overrides.clone(),
             trusted_labels: now.rights.trusted_labels.clone(),
         }
@@ -51,7 +84,8 @@ impl RightsKeeper {
                     ClientScope::Every => format!("{what}{only}"),
                     ClientScope::One { client } => {
                         let name = names.get(client).map_or_else(|| client.as_str(), String::as_str);
-                        format!("{what} (for {name}{only})")
+                        let waits = if is_unbound(rule) { ", waits for its first use" } else { "" };
+                        format!("{what} (for {name}{only}{waits})")
                     }
                 }
             })

@@ -35,18 +35,32 @@ impl Clock for RuntimeClock {
     }
 }
 
+type Hook = Arc<dyn Fn(&Event) + Send + Sync>;
+
 #[derive(Default)]
-pub struct Heard(Mutex<Vec<Event>>);
+pub struct Heard {
+    events: Mutex<Vec<Event>>,
+    hook: Mutex<Option<Hook>>,
+}
 
 impl EventSink for Heard {
     fn emit(&self, event: Event) {
-        self.0.lock().push(event);
+        let hook = self.hook.lock().clone();
+        if let Some(hook) = hook {
+            hook(&event);
+        }
+        self.events.lock().push(event);
     }
 }
 
 impl Heard {
     pub fn count(&self, which: impl Fn(&Event) -> bool) -> usize {
-        self.0.lock().iter().filter(|event| which(event)).count()
+        self.events.lock().iter().filter(|event| which(event)).count()
+    }
+
+    /// Does something in the moment in which an event is told.
+    pub fn upon(&self, hook: impl Fn(&Event) + Send + Sync + 'static) {
+        *self.hook.lock() = Some(Arc::new(hook));
     }
 }
 
@@ -142,6 +156,12 @@ impl House {
         panic!("it did not come true");
     }
 
+    /// Waits until so many calls have come in, and so wait where they have to.
+    pub async fn came_in(&self, count: usize) {
+        let started = |event: &Event| matches!(event, Event::CallStarted { .. });
+        self.until(|house| house.events.count(started) == count).await;
+    }
+
     /// Waits until so many questions wait.
     pub async fn questions(&self, count: usize) -> Vec<PendingAsk> {
         self.until(|house| house.tools.approvals().pending().len() == count).await;
@@ -196,6 +216,12 @@ impl House {
                 false
             }
         }
+    }
+
+    /// How many notes there are.
+    pub async fn notes_kept(&self) -> usize {
+        let end = value(self.tools.call_for_user(call("list_notes", "{}")).await);
+        text(&end).split("\n\n").filter(|line| line.contains(": ")).count()
     }
 
     pub fn audit(&self, which: impl Fn(&AuditEvent) -> bool) -> usize {
@@ -286,7 +312,7 @@ pub fn caller(name: &str) -> Caller {
 
 pub fn seen_from(path: &str) -> SeenFrom {
     let name = path.rsplit('/').next().unwrap().to_owned();
-    SeenFrom { program: Program { name, path: path.to_owned() }, parents: Vec::new() }
+    SeenFrom { program: Program { name, path: path.to_owned(), is_known: true }, parents: Vec::new() }
 }
 
 pub fn in_session(name: &str, session: &str) -> Caller {
@@ -305,6 +331,7 @@ pub fn call(tool: &str, arguments: &str) -> ToolCall {
         meta: None,
         progress: None,
         asks: None,
+        listening: None,
         cancel: CancellationToken::new(),
     }
 }
@@ -343,6 +370,7 @@ pub fn scripted(name: &str, folder: &Path) -> ServerConfig {
             ],
             env: Default::default(),
             cwd: None,
+            streams: Default::default(),
         },
     )
 }

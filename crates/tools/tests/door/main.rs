@@ -11,9 +11,11 @@
 
 mod asking;
 mod house;
+mod late;
 mod patience;
 mod presets;
 mod rehearsal;
 mod rights;
 mod stop;
+mod unbound;
 mod upstream;

@@ -2,6 +2,7 @@
 //! administrator forbids of what runs (PERM-6), and the words of a refusal (PERM-12).
 
 use gatehouse_model::ask::{AutoApprove, ChoiceLifetime, ChoiceWidth};
+use gatehouse_model::command::Authority;
 use gatehouse_model::grant::{ClientScope, Width};
 use gatehouse_model::record::AuditEvent;
 use gatehouse_model::server::Builtin;
@@ -71,6 +72,14 @@ async fn a_preset_for_a_client_is_for_it_alone_and_on_every_server() {
             ("time".into(), claude(), Width::Everything),
         ]
     );
+    // The first use on each server asks, and binds what was set to the program that it comes from.
+    for (tool, arguments) in
+        [("add_note", r#"{"text":"first"}"#), ("current_time", r#"{"timezone":"Asia/Tokyo"}"#)]
+    {
+        let first = house.begin(tool, arguments);
+        house.allow(&house.question().await).await;
+        assert!(!is_error(&first.ended().await), "{tool}");
+    }
     assert!(runs(&house, "Claude", "add_note", MILK).await);
     assert!(runs(&house, "Claude", "current_time", TIME).await);
     assert!(!runs(&house, "Cursor", "add_note", MILK).await);
@@ -213,7 +222,7 @@ async fn a_refusal_names_what_was_refused() {
         client: None,
         choice: GrantChoice { every_client: true, ..choice(ChoiceLifetime::Always, ChoiceWidth::Server) },
     };
-    house.tools.rights().deny(block, None).await.unwrap();
+    house.tools.rights().deny(block, None, Authority::Operator).await.unwrap();
     for (kind, thing) in [
         (AccessKind::ReadResource, "no fault of the resource"),
         (AccessKind::GetPrompt, "no fault of the prompt"),
@@ -228,6 +237,7 @@ async fn a_refusal_names_what_was_refused() {
             meta: None,
             progress: None,
             asks: None,
+            listening: None,
             cancel: CancellationToken::new(),
         };
         let end = value(house.tools.access(caller("Claude"), access).await);

@@ -1,6 +1,7 @@
 //! Rehearsals (PERM-15) and what is revealed of a question (PERM-9).
 
 use gatehouse_model::ask::{AutoApprove, ChoiceLifetime, ChoiceWidth, Subject};
+use gatehouse_model::command::Authority;
 use gatehouse_model::grant::{Condition, ConditionTest};
 use gatehouse_model::record::CallOutcome;
 use gatehouse_model::rehearsal::{Rehearsal, Tally};
@@ -171,7 +172,7 @@ async fn calls_are_judged_as_things_are_now() {
 
     let reads = preset(Some("notes"), Some("Claude"), AutoApprove::Reads);
     let found = rehearse(&house, DraftOrder { presets: vec![reads], ..DraftOrder::default() }).await;
-    assert_eq!(found.draft, tally(2, 3, 0), "the resource is a read");
+    assert_eq!(found.draft, tally(1, 4, 0), "a resource in no list is part of no wide allow");
     let since = house.tools.rehearse(Timestamp(NOW + 2), DraftOrder::default()).await.unwrap();
     assert_eq!((since.calls, since.gone), (4, 2));
 
@@ -275,7 +276,7 @@ async fn a_draft_is_what_comes_of_the_orders() {
         for (effect, order) in step.rules.clone() {
             match effect {
                 Effect::Allow => rights.grant(order).await.unwrap(),
-                Effect::Deny => rights.deny(order, None).await.unwrap(),
+                Effect::Deny => rights.deny(order, None, Authority::Operator).await.unwrap(),
             };
         }
         before = rehearse(&house, DraftOrder::default()).await.now;

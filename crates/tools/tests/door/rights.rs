@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use gatehouse_model::ask::{AutoApprove, ChoiceLifetime, ChoiceWidth};
+use gatehouse_model::command::Authority;
 use gatehouse_model::grant::AccessClass;
 use gatehouse_model::record::AuditEvent;
 use gatehouse_model::server::{Builtin, Origin};
@@ -138,7 +139,7 @@ async fn a_block_counts_at_once_also_for_what_waits() {
     house.notes().await;
     house.tools.rights().set_auto_approve(&"notes".into(), AutoApprove::All).await.unwrap();
     let list = order(Some("list_notes"), ChoiceWidth::Tool);
-    let rule = house.tools.rights().deny(list, Some("private".into())).await.unwrap();
+    let rule = house.tools.rights().deny(list, Some("private".into()), Authority::Operator).await.unwrap();
     let end = house.call("list_notes", "{}").await;
     assert!(is_error(&end) && text(&end).contains("private"), "{end}");
     assert_eq!(house.tools.rights().revoke(&rule).await.unwrap_err().code, ErrorCode::BadRequest);
@@ -221,7 +222,7 @@ async fn what_cannot_be_written_down_does_not_count() {
     assert!(!call.end.is_finished());
     assert!(house.tools.rights().view().rules.is_empty());
     let block = order(Some("add_note"), ChoiceWidth::Tool);
-    assert!(house.tools.rights().deny(block, None).await.is_err());
+    assert!(house.tools.rights().deny(block, None, Authority::Operator).await.is_err());
     assert!(is_error(&call.ended().await), "a block counts all the same");
     keychain.lock(false);
     assert!(is_error(&house.call("add_note", MILK).await));
@@ -277,6 +278,39 @@ async fn a_client_whose_access_ended_leaves_nothing_behind() {
     assert!(house.tools.approvals().pending().is_empty());
     house.until(|house| house.tools.rights().view().rules.is_empty()).await;
     assert!(is_error(&house.call("add_note", MILK).await));
+}
+
+/// An interpreter that was started with options may run anything: it never has what was allowed to a program, and
+/// nothing that lasts is allowed to it.
+#[tokio::test(start_paused = true)]
+async fn an_unknown_program_has_no_grant_of_a_program() {
+    let house = House::new().await;
+    house.notes().await;
+    let call_1 = house.begin("add_note", MILK);
+    let question = house.question().await;
+    house.answer(&question, allow(ChoiceLifetime::Always, ChoiceWidth::Tool)).await.unwrap();
+    call_1.ended().await;
+    let mut seen = seen_from("/usr/bin/test");
+    seen.program.is_known = false;
+    // A program may also keep out of sight.
+    for seen_from in [Some(Arc::new(seen)), None] {
+        let unknown = gatehouse_tools::Caller { seen_from, ..caller("Claude") };
+        let running = house.begin_as(unknown, call("add_note", r#"{"text":"x"}"#));
+        let question = house.question().await;
+        let asked = about(&question);
+        let warned = asked.warnings.contains(&gatehouse_model::ask::Warning::UnknownProgram);
+        assert!(warned, "{:?}", asked.warnings);
+        assert_eq!(asked.choices, [GrantChoice::once()], "something lasting is offered");
+        for lifetime in [ChoiceLifetime::Always, ChoiceLifetime::UntilQuit, ChoiceLifetime::QuarterHour] {
+            let lasting = allow(lifetime, ChoiceWidth::Tool);
+            assert!(
+                house.answer(&question, lasting).await.is_err(),
+                "it was allowed all the same: {lifetime:?}"
+            );
+        }
+        house.answer(&question, no(None)).await.unwrap();
+        running.ended().await;
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -155,6 +155,18 @@ async fn the_next_round_runs_under_the_first_approval_and_any_other_asks() {
 }
 
 #[tokio::test]
+async fn a_round_of_a_call_that_a_rule_allowed_needs_the_rule_still() {
+    let (house, folder) = with_tools(&format!("[{}]", tool("act", "Acts.", "rounds"))).await;
+    house.tools.rights().set_auto_approve(&"script".into(), AutoApprove::All).await.unwrap();
+    let running = house.begin_as(in_session("Claude", "s"), call("act", "{}"));
+    house.until(|_| calls(folder.path()).len() == 1).await;
+    house.tools.rights().set_auto_approve(&"script".into(), AutoApprove::Ask).await.unwrap();
+    let end = running.ended().await;
+    assert!(is_error(&end) && text(&end).contains("not sent"), "{end}");
+    assert!(calls(folder.path()).len() < 5, "Gatehouse would go on for ten rounds");
+}
+
+#[tokio::test]
 async fn cancelling_and_pausing_go_upstream() {
     let (house, folder) = with_tools(&format!("[{}]", tool("act", "Acts.", "hang"))).await;
     house.tools.rights().set_auto_approve(&"script".into(), AutoApprove::All).await.unwrap();
@@ -228,16 +240,19 @@ async fn the_list_is_the_servers_bytes_with_clean_words_and_unique_names() {
 }
 
 #[tokio::test]
-async fn tools_of_a_stopped_server_stay_listed_and_a_call_starts_it() {
+async fn tools_of_a_stopped_server_stay_listed_and_are_judged_anew_after_a_start() {
     let (house, folder) = with_tools(&format!("[{}]", tool("act", "Acts.", "echo"))).await;
     house.tools.rights().set_auto_approve(&"script".into(), AutoApprove::All).await.unwrap();
     house.servers.stop(&"script".into()).await.unwrap();
     assert!(house.tools.catalogue().by_exposed("act").is_some());
+    assert!(!house.passes("act", "{}").await, "a call started what a person had stopped");
+    house.servers.start(&"script".into()).await.unwrap();
     assert!(house.passes("act", "{}").await);
     // What it offers after the start is another thing: asked, not sent.
     house.servers.stop(&"script".into()).await.unwrap();
     write_tools(folder.path(), &format!("[{}]", tool("act", "Acts badly.", "echo")));
     let sent = calls(folder.path()).len();
+    house.servers.start(&"script".into()).await.unwrap();
     assert!(!house.passes("act", "{}").await);
     assert_eq!(calls(folder.path()).len(), sent);
 }
@@ -254,6 +269,7 @@ async fn what_is_not_a_tool_is_judged_as_a_read() {
         meta: None,
         progress: None,
         asks: None,
+        listening: None,
         cancel: CancellationToken::new(),
     };
     let asked = |house: &House| {
@@ -262,12 +278,21 @@ async fn what_is_not_a_tool_is_judged_as_a_read() {
     };
     let running = asked(&house);
     let question = house.question().await;
-    assert_eq!(about(&question).class.class, gatehouse_model::AccessClass::Read);
-    house.answer(&question, allow(ChoiceLifetime::UntilQuit, ChoiceWidth::Reads)).await.unwrap();
+    let call = about(&question);
+    assert_eq!(call.class.class, gatehouse_model::AccessClass::Read);
+    // No list of the server names it, so it may be anything, and no wide allow is for it.
+    assert!(call.class.reaches_outside);
+    assert!(call.choices.iter().all(|choice| choice.width != ChoiceWidth::Reads), "{:?}", call.choices);
+    house.allow(&question).await;
     // The server declared no resources, so it is not asked either.
     assert_eq!(running.await.unwrap()["error"]["code"], -32601);
-    assert_eq!(asked(&house).await.unwrap()["error"]["code"], -32601, "unasked now");
-    assert!(!house.passes("act", "{}").await, "a write still asks");
+    let again = asked(&house);
+    let question = house.question().await;
+    house.answer(&question, allow(ChoiceLifetime::UntilQuit, ChoiceWidth::Server)).await.unwrap();
+    assert_eq!(again.await.unwrap()["error"]["code"], -32601);
+    let once_more = asked(&house);
+    house.allow(&house.question().await).await;
+    assert_eq!(once_more.await.unwrap()["error"]["code"], -32601);
 }
 
 #[tokio::test]
@@ -283,6 +308,7 @@ async fn a_server_that_does_not_run_is_said_to_be_so() {
         meta: None,
         progress: None,
         asks: None,
+        listening: None,
         cancel: CancellationToken::new(),
     };
     let tools = house.tools.clone();
@@ -334,6 +360,7 @@ async fn a_server_that_wants_a_sign_in_says_what_to_do_and_nobody_is_asked() {
         meta: None,
         progress: None,
         asks: None,
+        listening: None,
         cancel: CancellationToken::new(),
     };
     let end = value(house.tools.access(caller("Claude"), call).await);

@@ -89,7 +89,7 @@ impl Lookup for Names {
 
 /// The real rule, but for the one address that the tests' servers have.
 fn home_or_public(address: IpAddr) -> bool {
-    address == HOME || address::is_public(address)
+    address == HOME || is_public(address)
 }
 
 fn guarded(names: Arc<Names>) -> Fetch {

@@ -71,11 +71,10 @@ impl RmcpClient {
             .map(move |event| {
                 event.map(|mut event| {
                     // The event stays, for its id: that is where a broken stream goes on.
-                    if let Some(data) = &event.data
-                        && !client.tap(data.as_bytes())
-                    {
-                        event.data = None;
-                    }
+                    event.data = event
+                        .data
+                        .filter(|data| client.tap(data.as_bytes()))
+                        .map(|data| client.endpoint.redactor().text(data));
                     event
                 })
             })
@@ -127,6 +126,7 @@ impl StreamableHttpClient for RmcpClient {
                 if !self.tap(&body) {
                     return Ok(StreamableHttpPostResponse::Accepted);
                 }
+                let body = self.endpoint.redactor().bytes(&body);
                 match (serde_json::from_slice::<ServerJsonRpcMessage>(&body)?, probe) {
                     // Who turns the probe down does not always repeat its id.
                     (JsonRpcMessage::Error(error), Some(id)) if !status.is_success() => {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use gatehouse_auth::{AuthError, Next, Refusal, TokenSource, issuer_hint};
+use gatehouse_common::invisible_chars::is_invisible;
 use gatehouse_model::server::HeaderProgram;
 use gatehouse_model::{Secret, ServerConfig};
 use http::header::{
@@ -19,10 +20,12 @@ use tokio::time::Instant;
 use url::Url;
 
 use super::events::{self, Events};
-use super::{LONGEST_BODY, program};
+use super::program;
+use crate::bounds;
 use crate::connection::error::{ConnectError, NetworkFault, RequestError};
 use crate::connection::foreign;
 use crate::connection::limit::Heard;
+use crate::connection::redact::Redactor;
 use crate::environment::UserEnvironment;
 
 pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -62,6 +65,8 @@ pub(crate) struct Sources {
     pub(crate) server: Arc<ServerConfig>,
     /// A program that prints headers.
     pub(crate) program: Option<HeaderSource>,
+    /// Learns what is sent and has to stay secret.
+    pub(crate) redactor: Redactor,
 }
 
 /// A program that prints headers, and what it runs in.
@@ -139,6 +144,11 @@ impl Endpoint {
         self.url.as_str()
     }
 
+    /// Takes what was sent and has to stay secret out of what the server says.
+    pub(super) fn redactor(&self) -> &Redactor {
+        &self.sources.redactor
+    }
+
     /// The address.
     pub(crate) fn address(&self) -> &Url {
         &self.url
@@ -150,6 +160,9 @@ impl Endpoint {
         let surroundings = source.environment.get().await;
         let printed = program::run(&source.program, &surroundings).await?;
         let headers = header_map(printed.iter().map(|(name, value)| (name.as_str(), value.as_str())))?;
+        for (_, value) in &printed {
+            self.sources.redactor.add_header(value);
+        }
         *self.printed.lock() = headers;
         Ok(true)
     }
@@ -212,7 +225,7 @@ impl Endpoint {
         let body = match content_type(&response) {
             Kind::Events => PostedBody::Events(events::of_response(response)),
             _ if status == StatusCode::ACCEPTED || status == StatusCode::NO_CONTENT => PostedBody::Accepted,
-            Kind::Json => PostedBody::Json(self.read(response, LONGEST_BODY).await?),
+            Kind::Json => PostedBody::Json(self.read(response, bounds::MESSAGE).await?),
             Kind::None if response.content_length() == Some(0) => PostedBody::Accepted,
             Kind::None | Kind::Other => {
                 return Err(self.failed(RequestError::Protocol(
@@ -274,10 +287,21 @@ impl Endpoint {
         if !headers.contains_key(AUTHORIZATION)
             && let Some(token) = self.bearer().await?
         {
-            headers.extend(authorization(&token));
+            headers.extend(self.authorization(&token));
         }
         headers.extend(more);
         Ok(self.client.request(method, url).headers(headers))
+    }
+
+    /// The header with a token; none for a token that no header can carry.
+    fn authorization(&self, token: &Secret) -> HeaderMap {
+        self.sources.redactor.add_token(token);
+        let mut headers = HeaderMap::new();
+        if let Ok(mut value) = HeaderValue::from_str(&format!("Bearer {}", token.reveal())) {
+            value.set_sensitive(true);
+            headers.insert(AUTHORIZATION, value);
+        }
+        headers
     }
 
     async fn bearer(&self) -> Result<Option<Secret>, RequestError> {
@@ -376,7 +400,7 @@ impl Endpoint {
             let sent = || last.take().or_else(|| bearer_of(&again));
             let Some(token) = self.another_token(&response, (sent, once_more), clock).await? else { break };
             last = Some(token.clone());
-            response = request.headers(authorization(&token)).send().await.map_err(unreachable)?;
+            response = request.headers(self.authorization(&token)).send().await.map_err(unreachable)?;
         }
         Ok(response)
     }
@@ -472,9 +496,10 @@ impl Endpoint {
                 let is_json = matches!(content_type(&response), Kind::Json);
                 let retry_after =
                     text(response.headers(), &RETRY_AFTER).and_then(|text| text.trim().parse().ok());
-                let to = text(response.headers(), &LOCATION);
+                let to = text(response.headers(), &LOCATION).map(|to| self.sources.redactor.text(to));
                 let body = self.read(response, LONGEST_ERROR).await.unwrap_or_default();
-                let words = String::from_utf8_lossy(&body);
+                // Before it is cut: half a secret would not be found.
+                let words = self.sources.redactor.text(String::from_utf8_lossy(&body).into_owned());
                 if status == StatusCode::BAD_REQUEST && with_session && foreign::names_invalid_session(&words)
                 {
                     RequestError::SessionGone
@@ -485,7 +510,7 @@ impl Endpoint {
                         Some(to) if status.is_redirection() => {
                             format!("it points to {}", to.chars().take(SHOWN).collect::<String>())
                         }
-                        _ => words.trim().chars().filter(|piece| !piece.is_control()).take(SHOWN).collect(),
+                        _ => words.trim().chars().filter(|piece| !is_invisible(*piece)).take(SHOWN).collect(),
                     };
                     RequestError::Status { status: status.as_u16(), body, retry_after }
                 }
@@ -524,16 +549,6 @@ fn bearer_of(request: &RequestBuilder) -> Option<Secret> {
     let request = request.try_clone()?.build().ok()?;
     let value = request.headers().get(AUTHORIZATION)?.to_str().ok()?;
     value.strip_prefix("Bearer ").map(Secret::new)
-}
-
-/// The header with a token; none for a token that no header can carry.
-fn authorization(token: &Secret) -> HeaderMap {
-    let mut headers = HeaderMap::new();
-    if let Ok(mut value) = HeaderValue::from_str(&format!("Bearer {}", token.reveal())) {
-        value.set_sensitive(true);
-        headers.insert(AUTHORIZATION, value);
-    }
-    headers
 }
 
 /// The headers of an entry, or those that a program printed.

@@ -8,7 +8,7 @@ use futures::stream::BoxStream;
 use futures::{Stream, StreamExt};
 use sse_stream::{Sse, SseStream};
 
-use super::LONGEST_BODY;
+use crate::bounds;
 
 /// Events as they come.
 pub(crate) type Events = BoxStream<'static, Result<Sse, sse_stream::Error>>;
@@ -20,7 +20,7 @@ pub(super) enum Broken {
     #[error(transparent)]
     Http(reqwest::Error),
     /// One event is too long.
-    #[error("an event is longer than {} MiB", LONGEST_BODY / (1024 * 1024))]
+    #[error("an event is longer than {} MiB", bounds::MESSAGE / (1024 * 1024))]
     TooLong,
 }
 
@@ -44,7 +44,7 @@ impl Bounded {
             let line = rest.get(..end).unwrap_or_default();
             let empty = self.at_line_start && matches!(line, b"" | b"\r");
             self.since_event = if empty { 0 } else { self.since_event + end + 1 };
-            if self.since_event > LONGEST_BODY {
+            if self.since_event > bounds::MESSAGE {
                 return false;
             }
             self.at_line_start = true;
@@ -55,7 +55,7 @@ impl Bounded {
             self.at_line_start = self.at_line_start && rest == b"\r";
             self.since_event += rest.len();
         }
-        self.since_event <= LONGEST_BODY
+        self.since_event <= bounds::MESSAGE
     }
 }
 
@@ -90,7 +90,100 @@ mod tests {
         assert!(bounded.within(b"\r"));
         assert!(bounded.within(b"\ndata"));
         assert_eq!(bounded.since_event, 4);
-        bounded.since_event = LONGEST_BODY;
+        bounded.since_event = bounds::MESSAGE;
         assert!(!bounded.within(b"x"));
+    }
+
+    /// An event as it is sent, and how: line ends, blanks after the colon, comments, unknown fields.
+    #[derive(Clone, Debug)]
+    struct Sent {
+        id: Option<String>,
+        kind: Option<String>,
+        data: Vec<String>,
+        odd: Vec<&'static str>,
+        end: &'static str,
+        blank: bool,
+    }
+
+    impl Sent {
+        fn text(&self) -> String {
+            let colon = if self.blank { ": " } else { ":" };
+            let mut out = String::new();
+            let mut line = |name: &str, value: &str| {
+                out.push_str(&format!("{name}{colon}{value}{}", self.end));
+            };
+            self.id.iter().for_each(|id| line("id", id));
+            self.kind.iter().for_each(|kind| line("event", kind));
+            for (at, data) in self.data.iter().enumerate() {
+                line("data", data);
+                if let Some(odd) = self.odd.get(at) {
+                    line(odd, "x");
+                }
+            }
+            out + self.end
+        }
+    }
+
+    fn parsed(chunks: Vec<Bytes>) -> Vec<(Option<String>, Option<String>, Option<String>)> {
+        let inner = futures::stream::iter(chunks.into_iter().map(Ok)).boxed();
+        let bounded = Bounded { inner, since_event: 0, at_line_start: true };
+        let events = SseStream::from_bytes_stream(bounded)
+            .take_while(|event| std::future::ready(event.is_ok()))
+            .filter_map(|event| std::future::ready(event.ok()))
+            .map(|event| (event.id, event.event, event.data))
+            .collect::<Vec<_>>();
+        futures::executor::block_on(events)
+    }
+
+    /// Fuzz target `sse`: events come out as they were sent however the stream is cut, and of what is no
+    /// stream of events no event is read otherwise because of how it is cut.
+    #[test]
+    fn fuzz_sse() {
+        use gatehouse_fuzz::{fuzz, mutated};
+        use proptest::collection::vec;
+        use proptest::prelude::*;
+        use proptest::sample::{Index, select};
+        const TOKENS: &[&str] =
+            &["\n", "\r\n", "\n\n", "data:", "data", "id:", "retry: 5", ":", "\u{0}", "\u{feff}", "é", "{}"];
+        let value = "[a-c{}\"é\u{1f600}]{1,6}";
+        let sent = (
+            prop::option::of(value),
+            prop::option::of(select(&["message", "endpoint"][..]).prop_map(str::to_owned)),
+            vec(value, 1..4),
+            // `sse-stream` ends a stream at a field that the specification does not name.
+            vec(select(&[""][..]), 0..3),
+            select(&["\n", "\r\n"][..]),
+            any::<bool>(),
+        )
+            .prop_map(|(id, kind, data, odd, end, blank)| Sent { id, kind, data, odd, end, blank });
+        let cuts = |text: &[u8], cuts: &[Index]| {
+            let mut at: Vec<usize> = cuts.iter().map(|cut| cut.index(text.len() + 1)).collect();
+            at.extend([0, text.len()]);
+            at.sort_unstable();
+            at.windows(2).map(|pair| Bytes::copy_from_slice(&text[pair[0]..pair[1]])).collect::<Vec<_>>()
+        };
+        let cases = (vec(sent, 0..4), vec(any::<Index>(), 0..8)).prop_flat_map(|(sent, at)| {
+            let text: String = sent.iter().map(Sent::text).collect();
+            (Just(sent), Just(text.clone()), mutated(Just(text), TOKENS), Just(at))
+        });
+        fuzz("sse", &cases, |(sent, text, broken, at)| {
+            let wanted: Vec<_> = sent
+                .iter()
+                .map(|one| (one.id.clone(), one.kind.clone(), Some(one.data.join("\n"))))
+                .collect();
+            prop_assert_eq!(parsed(cuts(text.as_bytes(), &at)), wanted);
+            let whole = parsed(vec![Bytes::from(broken.clone())]);
+            let cut = parsed(cuts(broken.as_bytes(), &at));
+            // A line that breaks the stream may take the events before it in its chunk along, and no others.
+            let both = whole.len().min(cut.len());
+            prop_assert_eq!(&cut[..both], &whole[..both]);
+            for (_, _, data) in whole {
+                if let Ok(parts) = crate::connection::envelope::split(data.unwrap_or_default().as_bytes()) {
+                    parts.into_iter().for_each(|part| drop(crate::connection::envelope::read(part)));
+                }
+            }
+            Ok(())
+        })
+        .unwrap();
     }
 }

@@ -4,10 +4,11 @@
 use std::process::Stdio;
 use std::time::Duration;
 
-use gatehouse_model::server::HeaderProgram;
+use gatehouse_model::server::{HeaderProgram, StdioStreams};
 use process_wrap::tokio::{ChildWrapper, CommandWrap};
 use tokio::io::AsyncReadExt;
 
+use crate::child::streams;
 use crate::connection::error::ConnectError;
 use crate::environment::Surroundings;
 
@@ -37,6 +38,8 @@ pub(super) async fn run(
     };
     let folder = surroundings.folder(None)?;
     let path = surroundings.find(&program.command, &folder, None)?;
+    let unstarted = |error| wrong(format!("could not be started: {error}"));
+    let (stdout, child_stdout) = streams::output(StdioStreams::Sockets).map_err(unstarted)?;
     let mut command = CommandWrap::with_new(&path, |command| {
         command
             .args(&program.args)
@@ -44,19 +47,20 @@ pub(super) async fn run(
             .envs(surroundings.with(std::iter::empty()))
             .current_dir(&folder)
             .stdin(Stdio::null())
-            .stdout(Stdio::piped())
+            .stdout(child_stdout)
             .stderr(Stdio::null());
     });
     #[cfg(unix)]
     command.wrap(process_wrap::tokio::ProcessGroup::leader());
     #[cfg(windows)]
     command.wrap(process_wrap::tokio::JobObject);
-    let mut child = Killed(command.spawn().map_err(|error| wrong(format!("could not be started: {error}")))?);
+    let mut child = Killed(command.spawn().map_err(unstarted)?);
+    // The command holds the child's end of the stream; while it lives the stream never ends.
+    drop(command);
+    let stdout = stdout.reader(child.0.stdout().take()).map_err(unstarted)?;
     let ran = tokio::time::timeout(LIMIT, async {
         let mut printed = Vec::new();
-        if let Some(stdout) = child.0.stdout().take() {
-            stdout.take(LONGEST).read_to_end(&mut printed).await?;
-        }
+        stdout.take(LONGEST).read_to_end(&mut printed).await?;
         Ok::<_, std::io::Error>((printed, child.0.wait().await?))
     });
     match ran.await {

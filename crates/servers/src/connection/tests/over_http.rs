@@ -278,7 +278,7 @@ fn transport(url: &str) -> Transport {
 
 fn spec(place: &Place, url: &str, hint: LifecycleHint) -> ConnectSpec {
     let spec = place.spec(transport(url), hint);
-    let key = gatehouse_store::SecretKey::bound(&spec.config.id, Generation(1), "headers/X-Team");
+    let key = gatehouse_store::SecretKey::bound(&spec.config.binding(), "headers/X-Team");
     place.deps.secrets.set(&key, &Secret::new("t0p")).unwrap();
     spec
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::connection::close::CloseCause;
+use gatehouse_model::ServerBinding;
 use gatehouse_model::status::FailureKind;
 
 /// A server in a few lines. It writes down each line that it gets, byte for byte.
@@ -89,6 +90,7 @@ fn transport(place: &Place, mode: &str) -> Transport {
         ],
         env: BTreeMap::new(),
         cwd: None,
+        streams: Default::default(),
     }
 }
 
@@ -399,6 +401,7 @@ async fn a_command_that_does_not_exist_is_found_out_before_the_start() {
         args: vec![],
         env: BTreeMap::new(),
         cwd: None,
+        streams: Default::default(),
     };
     let (sender, _inbound) = mpsc::channel(1);
     let spec = place.spec(transport, LifecycleHint::Auto);
@@ -431,20 +434,26 @@ async fn the_server_gets_its_environment_and_secrets_stay_out_of_logs() {
         ("API_KEY".to_owned(), "key ${secret:api}".to_owned()),
         ("FROM".to_owned(), "${env:PATH}".to_owned()),
     ]);
-    let spec = place.spec(Transport::Stdio { command, args, env, cwd: None }, LifecycleHint::Initialize);
+    let spec = place.spec(
+        Transport::Stdio { command, args, env, cwd: None, streams: Default::default() },
+        LifecycleHint::Initialize,
+    );
     let (sender, _inbound) = mpsc::channel(64);
     let cancel = CancellationToken::new();
     let error = connect(&spec, sender.clone(), &cancel).await.err().unwrap();
     assert!(error.to_string().contains("env/API_KEY is not stored"), "{error}");
 
-    // A secret of another field, or of another generation, does not serve.
-    let key =
-        |generation, field| gatehouse_store::SecretKey::bound(&spec.config.id, Generation(generation), field);
-    place.deps.secrets.set(&key(1, "env/OTHER"), &Secret::new("wrong")).unwrap();
-    place.deps.secrets.set(&key(2, "env/API_KEY"), &Secret::new("wrong")).unwrap();
+    // A secret of another field, of another generation, or of another identity does not serve.
+    let present = spec.config.binding();
+    let key = |to: &ServerBinding, field| gatehouse_store::SecretKey::bound(to, field);
+    let edited = ServerBinding { generation: Generation(2), ..present.clone() };
+    let another = ServerBinding { identity: "another".into(), ..present.clone() };
+    place.deps.secrets.set(&key(&present, "env/OTHER"), &Secret::new("wrong")).unwrap();
+    place.deps.secrets.set(&key(&edited, "env/API_KEY"), &Secret::new("wrong")).unwrap();
+    place.deps.secrets.set(&key(&another, "env/API_KEY"), &Secret::new("wrong")).unwrap();
     assert!(connect(&spec, sender.clone(), &cancel).await.is_err());
 
-    place.deps.secrets.set(&key(1, "env/API_KEY"), &Secret::new("s3cr3t-value")).unwrap();
+    place.deps.secrets.set(&key(&present, "env/API_KEY"), &Secret::new("s3cr3t-value")).unwrap();
     let connection = connect(&spec, sender, &cancel).await.unwrap();
     let names = r#"{"names":["API_KEY","FROM","GATEHOUSE_CHILD","HOME","CARGO_MANIFEST_DIR"]}"#;
     let found: BTreeMap<String, Option<String>> =

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 
+use gatehouse_common::atomic_file;
 use gatehouse_model::Timestamp;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
@@ -68,8 +69,7 @@ impl Store {
     }
 
     async fn replace(&self, pages: &Pages) -> io::Result<()> {
-        let beside = self.path.with_extension("json.new");
-        tokio::fs::write(&beside, serde_json::to_vec_pretty(pages)?).await?;
-        tokio::fs::rename(&beside, &self.path).await
+        let (path, content) = (self.path.clone(), serde_json::to_vec_pretty(pages)?);
+        tokio::task::spawn_blocking(move || atomic_file::replace(&path, &content)).await?
     }
 }

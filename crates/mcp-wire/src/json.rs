@@ -7,11 +7,10 @@
 
 use std::fmt::Write as _;
 
+use crate::keys::first_repeated;
+
 /// How deep arrays and objects may be nested.
 pub const MAX_DEPTH: usize = 128;
-
-/// Objects up to this size are checked for duplicate keys without sorting.
-const SMALL_OBJECT: usize = 16;
 
 /// A JSON value as it was written: members in their order, numbers as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,30 +82,6 @@ pub fn read(text: &str) -> Result<Json, JsonDefect> {
 }
 
 impl Json {
-    /// The value at a JSON Pointer (RFC 6901); `None` also for a pointer that is none.
-    #[must_use]
-    pub fn pointer(&self, pointer: &str) -> Option<&Json> {
-        if pointer.is_empty() {
-            return Some(self);
-        }
-        let mut here = self;
-        for segment in pointer.strip_prefix('/')?.split('/') {
-            here = match here {
-                Self::Object(members) => {
-                    if segment.contains('~') {
-                        let name = unescape_segment(segment)?;
-                        member(members, &name)?
-                    } else {
-                        member(members, segment)?
-                    }
-                }
-                Self::Array(items) => items.get(array_index(segment)?)?,
-                Self::Null | Self::Bool(_) | Self::Number(_) | Self::String(_) => return None,
-            };
-        }
-        Some(here)
-    }
-
     /// A member of an object by its name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Json> {
@@ -172,7 +147,8 @@ impl Json {
         }
     }
 
-    pub(crate) fn write_compact(&self, out: &mut String) {
+    /// Appends the value as [`compact`](Self::compact) JSON text.
+    pub fn write_compact(&self, out: &mut String) {
         match self {
             Self::Null => out.push_str("null"),
             Self::Bool(true) => out.push_str("true"),
@@ -206,7 +182,7 @@ impl Json {
 }
 
 /// Appends one segment to a JSON Pointer.
-pub(crate) fn push_segment(pointer: &mut String, segment: &str) {
+pub fn push_segment(pointer: &mut String, segment: &str) {
     pointer.push('/');
     for c in segment.chars() {
         match c {
@@ -218,7 +194,7 @@ pub(crate) fn push_segment(pointer: &mut String, segment: &str) {
 }
 
 /// Appends a text as a JSON string, in the one way that the canonical form knows.
-pub(crate) fn write_string(out: &mut String, text: &str) {
+pub fn write_string(out: &mut String, text: &str) {
     out.push('"');
     for c in text.chars() {
         write_char(out, c);
@@ -227,7 +203,7 @@ pub(crate) fn write_string(out: &mut String, text: &str) {
 }
 
 /// Appends one character as it stands inside a JSON string.
-pub(crate) fn write_char(out: &mut String, c: char) {
+pub fn write_char(out: &mut String, c: char) {
     match c {
         '"' => out.push_str("\\\""),
         '\\' => out.push_str("\\\\"),
@@ -248,7 +224,9 @@ fn member<'a>(members: &'a [(Box<str>, Json)], name: &str) -> Option<&'a Json> {
     members.iter().find(|(key, _)| &**key == name).map(|(_, value)| value)
 }
 
-fn unescape_segment(segment: &str) -> Option<String> {
+/// A segment of a JSON Pointer with its escapes undone; `None` where it has one that is none.
+#[must_use]
+pub fn unescape_segment(segment: &str) -> Option<String> {
     let mut out = String::with_capacity(segment.len());
     let mut chars = segment.chars();
     while let Some(c) = chars.next() {
@@ -264,7 +242,9 @@ fn unescape_segment(segment: &str) -> Option<String> {
     Some(out)
 }
 
-fn array_index(segment: &str) -> Option<usize> {
+/// The index that a segment of a JSON Pointer is in an array, if it is one.
+#[must_use]
+pub fn array_index(segment: &str) -> Option<usize> {
     let digits = !segment.is_empty() && segment.bytes().all(|b| b.is_ascii_digit());
     let leading_zero = segment.len() > 1 && segment.starts_with('0');
     if digits && !leading_zero { segment.parse().ok() } else { None }
@@ -365,9 +345,6 @@ impl Reader<'_> {
                 return Err(self.malformed());
             }
             let name = self.string()?;
-            if members.len() < SMALL_OBJECT && members.iter().any(|(known, _)| *known == name) {
-                return Err(duplicate(&name));
-            }
             self.skip_space();
             self.expect(b':')?;
             self.skip_space();
@@ -379,14 +356,10 @@ impl Reader<'_> {
             }
             self.expect(b',')?;
         }
-        if members.len() > SMALL_OBJECT {
-            let mut names: Vec<&str> = members.iter().map(|(name, _)| &**name).collect();
-            names.sort_unstable();
-            if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-                return Err(duplicate(pair[0]));
-            }
+        match first_repeated(members.iter().map(|(name, _)| &**name)) {
+            Some(name) => Err(duplicate(name)),
+            None => Ok(Json::Object(members)),
         }
-        Ok(Json::Object(members))
     }
 
     fn number(&mut self) -> Result<Json, JsonDefect> {

@@ -1,12 +1,23 @@
 //! Characters that cannot be seen, or that change how others are seen (TOOL-4, PERM-9).
 //!
-//! One place says which they are; cleaning, showing and flagging all go by it.
+//! One place says which they are; cleaning, showing and flagging all go by it. They are the controls, the
+//! default-ignorable and format characters of Unicode that have no shape of their own, and blanks that are
+//! no white space.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Whether a character hides, given the one that is shown before it. Line breaks and tabs do not.
-fn hides(c: char, before: Option<char>) -> bool {
+/// Whether a character has no place in a name or another text of one line: it cannot be seen, breaks the
+/// line, or changes how others are shown.
+#[must_use]
+pub fn is_invisible(c: char) -> bool {
+    matches!(c, '\n' | '\t') || hides(c, None)
+}
+
+/// Whether a character hides in a longer text, given the one that is shown before it. Line breaks and tabs
+/// do not, nor does a selector that gives the sign before it its form as text or picture.
+#[must_use]
+pub fn hides(c: char, before: Option<char>) -> bool {
     match c {
         '\n' | '\t' => false,
         c if c.is_control() => true,
@@ -15,8 +26,13 @@ fn hides(c: char, before: Option<char>) -> bool {
         | '\u{3164}' | '\u{feff}' | '\u{ffa0}' => true,
         // Direction marks and overrides, zero width, separators, invisible operators.
         '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' => true,
-        // Annotations, shorthand and musical controls.
-        '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' => true,
+        // Annotations; controls of hieroglyphs, shorthand and music; a filler and a note without a shape.
+        '\u{fff0}'..='\u{fffb}'
+        | '\u{13430}'..='\u{13440}'
+        | '\u{1bca0}'..='\u{1bca3}'
+        | '\u{1d173}'..='\u{1d17a}'
+        | '\u{16fe4}'
+        | '\u{1d159}' => true,
         // Variation selectors, tags.
         '\u{180b}'..='\u{180f}' | '\u{fe00}'..='\u{fe0d}' | '\u{e0000}'..='\u{e0fff}' => true,
         // Text or picture form of the sign before it; anything else is smuggling.
@@ -30,7 +46,9 @@ fn takes_form(c: char) -> bool {
     !selector && (!c.is_ascii() || c.is_ascii_digit() || c == '#' || c == '*')
 }
 
-pub(crate) fn has_hidden(text: &str) -> bool {
+/// Whether a text has characters that cannot be seen. The line ends of Windows are none.
+#[must_use]
+pub fn has_hidden(text: &str) -> bool {
     let mut before = None;
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
@@ -43,7 +61,9 @@ pub(crate) fn has_hidden(text: &str) -> bool {
     false
 }
 
-pub(crate) fn clean(text: &str) -> Cow<'_, str> {
+/// A text without terminal sequences and without characters that cannot be seen; line breaks and tabs stay.
+#[must_use]
+pub fn clean(text: &str) -> Cow<'_, str> {
     let mut before = None;
     let untouched = text.chars().all(|c| {
         let shown = !hides(c, before);
@@ -100,13 +120,17 @@ fn after_parameters(text: &str) -> &str {
 }
 
 /// Where line breaks and tabs are fine, and where they would pretend to be something else.
-#[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Layout {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// They are fine.
     Lines,
+    /// They need a mark.
     OneLine,
 }
 
-pub(crate) fn reveal(text: &str, layout: Layout) -> Cow<'_, str> {
+/// A text with each character that cannot be seen as `⟦U+202E⟧`.
+#[must_use]
+pub fn reveal(text: &str, layout: Layout) -> Cow<'_, str> {
     let mut revealer = Revealer { before: None, layout };
     if text.chars().all(|c| !revealer.needs_mark(c)) {
         return Cow::Borrowed(text);
@@ -120,18 +144,20 @@ pub(crate) fn reveal(text: &str, layout: Layout) -> Cow<'_, str> {
 }
 
 /// Goes through a text character by character and says which need a mark to be seen.
-pub(crate) struct Revealer {
+pub struct Revealer {
     before: Option<char>,
     layout: Layout,
 }
 
 impl Revealer {
-    pub(crate) fn new(layout: Layout) -> Self {
+    /// At the beginning of a text.
+    #[must_use]
+    pub fn new(layout: Layout) -> Self {
         Self { before: None, layout }
     }
 
-    /// The brackets of a mark are marked themselves, so that no text can pretend to have one.
-    pub(crate) fn needs_mark(&mut self, c: char) -> bool {
+    /// Whether the next character needs one. The brackets of a mark are marked themselves, so that no text can pretend to have one.
+    pub fn needs_mark(&mut self, c: char) -> bool {
         let breaks = self.layout == Layout::OneLine && matches!(c, '\n' | '\t');
         let needs = breaks || matches!(c, '⟦' | '⟧') || hides(c, self.before);
         self.before = Some(c);
@@ -139,7 +165,69 @@ impl Revealer {
     }
 }
 
-pub(crate) fn mark(out: &mut String, c: char) {
+/// Appends the mark of a character: `⟦U+202E⟧`.
+pub fn mark(out: &mut String, c: char) {
     // Writing to a `String` cannot fail.
     write!(out, "⟦U+{:04X}⟧", u32::from(c)).unwrap_or_default();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn which_characters_cannot_be_seen() {
+        // Controls, the property Default_Ignorable_Code_Point of Unicode, format characters without a
+        // shape, and blanks that are no white space.
+        for (first, last) in [
+            (0x00, 0x1f),
+            (0x7f, 0x9f),
+            (0xad, 0xad),
+            (0x34f, 0x34f),
+            (0x61c, 0x61c),
+            (0x115f, 0x1160),
+            (0x17b4, 0x17b5),
+            (0x180b, 0x180f),
+            (0x200b, 0x200f),
+            (0x2028, 0x202e),
+            (0x2060, 0x206f),
+            (0x2800, 0x2800),
+            (0x3164, 0x3164),
+            (0xfe00, 0xfe0f),
+            (0xfeff, 0xfeff),
+            (0xffa0, 0xffa0),
+            (0xfff0, 0xfffb),
+            (0x13430, 0x13440),
+            (0x16fe4, 0x16fe4),
+            (0x1bca0, 0x1bca3),
+            (0x1d159, 0x1d159),
+            (0x1d173, 0x1d17a),
+            (0xe0000, 0xe0fff),
+        ] {
+            for code in first..=last {
+                let c = char::from_u32(code).unwrap();
+                assert!(is_invisible(c), "U+{code:04X}");
+                assert_eq!(hides(c, None), !matches!(c, '\n' | '\t'), "U+{code:04X}");
+            }
+        }
+        for c in " ~a\u{a0}\u{e9}\u{301}\u{600}\u{2003}\u{3000}\u{6587}\u{fffd}\u{1f600}\u{1f3fb}⟦".chars()
+        {
+            assert!(!is_invisible(c), "U+{:04X}", u32::from(c));
+        }
+    }
+
+    #[test]
+    fn a_selector_of_form_is_seen_only_after_a_sign() {
+        for (text, hidden) in [
+            ("\u{2764}\u{fe0f}", false),
+            ("1\u{fe0f}\u{20e3}", false),
+            ("\u{fe0f}", true),
+            ("a\u{fe0f}", true),
+            ("\u{2764}\u{fe0f}\u{fe0f}", true),
+            ("a\r\nb", false),
+            ("a\rb", true),
+        ] {
+            assert_eq!(has_hidden(text), hidden, "{text:?}");
+        }
+    }
 }

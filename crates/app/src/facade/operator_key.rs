@@ -1,0 +1,33 @@
+//! The operator key as a command: another one in its place.
+
+use std::sync::Arc;
+
+use gatehouse_model::command::{RequestSecret, RotatedKey};
+use gatehouse_model::record::AuditEvent;
+use gatehouse_model::{ErrorCode, Problem};
+use gatehouse_store::ControlKey;
+
+use super::Parts;
+use crate::operator::new_operator_key;
+
+/// Makes another operator key. Whatever was proved with the one before counts no more, also on
+/// connections that are open.
+pub(super) async fn rotate(parts: &Arc<Parts>) -> Result<RotatedKey, Problem> {
+    let Some((proved, _)) = parts.operator.key() else {
+        return Err(Problem::new(ErrorCode::BadRequest, "This Gatehouse has no operator key.")
+            .why("Its own windows answer questions, or it was started where no key could be handed over."));
+    };
+    // Until the end, so that the key that is kept last is the one that counts.
+    let _alone = parts.operator.alone().await;
+    if parts.operator.authority(proved).is_none() {
+        return Err(Problem::new(ErrorCode::NotPermitted, "The operator key was replaced meanwhile.")
+            .todo("Use the new one."));
+    }
+    let key = new_operator_key()?;
+    let control = ControlKey::of_operator_key(&key);
+    parts.audit(AuditEvent::SettingsChanged { what: "the operator key was rotated".to_owned() }).await?;
+    let kept = control.clone();
+    parts.on_store(move |store| Ok(store.control_keys().keep_operator(&kept)?)).await?;
+    parts.operator.replace(control);
+    Ok(RotatedKey { key: RequestSecret::new(&key) })
+}

@@ -1,0 +1,109 @@
+//! Replacing a file whole or not at all, readable by its owner only.
+//!
+//! Blocks on the disk. A crash leaves the old content or the new one, never a part of it.
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::Path;
+
+/// Replaces a file: a temporary file beside it that only the owner may read from its creation on, fsync,
+/// rename, fsync of the folder. The temporary file is called as the file with `.new` after it; one that a
+/// crash left behind is removed, and a link in its place is not followed.
+///
+/// # Errors
+/// When the disk refuses. Unless it refuses the last step, the file is as before.
+pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut name = OsString::from(path.file_name().ok_or(io::ErrorKind::InvalidInput)?);
+    name.push(".new");
+    let temporary = folder.join(name);
+    match fs::remove_file(&temporary) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    let mut file = owner_only(OpenOptions::new().write(true).create_new(true)).open(&temporary)?;
+    let written = file.write_all(content).and_then(|()| file.sync_all());
+    drop(file);
+    if let Err(error) = written.and_then(|()| fs::rename(&temporary, path)) {
+        // It is of no use, and may hold a secret; that it stays is no worse than the error itself.
+        drop(fs::remove_file(&temporary));
+        return Err(error);
+    }
+    sync_folder(folder)
+}
+
+/// Makes a file that is created with these options readable by its owner only, from its creation on.
+#[cfg(unix)]
+pub fn owner_only(options: &mut OpenOptions) -> &mut OpenOptions {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    options.mode(0o600)
+}
+
+/// Elsewhere the folder's rights are inherited.
+#[cfg(not(unix))]
+pub fn owner_only(options: &mut OpenOptions) -> &mut OpenOptions {
+    options
+}
+
+#[cfg(unix)]
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
+#[cfg(not(unix))]
+fn sync_folder(_: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_and_nothing_is_left_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.json");
+        for content in ["first", "second, longer", ""] {
+            replace(&path, content.as_bytes()).unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), content);
+        }
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_failure_changes_nothing_and_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        fs::create_dir(&path).unwrap();
+        fs::write(path.join("inside"), "x").unwrap();
+        replace(&path, b"y").unwrap_err();
+        replace(&folder.path().join("missing/a"), b"y").unwrap_err();
+        replace(Path::new("/"), b"y").unwrap_err();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        assert_eq!(fs::read_to_string(path.join("inside")).unwrap(), "x");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn only_the_owner_may_read_it_whatever_was_there_before() {
+        use std::os::unix::fs::{PermissionsExt as _, symlink};
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        let mode = || fs::symlink_metadata(&path).unwrap().permissions().mode();
+        fs::write(&path, "open to all").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        // What a crash, or somebody else, left where the temporary file goes.
+        let temporary = folder.path().join("a.new");
+        fs::write(&temporary, "left").unwrap();
+        fs::set_permissions(&temporary, fs::Permissions::from_mode(0o666)).unwrap();
+        replace(&path, b"1").unwrap();
+        assert_eq!(mode() & 0o777, 0o600);
+
+        let elsewhere = folder.path().join("elsewhere");
+        symlink(&elsewhere, &temporary).unwrap();
+        replace(&path, b"2").unwrap();
+        assert!(!elsewhere.exists() && mode() & 0o777 == 0o600);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "2");
+    }
+}

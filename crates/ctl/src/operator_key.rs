@@ -1,0 +1,27 @@
+//! `operator-key …`: another key in the place of the one that proves the person.
+
+use gatehouse_model::Secret;
+use gatehouse_model::command::OperatorKeyRotate;
+
+use crate::cli::OperatorKeyVerb;
+use crate::descriptor::KeySink;
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::session::Session;
+
+pub(crate) async fn run(
+    verb: OperatorKeyVerb,
+    session: &mut Session,
+    output: &Output,
+) -> Result<(), Failure> {
+    match verb {
+        OperatorKeyVerb::Rotate { new_key_fd } => {
+            // First, so that no key is made that reaches nobody.
+            let sink = KeySink::open(new_key_fd)?
+                .ok_or_else(|| Failure::Usage("Say with --new-key-fd where the new key goes.".to_owned()))?;
+            let rotated = session.run(&OperatorKeyRotate {}).await?;
+            sink.hand_over(&Secret::new(rotated.key.reveal()))?;
+            output.done("The operator key before this one counts no more.")
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Whether an argument is one of some values (PERM-5). Readers round numbers, turn text into numbers and
+//! words into yes and no, and fold names; what may be equal to one of them is not known to be none.
+
+use unicode_normalization::UnicodeNormalization as _;
+
+use super::Held;
+use super::spelling::folded;
+use crate::json::{self, Json};
+
+/// So much is compared, in steps of about 64 bytes; after that the answer is not known. A client chooses how much
+/// there is to compare, and each call is judged several times.
+const MOST_STEPS: usize = 200_000;
+
+/// What may still be compared.
+struct Budget(usize);
+
+impl Budget {
+    /// Whether it is used up by this many bytes more.
+    fn is_spent_by(&mut self, bytes: usize) -> bool {
+        self.0 = self.0.saturating_sub(1 + bytes / 64);
+        self.0 == 0
+    }
+}
+
+pub(super) fn is_one_of(value: &Json, wanted: &[Json]) -> Held {
+    let canonical = value.canonical();
+    let mut budget = Budget(MOST_STEPS);
+    if wanted.iter().any(|wanted| wanted.canonical() == canonical) {
+        Held::Yes
+    } else if wanted.iter().any(|wanted| may_be_equal(value, wanted, &mut budget)) {
+        Held::Unknown
+    } else {
+        Held::No
+    }
+}
+
+/// Whether some reader takes the one for the other, or it would take too long to tell.
+fn may_be_equal(a: &Json, b: &Json, budget: &mut Budget) -> bool {
+    let text = |value: &Json| value.as_str().map_or(0, str::len);
+    if budget.is_spent_by(text(a) + text(b)) {
+        return true;
+    }
+    match (a, b) {
+        (Json::Number(a), Json::Number(b)) => match (a.parse::<f64>(), b.parse::<f64>()) {
+            (Ok(a), Ok(b)) => a == b,
+            _ => true,
+        },
+        (Json::String(text), Json::Number(number)) | (Json::Number(number), Json::String(text)) => {
+            reads_as(text, number)
+        }
+        // `"yes"`, `"on"`, `1`.
+        (Json::Bool(_), Json::String(_) | Json::Number(_))
+        | (Json::String(_) | Json::Number(_), Json::Bool(_)) => true,
+        (Json::String(text), other @ (Json::Array(_) | Json::Object(_) | Json::Null))
+        | (other @ (Json::Array(_) | Json::Object(_) | Json::Null), Json::String(text)) => {
+            json::read(text).is_ok_and(|value| value == *other || may_be_equal(&value, other, budget))
+        }
+        (Json::Array(a), Json::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| may_be_equal(a, b, budget))
+        }
+        (Json::Object(a), Json::Object(b)) => have_a_partner(a, b, budget) && have_a_partner(b, a, budget),
+        (a, b) => a == b,
+    }
+}
+
+/// Whether a text may be read as a number.
+fn reads_as(text: &str, number: &str) -> bool {
+    let plain: String = text.nfkc().filter(|c| !matches!(c, '_' | ',') && !c.is_whitespace()).collect();
+    match (plain.parse::<f64>(), number.parse::<f64>()) {
+        (Ok(a), Ok(b)) => a == b,
+        // `0x10`, `1e`, figures of other scripts.
+        _ => plain.chars().any(char::is_numeric),
+    }
+}
+
+/// Whether each member of the one may be a member of the other.
+fn have_a_partner(ones: &[(Box<str>, Json)], others: &[(Box<str>, Json)], budget: &mut Budget) -> bool {
+    ones.iter().all(|(name, one)| {
+        if budget.is_spent_by(name.len()) {
+            return true;
+        }
+        let name = folded(name);
+        others.iter().any(|(other, value)| {
+            // Of two spellings of one name the reader takes which it likes.
+            let is_spent = budget.is_spent_by(other.len());
+            let is_partner = |budget: &mut Budget| {
+                folded(other) == name && (may_be_equal(one, value, budget) || is_twice(&name, ones, budget))
+            };
+            is_spent || is_partner(budget)
+        })
+    })
+}
+
+fn is_twice(folded_name: &str, members: &[(Box<str>, Json)], budget: &mut Budget) -> bool {
+    let mut found =
+        members.iter().filter(|(name, _)| budget.is_spent_by(name.len()) || *folded(name) == *folded_name);
+    found.nth(1).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_takes_too_long_to_compare_is_not_known() {
+        let object = |last: &str| {
+            let members: Vec<String> = (0..3000).map(|n| format!(r#""k{n}":1"#)).collect();
+            json::read(&format!(r#"{{{},"{last}":1}}"#, members.join(","))).unwrap()
+        };
+        let began = std::time::Instant::now();
+        assert_eq!(is_one_of(&object("a"), &[object("b")]), Held::Unknown);
+        assert!(began.elapsed() < std::time::Duration::from_secs(5));
+        assert_eq!(is_one_of(&object("a"), &[object("a")]), Held::Yes);
+        let small = |text: &str| json::read(text).unwrap();
+        assert_eq!(is_one_of(&small(r#"{"a":1}"#), &[small(r#"{"b":1}"#)]), Held::No);
+    }
+}

@@ -1,0 +1,103 @@
+//! Which argument a condition is about (PERM-5).
+
+use super::spelling::{folded, passes_for};
+use crate::json::{Json, array_index, unescape_segment};
+
+/// The way to an argument: a JSON Pointer, taken apart.
+#[derive(Debug)]
+pub(super) struct Place(Option<Vec<Segment>>);
+
+#[derive(Debug)]
+struct Segment {
+    name: Box<str>,
+    folded: Box<str>,
+}
+
+/// What stands at a place.
+pub(super) enum Found<'a> {
+    /// This.
+    Value(&'a Json),
+    /// Nothing.
+    Nothing,
+    /// Readers may find different things there, or something where nothing is.
+    Doubtful,
+}
+
+impl Place {
+    pub(super) fn new(pointer: &str) -> Self {
+        if pointer.is_empty() {
+            return Self(Some(Vec::new()));
+        }
+        let segment = |segment: &str| {
+            let name: Box<str> = unescape_segment(segment)?.into();
+            Some(Segment { folded: folded(&name), name })
+        };
+        Self(pointer.strip_prefix('/').and_then(|rest| rest.split('/').map(segment).collect()))
+    }
+
+    /// Whether this leads to an argument, there or not.
+    pub(super) fn is_an_argument(&self) -> bool {
+        self.0.as_ref().is_some_and(|segments| !segments.is_empty())
+    }
+
+    /// Looks for the argument, with an eye on what other readers may find. A pointer that is none leads to
+    /// nothing certain.
+    pub(super) fn find<'a>(&self, arguments: &'a Json) -> Found<'a> {
+        let Some(segments) = &self.0 else { return Found::Doubtful };
+        let mut here = arguments;
+        for Segment { name, folded } in segments {
+            let next = match here {
+                Json::Object(members) => {
+                    if members.iter().any(|(other, _)| passes_for(other, name, folded)) {
+                        return Found::Doubtful;
+                    }
+                    members.iter().find(|(other, _)| other == name).map(|(_, value)| value)
+                }
+                Json::Array(items) => array_index(name).and_then(|index| items.get(index)),
+                // Some servers take text for the JSON that is written in it.
+                Json::String(_) => return Found::Doubtful,
+                Json::Null | Json::Bool(_) | Json::Number(_) => None,
+            };
+            match next {
+                Some(next) => here = next,
+                None => return Found::Nothing,
+            }
+        }
+        Found::Value(here)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pointers() {
+        let arguments = crate::json::read(r#"{"a":[10,{"b/c":1,"d~e":2,"":3}],"0":"x"}"#).unwrap();
+        for (pointer, found) in [
+            ("/a/0", "10"),
+            ("/a/1/b~1c", "1"),
+            ("/a/1/d~0e", "2"),
+            ("/a/1/", "3"),
+            ("/0", "\"x\""),
+            ("/a/00", "nothing"),
+            ("/a/-", "nothing"),
+            ("/a/2", "nothing"),
+            ("/a/+1", "nothing"),
+            ("/a/1/b~2c", "doubtful"),
+            ("a", "doubtful"),
+            ("/missing", "nothing"),
+            ("/a/0/x", "nothing"),
+            ("/0/x", "doubtful"),
+        ] {
+            let text = match Place::new(pointer).find(&arguments) {
+                Found::Value(value) => value.canonical(),
+                Found::Nothing => "nothing".to_owned(),
+                Found::Doubtful => "doubtful".to_owned(),
+            };
+            assert_eq!(text, found, "{pointer}");
+        }
+        let whole = Place::new("");
+        assert!(matches!(whole.find(&arguments), Found::Value(value) if *value == arguments));
+    }
+}

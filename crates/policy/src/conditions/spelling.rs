@@ -1,0 +1,88 @@
+//! Whether two names of arguments may be one name to a reader (PERM-5).
+//!
+//! Many readers of JSON look members up without regard to case (Go's `encoding/json`, Jackson and
+//! `System.Text.Json` on request), take `file_path` for `filePath`, compose letters, or cut a name at a
+//! control character. A condition is about one member by its exact name, so a sibling that such a reader may
+//! take for it makes the answer unknown.
+
+use unicode_normalization::UnicodeNormalization as _;
+
+use gatehouse_common::invisible_chars::hides;
+
+/// A name as the most lenient reader compares it: compatibility forms and case folded, and `_`, `-`, blanks
+/// and characters that cannot be seen left out.
+pub(super) fn folded(name: &str) -> Box<str> {
+    if name.is_ascii() {
+        let kept = name.bytes().filter(|byte| byte.is_ascii_graphic() && !matches!(byte, b'_' | b'-'));
+        return kept.map(|byte| char::from(byte.to_ascii_lowercase())).collect();
+    }
+    // Down, up and down again is full case folding and more: `ı` meets `i`, as in a reader that compares in
+    // capitals, and `ẞ` meets `ss`.
+    let cased = name.nfkc().flat_map(char::to_lowercase).flat_map(char::to_uppercase);
+    cased.flat_map(char::to_lowercase).nfkc().filter(|c| !is_left_out(*c)).collect()
+}
+
+/// Whether a name is another one than `exact`, but may be taken for it.
+pub(super) fn passes_for(name: &str, exact: &str, folded_exact: &str) -> bool {
+    // Some readers end a name at a zero byte.
+    let ends = || name.split_once('\0').map(|(start, _)| folded(start));
+    name != exact && (*folded(name) == *folded_exact || ends().is_some_and(|start| *start == *folded_exact))
+}
+
+fn is_left_out(c: char) -> bool {
+    // The dot of `İ`, which lower case leaves behind.
+    let dot_above = '\u{307}';
+    let dash = matches!(c, '-' | '\u{2010}'..='\u{2015}' | '\u{2212}');
+    c == '_' || c == dot_above || dash || c.is_whitespace() || c.is_control() || hides(c, None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spellings_of_one_name() {
+        for name in [
+            "Path",
+            "PATH",
+            "pa_th",
+            "pa-th",
+            "_path",
+            "path ",
+            "path\0",
+            "path\0x",
+            "pa\u{200b}th",
+            "pa\u{ad}th",
+            "\u{feff}path",
+            "path\u{fe0f}",
+            "\u{ff30}ath",
+            "pa\u{2010}th",
+            "\u{1d429}ath",
+            "path\u{e0020}",
+        ] {
+            assert!(passes_for(name, "path", &folded("path")), "{name:?}");
+        }
+        for (one, other) in [
+            ("file_path", "filePath"),
+            ("use", "u\u{17f}e"),
+            ("key", "\u{212a}ey"),
+            ("id", "\u{131}d"),
+            ("id", "\u{130}D"),
+            ("strasse", "stra\u{df}e"),
+            ("stra\u{df}e", "STRA\u{1e9e}E"),
+            ("caf\u{e9}", "CAFE\u{301}"),
+            ("\u{3c3}\u{3c2}", "\u{3a3}\u{3a3}"),
+            ("fi", "\u{fb01}"),
+        ] {
+            assert!(passes_for(other, one, &folded(one)), "{one:?} {other:?}");
+            assert!(passes_for(one, other, &folded(other)), "{other:?} {one:?}");
+        }
+    }
+
+    #[test]
+    fn other_names() {
+        for name in ["path", "paths", "p\u{430}th", "pat", "", "filepath", "path.", "path/"] {
+            assert!(!passes_for(name, "path", &folded("path")), "{name:?}");
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Where a URI or a URI template (RFC 6570) can lead: to a place of the server's own, or wherever a client says.
+
+/// Schemes of the network. Any other is taken for one of the server's own.
+const NETWORK: &[&str] = &[
+    "http",
+    "https",
+    "ws",
+    "wss",
+    "ftp",
+    "ftps",
+    "sftp",
+    "scp",
+    "ssh",
+    "telnet",
+    "git",
+    "svn",
+    "rsync",
+    "gopher",
+    "ldap",
+    "ldaps",
+    "smb",
+    "cifs",
+    "afp",
+    "nfs",
+    "dav",
+    "davs",
+    "webdav",
+    "webdavs",
+    "rtsp",
+    "mailto",
+    "xmpp",
+    "imap",
+    "imaps",
+    "pop",
+    "smtp",
+    "smtps",
+    "irc",
+    "mqtt",
+    "mqtts",
+    "amqp",
+    "amqps",
+    "redis",
+    "rediss",
+    "postgres",
+    "postgresql",
+    "mysql",
+    "mongodb",
+    "mssql",
+    "jdbc",
+    "odbc",
+    "s3",
+    "gs",
+    "dns",
+    "tcp",
+    "udp",
+    "data",
+    "blob",
+    "view-source",
+    "jar",
+    "javascript",
+];
+
+/// Whether a URI is of a scheme of the network, or one whose scheme cannot be told.
+pub(crate) fn is_of_network(uri: &str) -> bool {
+    let Some((scheme, rest)) = uri.split_once(':') else { return true };
+    if !is_scheme(scheme) {
+        return true;
+    }
+    let scheme = scheme.to_ascii_lowercase();
+    // `git+ssh`, `svn+http`.
+    let of_network = scheme.split('+').any(|part| NETWORK.contains(&part));
+    of_network || (scheme == "file" && names_a_host(rest))
+}
+
+/// Whether a file is on another machine: `file://host/share`, `file:////host/share`, `file:\\\\host`.
+fn names_a_host(rest: &str) -> bool {
+    let rest = rest.replace('\\', "/");
+    let slashes = rest.len() - rest.trim_start_matches('/').len();
+    match slashes {
+        2 => {
+            let host = rest.trim_start_matches('/').split('/').next().unwrap_or_default();
+            !(host.is_empty() || host.eq_ignore_ascii_case("localhost"))
+        }
+        0 | 1 | 3 => false,
+        _ => true,
+    }
+}
+
+/// Whether a template lets a client choose the scheme or the host, or is of a scheme of the network.
+pub(crate) fn is_open(template: &str) -> bool {
+    let (literal, expression) = template.split_once('{').unwrap_or((template, ""));
+    if is_of_network(literal) {
+        return true;
+    }
+    // A query or a fragment ends what stands before it.
+    let open = !expression.is_empty() && !expression.starts_with(['?', '#']);
+    let rest = literal.split_once(':').map_or("", |(_, rest)| rest);
+    match rest.strip_prefix("//") {
+        // The host ends before the first expression, or there is none.
+        Some(authority) => open && !expression.starts_with('/') && !authority.contains(['/', '?', '#']),
+        // What follows may become `//host`.
+        None => open && (rest.is_empty() || rest == "/"),
+    }
+}
+
+fn is_scheme(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn templates_that_lead_anywhere() {
+        for template in [
+            "https://{+url}",
+            "https://docs.example/{page}",
+            "HTTPS://docs.example/{page}",
+            "{scheme}://{host}/{+path}",
+            "{+all}",
+            "{scheme}:x",
+            "web{+rest}",
+            "ftp://files.example/{+path}",
+            "ws://x/{y}",
+            "git+ssh://x/{y}",
+            "notes://{id}",
+            "notes://{+id}",
+            "notes://a.{b}/x",
+            "notes://all{&id}",
+            "notes://all{.id}",
+            "notes:{+rest}",
+            "notes:{rest}",
+            "notes:/{+rest}",
+            "notes:{/rest*}",
+            "file://{+path}",
+            "file://{host}/share/{+path}",
+            "file://nas/share/{+path}",
+            "file:////nas/{+path}",
+            "data:text/plain,{text}",
+            "://{x}",
+            "no scheme {x}",
+        ] {
+            assert!(is_open(template), "{template}");
+        }
+        for template in [
+            "file:///{+path}",
+            "file:///home/{user}/{+path}",
+            "file://localhost/{+path}",
+            "notes:///{id}",
+            "notes://all/{id}",
+            "fixture://item/{id}",
+            "notes://all{?id}",
+            "notes://all{#id}",
+            "notes://all{/id*}",
+            "notes://all#{id}",
+            "notes:{?id}",
+            "urn:notes:{id}",
+            "notes:/all/{id}",
+            "notes://plain",
+        ] {
+            assert!(!is_open(template), "{template}");
+        }
+    }
+
+    #[test]
+    fn addresses_of_the_network() {
+        for uri in [
+            "https://a/b",
+            "HTTP://a",
+            "ftp://a",
+            "git+https://a",
+            "mailto:me",
+            "file://nas/x",
+            "file:////nas/x",
+            "file:\\\\nas\\x",
+            "file:/\\nas/x",
+            "a b:c",
+            "plain",
+            "",
+        ] {
+            assert!(is_of_network(uri), "{uri}");
+        }
+        for uri in
+            ["file:///a", "file:/a", "file:a", "file://localhost/a", "notes://https/x", "notes:https://x"]
+        {
+            assert!(!is_of_network(uri), "{uri}");
+        }
+    }
+}

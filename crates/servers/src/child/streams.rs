@@ -1,0 +1,225 @@
+//! The standard streams of child processes.
+//!
+//! On Linux every program of the same user can open a pipe of another process through `/proc/PID/fd`
+//! and write into it or read it empty. A socket cannot be opened that way (`ENXIO`), so children get
+//! socket pairs there unless their settings say otherwise. Other systems have no such names, and
+//! children get pipes there.
+
+use std::io;
+use std::process::Stdio;
+
+use gatehouse_model::server::StdioStreams;
+use tokio::io::{AsyncRead, AsyncWrite};
+#[cfg(target_os = "linux")]
+use tokio::net::UnixStream;
+use tokio::process::ChildStdin;
+
+/// What Gatehouse writes to a child's standard input with. Shutting it down or dropping it ends the
+/// child's input.
+pub(crate) type Input = Box<dyn AsyncWrite + Send + Unpin>;
+
+/// What Gatehouse reads a child's output with.
+pub(crate) type Output = Box<dyn AsyncRead + Send + Unpin>;
+
+/// Gatehouse's end of one stream of a child that is about to start.
+pub(crate) enum OwnEnd {
+    /// The handle of the running child has it.
+    Pipe,
+    /// One end of a socket pair.
+    #[cfg(target_os = "linux")]
+    Socket(UnixStream),
+}
+
+impl OwnEnd {
+    /// The end to write to. `pipe` comes from the handle of the running child.
+    ///
+    /// # Errors
+    /// When it is a pipe and the handle has none.
+    pub(crate) fn writer(self, pipe: Option<ChildStdin>) -> io::Result<Input> {
+        match self {
+            Self::Pipe => Ok(Box::new(pipe.ok_or_else(missing)?)),
+            #[cfg(target_os = "linux")]
+            Self::Socket(socket) => Ok(Box::new(socket)),
+        }
+    }
+
+    /// The end to read from. `pipe` comes from the handle of the running child.
+    ///
+    /// # Errors
+    /// When it is a pipe and the handle has none.
+    pub(crate) fn reader(self, pipe: Option<impl AsyncRead + Send + Unpin + 'static>) -> io::Result<Output> {
+        match self {
+            Self::Pipe => Ok(Box::new(pipe.ok_or_else(missing)?)),
+            #[cfg(target_os = "linux")]
+            Self::Socket(socket) => Ok(Box::new(socket)),
+        }
+    }
+}
+
+fn missing() -> io::Error {
+    io::Error::other("a standard stream of the process is missing")
+}
+
+/// A standard input. Nothing that the child writes to it arrives: its other direction is shut down.
+///
+/// # Errors
+/// When the system gives no socket pair.
+pub(crate) fn input(streams: StdioStreams) -> io::Result<(OwnEnd, Stdio)> {
+    let (own, child) = stream(streams)?;
+    #[cfg(target_os = "linux")]
+    if let OwnEnd::Socket(socket) = own {
+        let socket = socket.into_std()?;
+        socket.shutdown(std::net::Shutdown::Read)?;
+        return Ok((OwnEnd::Socket(UnixStream::from_std(socket)?), child));
+    }
+    Ok((own, child))
+}
+
+/// A standard output or error.
+///
+/// Its other direction stays open, although nothing is ever sent on it: Python's asyncio takes a
+/// standard output whose other direction has ended for one that nobody reads any more. Only
+/// Gatehouse holds the end that could send.
+///
+/// # Errors
+/// When the system gives no socket pair.
+pub(crate) fn output(streams: StdioStreams) -> io::Result<(OwnEnd, Stdio)> {
+    stream(streams)
+}
+
+fn stream(streams: StdioStreams) -> io::Result<(OwnEnd, Stdio)> {
+    match streams {
+        #[cfg(target_os = "linux")]
+        StdioStreams::Sockets => {
+            let (own, child) = std::os::unix::net::UnixStream::pair()?;
+            own.set_nonblocking(true)?;
+            let own = UnixStream::from_std(own)?;
+            Ok((OwnEnd::Socket(own), Stdio::from(std::os::fd::OwnedFd::from(child))))
+        }
+        _ => Ok((OwnEnd::Pipe, Stdio::piped())),
+    }
+}
+
+/// What has to be in the environment of a child with these streams, unless its settings say otherwise.
+///
+/// `bash -c` with a socket as its input believes that a remote shell daemon started it, and reads
+/// `~/.bashrc`, but only in the outermost shell.
+pub(crate) fn environment(streams: StdioStreams) -> Option<(&'static str, &'static str)> {
+    match streams {
+        StdioStreams::Sockets => Some(("SHLVL", "1")),
+        StdioStreams::Pipes => None,
+    }
+}
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests {
+    use std::path::Path;
+
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::process::{Child, Command};
+
+    use super::*;
+
+    struct Running {
+        child: Child,
+        stdin: Input,
+        stdout: Output,
+        stderr: Output,
+    }
+
+    fn start(streams: StdioStreams, script: &str, home: &Path) -> Running {
+        let (stdin, child_stdin) = input(streams).unwrap();
+        let (stdout, child_stdout) = output(streams).unwrap();
+        let (stderr, child_stderr) = output(streams).unwrap();
+        let mut child = Command::new("bash")
+            .args(["-c", script])
+            .env_clear()
+            .envs(environment(streams))
+            .env("HOME", home)
+            .env("PATH", "/usr/bin:/bin")
+            .stdin(child_stdin)
+            .stdout(child_stdout)
+            .stderr(child_stderr)
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        Running {
+            stdin: stdin.writer(child.stdin.take()).unwrap(),
+            stdout: stdout.reader(child.stdout.take()).unwrap(),
+            stderr: stderr.reader(child.stderr.take()).unwrap(),
+            child,
+        }
+    }
+
+    async fn read(mut output: Output) -> String {
+        let mut text = String::new();
+        output.read_to_string(&mut text).await.unwrap();
+        text
+    }
+
+    #[tokio::test]
+    async fn input_ends_when_it_is_shut_down_and_output_when_the_child_ends() {
+        let home = tempfile::tempdir().unwrap();
+        for streams in [StdioStreams::Sockets, StdioStreams::Pipes] {
+            let mut running = start(streams, "cat; echo done >&2", home.path());
+            running.stdin.write_all(b"one\ntwo\n").await.unwrap();
+            running.stdin.shutdown().await.unwrap();
+            drop(running.stdin);
+            assert_eq!(read(running.stdout).await, "one\ntwo\n", "{streams:?}");
+            assert_eq!(read(running.stderr).await, "done\n", "{streams:?}");
+            assert!(running.child.wait().await.unwrap().success());
+        }
+    }
+
+    #[tokio::test]
+    async fn a_child_cannot_write_to_its_input_and_hears_when_nobody_reads() {
+        let home = tempfile::tempdir().unwrap();
+        let script = "trap '' PIPE; echo x >&0 2>/dev/null || echo refused; read -r go; yes 2>/dev/null; echo stopped >&2";
+        let mut running = start(StdioStreams::Sockets, script, home.path());
+        let mut first = [0; 8];
+        running.stdout.read_exact(&mut first).await.unwrap();
+        assert_eq!(&first, b"refused\n");
+        drop(running.stdout);
+        running.stdin.write_all(b"go\n").await.unwrap();
+        assert!(read(running.stderr).await.ends_with("stopped\n"));
+    }
+
+    #[tokio::test]
+    async fn an_input_that_is_a_socket_makes_no_remote_shell() {
+        let home = tempfile::tempdir().unwrap();
+        std::fs::write(home.path().join(".bashrc"), "echo from the start-up file\n").unwrap();
+        for streams in [StdioStreams::Sockets, StdioStreams::Pipes] {
+            let running = start(streams, "echo ready", home.path());
+            assert_eq!(read(running.stdout).await, "ready\n", "{streams:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn asyncio_keeps_an_output_that_is_a_socket() {
+        let home = tempfile::tempdir().unwrap();
+        let script = r#"exec python3 -c '
+import asyncio, sys
+async def main():
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, sys.stdout)
+    writer = asyncio.StreamWriter(transport, protocol, None, loop)
+    while line := await reader.readline():
+        writer.write(line)
+        await writer.drain()
+asyncio.run(main())
+'"#;
+        let mut running = start(StdioStreams::Sockets, script, home.path());
+        for line in ["first\n", "second\n"] {
+            running.stdin.write_all(line.as_bytes()).await.unwrap();
+            let mut back = vec![0; line.len()];
+            running.stdout.read_exact(&mut back).await.unwrap();
+            assert_eq!(back, line.as_bytes());
+        }
+        drop(running.stdin);
+        assert_eq!(read(running.stdout).await, "");
+        assert!(running.child.wait().await.unwrap().success());
+    }
+}

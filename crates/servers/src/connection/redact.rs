@@ -1,0 +1,301 @@
+//! Takes the secrets of a server out of what the server says.
+//!
+//! A server may repeat what it was given: a token in an error, a key in a log line. Results of calls
+//! go to the client as they came; everything else that a connection hands out passes a [`Redactor`]
+//! in [`super::Connection`] or in the router, and so do call records.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+use gatehouse_model::Secret;
+use gatehouse_model::secret::REDACTED;
+use parking_lot::RwLock;
+use serde_json::value::RawValue;
+
+/// Shortest secret that is looked for: shorter ones would redact half of every line.
+const SHORTEST: usize = 6;
+
+/// Shortest line of a secret with several lines (a private key) that is looked for by itself.
+const SHORTEST_LINE: usize = 16;
+
+/// How many bearer tokens are looked for; each renewal brings another.
+const TOKENS: usize = 16;
+
+/// Knows the secrets of one connection. Clones share them.
+#[derive(Clone, Default)]
+pub struct Redactor(Arc<RwLock<Known>>);
+
+#[derive(Default)]
+struct Known {
+    /// Secrets of the settings, longest first.
+    settled: Vec<Secret>,
+    /// Tokens that were sent, oldest first.
+    tokens: VecDeque<Secret>,
+}
+
+impl std::fmt::Debug for Redactor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Redactor").finish_non_exhaustive()
+    }
+}
+
+impl Redactor {
+    /// Looks for this secret from now on.
+    pub(super) fn add(&self, secret: &str) {
+        let mut known = self.0.write();
+        for text in forms(secret) {
+            if !known.settled.iter().any(|other| other.reveal() == text) {
+                known.settled.push(Secret::new(text));
+            }
+        }
+        known.settled.sort_by_key(|secret| std::cmp::Reverse(secret.reveal().len()));
+    }
+
+    /// Looks for the value of a header that is a secret: for all of it, and for what follows the name
+    /// of a scheme like `Bearer`.
+    pub(super) fn add_header(&self, value: &str) {
+        self.add(value.trim());
+        if let Some((_, token)) = value.trim().split_once(' ') {
+            self.add(token.trim());
+        }
+    }
+
+    /// Looks for a token that is about to be sent.
+    pub(super) fn add_token(&self, token: &Secret) {
+        if self.0.read().tokens.iter().any(|known| known == token) || token.reveal().len() < SHORTEST {
+            return;
+        }
+        let mut known = self.0.write();
+        if known.tokens.len() == TOKENS {
+            known.tokens.pop_front();
+        }
+        known.tokens.push_back(token.clone());
+    }
+
+    /// A text without the secrets.
+    #[must_use]
+    pub fn text(&self, text: String) -> String {
+        match self.replaced(&text) {
+            Some(clean) => clean,
+            None => text,
+        }
+    }
+
+    /// A JSON value without the secrets. It stays JSON: a secret can only stand inside a text, where
+    /// what replaces it is legal, or make up a whole number, where the value becomes a text.
+    #[must_use]
+    pub fn raw<'a>(&self, value: &'a RawValue) -> Cow<'a, RawValue> {
+        let Some(clean) = self.replaced_in_json(value.get()) else { return Cow::Borrowed(value) };
+        let whole = |text: &str| RawValue::from_string(format!("\"{text}\"")).ok();
+        let clean = RawValue::from_string(clean).ok().or_else(|| whole(REDACTED));
+        Cow::Owned(clean.unwrap_or_else(|| RawValue::NULL.to_owned()))
+    }
+
+    /// A message without the secrets.
+    pub(super) fn bytes<'a>(&self, message: &'a [u8]) -> Cow<'a, [u8]> {
+        let clean = std::str::from_utf8(message).ok().and_then(|text| self.replaced_in_json(text));
+        clean.map_or(Cow::Borrowed(message), |clean| Cow::Owned(clean.into_bytes()))
+    }
+
+    /// The text with its secrets replaced; `None` where there is none in it.
+    fn replaced(&self, text: &str) -> Option<String> {
+        let known = self.0.read();
+        let mut clean: Option<String> = None;
+        for secret in known.settled.iter().chain(&known.tokens) {
+            let current = clean.as_deref().unwrap_or(text);
+            if memchr::memmem::find(current.as_bytes(), secret.reveal().as_bytes()).is_some() {
+                clean = Some(current.replace(secret.reveal(), REDACTED));
+            }
+        }
+        clean
+    }
+
+    /// JSON with its secrets replaced, also those that escapes hide; `None` where there is none in it.
+    fn replaced_in_json(&self, text: &str) -> Option<String> {
+        let plain = self.replaced(text);
+        self.replaced_in_escapes(plain.as_deref().unwrap_or(text)).or(plain)
+    }
+
+    /// JSON in which each text with an escape was decoded and written anew if there was a secret in it.
+    fn replaced_in_escapes(&self, text: &str) -> Option<String> {
+        if self.is_empty() || memchr::memchr(b'\\', text.as_bytes()).is_none() {
+            return None;
+        }
+        let mut clean: Option<String> = None;
+        let (mut done, mut at) = (0, 0);
+        while let Some(found) = next_quoted(text, at) {
+            let quoted = text.get(found.start..found.end)?;
+            if found.has_escape
+                && let Ok(decoded) = serde_json::from_str::<String>(quoted)
+                && let Some(replaced) = self.replaced(&decoded)
+                && let Ok(written) = serde_json::to_string(&replaced)
+            {
+                let clean = clean.get_or_insert_default();
+                clean.push_str(text.get(done..found.start)?);
+                clean.push_str(&written);
+                done = found.end;
+            }
+            at = found.end;
+        }
+        let mut clean = clean?;
+        clean.push_str(text.get(done..)?);
+        Some(clean)
+    }
+
+    fn is_empty(&self) -> bool {
+        let known = self.0.read();
+        known.settled.is_empty() && known.tokens.is_empty()
+    }
+}
+
+/// A text in JSON, with its quotation marks.
+struct Quoted {
+    start: usize,
+    end: usize,
+    has_escape: bool,
+}
+
+/// The next text in JSON; `None` where there is none, or it has no end.
+fn next_quoted(text: &str, from: usize) -> Option<Quoted> {
+    let bytes = text.as_bytes();
+    let start = from + memchr::memchr(b'"', bytes.get(from..)?)?;
+    let (mut at, mut has_escape) = (start + 1, false);
+    loop {
+        at += memchr::memchr2(b'"', b'\\', bytes.get(at..)?)?;
+        if bytes.get(at) == Some(&b'"') {
+            return Some(Quoted { start, end: at + 1, has_escape });
+        }
+        has_escape = true;
+        at += 2;
+    }
+}
+
+/// The forms in which a secret is looked for: as it is, as it stands in JSON and in an address, line by line,
+/// and all of it in base64.
+fn forms(secret: &str) -> Vec<String> {
+    let whole = std::iter::once(secret).filter(|text| text.len() >= SHORTEST);
+    let lines = secret.lines().map(str::trim).filter(|line| line.len() >= SHORTEST_LINE);
+    let mut forms: Vec<String> = whole.chain(lines).map(str::to_owned).collect();
+    let in_json = |text: &String| {
+        let quoted = serde_json::to_string(text).ok()?;
+        quoted.strip_prefix('"')?.strip_suffix('"').map(str::to_owned)
+    };
+    let mut more: Vec<String> = forms.iter().filter_map(in_json).collect();
+    for text in &forms {
+        let percent = in_address(text);
+        // `%2f` says what `%2F` says, and forms write a space as `+`.
+        more.extend([lower_escapes(&percent), percent.replace("%20", "+"), percent]);
+    }
+    if secret.len() >= SHORTEST {
+        more.extend([STANDARD_NO_PAD.encode(secret), URL_SAFE_NO_PAD.encode(secret)]);
+    }
+    forms.extend(more.into_iter().filter(|text| text.len() >= SHORTEST));
+    forms
+}
+
+/// As it stands in an address: every byte but the unreserved ones as an escape.
+fn in_address(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            out.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    out
+}
+
+/// The escapes of an address in lower case.
+fn lower_escapes(text: &str) -> String {
+    let mut digits = 0;
+    let lower = |letter: char| {
+        if letter == '%' {
+            digits = 2;
+            return letter;
+        }
+        let is_digit = digits > 0;
+        digits -= i32::from(is_digit);
+        if is_digit { letter.to_ascii_lowercase() } else { letter }
+    };
+    text.chars().map(lower).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raw(text: &str) -> Box<RawValue> {
+        RawValue::from_string(text.to_owned()).unwrap()
+    }
+
+    #[test]
+    fn secrets_are_taken_out_of_texts_and_json() {
+        let redactor = Redactor::default();
+        redactor.add("hunter2-hunter2");
+        redactor.add("a\"quote\\d");
+        redactor.add("short");
+        redactor.add("\"quoted-secret\"");
+        redactor.add("-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG9w0\n-----END KEY-----\n");
+        for (text, clean) in [
+            ("key=hunter2-hunter2!", "key=••••••!"),
+            ("it is a\"quote\\d", "it is ••••••"),
+            ("short words stay", "short words stay"),
+            (r#"{"a":"\"quoted-secret\""}"#, r#"{"a":"••••••"}"#),
+            ("line MIIEvQIBADANBgkqhkiG9w0", "line ••••••"),
+            ("nothing", "nothing"),
+        ] {
+            assert_eq!(redactor.text(text.to_owned()), clean, "{text}");
+        }
+        for (value, clean) in [
+            (r#"{"a":"hunter2-hunter2"}"#, r#"{"a":"••••••"}"#),
+            (r#"{"a":"it is a\"quote\\d"}"#, r#"{"a":"it is ••••••"}"#),
+            (r#"{"a":1}"#, r#"{"a":1}"#),
+        ] {
+            assert_eq!(redactor.raw(&raw(value)).get(), clean);
+            assert_eq!(redactor.bytes(value.as_bytes()), clean.as_bytes());
+        }
+        redactor.add("123456789");
+        assert_eq!(redactor.raw(&raw(r#"{"a":123456789}"#)).get(), r#""••••••""#);
+    }
+
+    #[test]
+    fn secrets_are_found_in_other_spellings() {
+        let redactor = Redactor::default();
+        redactor.add("pa/ss?w+rd K1");
+        for (text, clean) in [
+            ("x=pa%2Fss%3Fw%2Brd%20K1&y", "x=••••••&y"),
+            ("x=pa%2fss%3fw%2brd%20K1&y", "x=••••••&y"),
+            ("x=pa%2Fss%3Fw%2Brd+K1&y", "x=••••••&y"),
+            ("x=cGEvc3M/dytyZCBLMQ==", "x=••••••=="),
+            ("x=cGEvc3M_dytyZCBLMQ", "x=••••••"),
+        ] {
+            assert_eq!(redactor.text(text.to_owned()), clean, "{text}");
+        }
+        for (value, clean) in [
+            (r#"{"a":"is pa\/ss?w+rd K1"}"#, r#"{"a":"is ••••••"}"#),
+            (r#"{"\u0070a/ss?w+rd K1":[1.50,"\n"]}"#, r#"{"••••••":[1.50,"\n"]}"#),
+            (r#"["\"","pa/ss?w+rd\u0020K1","\\"]"#, r#"["\"","••••••","\\"]"#),
+            (r#"["pa\/ss","?w+rd K1"]"#, r#"["pa\/ss","?w+rd K1"]"#),
+        ] {
+            assert_eq!(redactor.raw(&raw(value)).get(), clean, "{value}");
+            assert_eq!(redactor.bytes(value.as_bytes()), clean.as_bytes(), "{value}");
+        }
+        assert_eq!(redactor.bytes(br#"{"a":"\"#), &br#"{"a":"\"#[..], "what is no JSON stays");
+    }
+
+    #[test]
+    fn headers_and_tokens_are_known_without_their_scheme() {
+        let redactor = Redactor::default();
+        redactor.add_header("Bearer tok-123456");
+        assert_eq!(redactor.text("got tok-123456".to_owned()), "got ••••••");
+        for number in 0..TOKENS + 1 {
+            redactor.add_token(&Secret::new(format!("token-number-{number:03}")));
+        }
+        assert_eq!(redactor.text("token-number-000".to_owned()), "token-number-000", "the oldest is let go");
+        assert_eq!(redactor.text("token-number-016".to_owned()), "••••••");
+    }
+}

@@ -1,0 +1,213 @@
+//! Patterns for the addresses of remote servers: `https://*.example.com:8443/mcp/*`.
+//!
+//! Scheme, host, port and path of the parsed address are compared one by one, so that no part of an address
+//! can pass for another. A pattern that cannot be read is an error, never one that names nothing.
+
+use std::net::IpAddr;
+
+use serde::Deserialize;
+use url::{Host, Url};
+use wildmatch::WildMatch;
+
+/// Which addresses an administrator means.
+#[derive(Debug, Deserialize)]
+#[serde(try_from = "String")]
+pub(super) struct UrlPattern {
+    scheme: Scheme,
+    host: HostPattern,
+    /// `None` where the pattern names no port.
+    port: Option<PortPattern>,
+    /// `None` where the pattern has no path, or one that names all: any.
+    path: Option<WildMatch>,
+}
+
+/// What a pattern without a port means, and a path that servers read in different ways: what is allowed is
+/// narrow, what is denied is wide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WithoutPort {
+    /// The usual port of the address's scheme.
+    Usual,
+    /// Every port.
+    Any,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Scheme {
+    Any,
+    /// `http` or `ws`
+    Plain,
+    /// `https` or `wss`
+    Tls,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum HostPattern {
+    Any,
+    /// All hosts below a domain, with the dot in front.
+    Below(String),
+    Name(String),
+    Address(IpAddr),
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum PortPattern {
+    Any,
+    This(u16),
+}
+
+/// Why a pattern cannot be used.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the url pattern {0:?} {1}")]
+pub(super) struct BadPattern(String, &'static str);
+
+impl TryFrom<String> for UrlPattern {
+    type Error = BadPattern;
+
+    fn try_from(text: String) -> Result<Self, BadPattern> {
+        Self::read(&text).map_err(|why| BadPattern(text, why))
+    }
+}
+
+impl UrlPattern {
+    fn read(text: &str) -> Result<Self, &'static str> {
+        let (scheme, rest) = text.trim().split_once("://").ok_or("does not begin with a scheme and “://”")?;
+        let scheme = match scheme.to_ascii_lowercase().as_str() {
+            "*" => Scheme::Any,
+            "http" | "ws" => Scheme::Plain,
+            "https" | "wss" => Scheme::Tls,
+            _ => return Err("has a scheme that is none of http, https, ws, wss and *"),
+        };
+        if rest.contains(['?', '#', '\\']) {
+            return Err("may only have a scheme, a host, a port and a path");
+        }
+        let (authority, path) = match rest.find('/') {
+            Some(at) => (&rest[..at], Some(&rest[at..])),
+            None => (rest, None),
+        };
+        let (host, port) = match authority.rsplit_once(':') {
+            Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
+            Some(_) | None => (authority, None),
+        };
+        Ok(Self {
+            scheme,
+            host: host_pattern(host)?,
+            port: port.map(port_pattern).transpose()?,
+            path: path.filter(|path| *path != "/*").map(|path| WildMatch::new(&spelled(path))),
+        })
+    }
+
+    /// Whether it names this address.
+    pub(super) fn names(&self, url: &Url, without_port: WithoutPort) -> bool {
+        let scheme = match url.scheme() {
+            "http" | "ws" => Scheme::Plain,
+            "https" | "wss" => Scheme::Tls,
+            _ => return false,
+        };
+        let port = match (&self.port, without_port) {
+            (Some(PortPattern::Any), _) | (None, WithoutPort::Any) => true,
+            (Some(PortPattern::This(port)), _) => url.port_or_known_default() == Some(*port),
+            // The parser leaves the usual port of a scheme out.
+            (None, WithoutPort::Usual) => url.port().is_none(),
+        };
+        port && (self.scheme == Scheme::Any || self.scheme == scheme)
+            && url.host().is_some_and(|host| self.host.names(&host))
+            && self.path.as_ref().is_none_or(|path| match without_port {
+                WithoutPort::Any if is_doubtful(url.path()) => true,
+                WithoutPort::Usual if is_doubtful(url.path()) => false,
+                WithoutPort::Any | WithoutPort::Usual => path.matches(&spelled(url.path())),
+            })
+    }
+}
+
+/// Whether servers read the path in different ways: one folds `//` and takes an escaped slash for a slash,
+/// another does not.
+fn is_doubtful(path: &str) -> bool {
+    let path = path.to_ascii_lowercase();
+    ["//", "%2f", "%5c"].iter().any(|piece| path.contains(piece))
+}
+
+/// A path in one spelling: a visible character as itself, unless it has a meaning in a path or a pattern, and
+/// any other as an escape in upper case.
+fn spelled(path: &str) -> String {
+    let bytes = path.as_bytes();
+    let mut out = String::with_capacity(path.len());
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        let escape = bytes.get(at + 1..at + 3).filter(|_| byte == b'%').and_then(hex_byte);
+        let meant = escape.unwrap_or(byte);
+        let keeps_escape = escape.is_some() && b"%/\\*?".contains(&meant);
+        if meant.is_ascii_graphic() && !keeps_escape {
+            out.push(char::from(meant));
+        } else {
+            out.push_str(&format!("%{meant:02X}"));
+        }
+        at += if escape.is_some() { 3 } else { 1 };
+    }
+    out
+}
+
+fn hex_byte(digits: &[u8]) -> Option<u8> {
+    let mut byte = [0];
+    hex::decode_to_slice(digits, &mut byte).ok()?;
+    let [byte] = byte;
+    Some(byte)
+}
+
+impl HostPattern {
+    fn names(&self, host: &Host<&str>) -> bool {
+        let address = match host {
+            Host::Domain(name) => {
+                let name = name.strip_suffix('.').unwrap_or(name);
+                return match self {
+                    Self::Any => true,
+                    Self::Below(domain) => name.len() > domain.len() && name.ends_with(domain.as_str()),
+                    Self::Name(pattern) => name == pattern,
+                    Self::Address(_) => false,
+                };
+            }
+            Host::Ipv4(address) => IpAddr::V4(*address),
+            Host::Ipv6(address) => IpAddr::V6(*address),
+        };
+        match self {
+            Self::Any => true,
+            Self::Address(pattern) => *pattern == address.to_canonical(),
+            Self::Below(_) | Self::Name(_) => false,
+        }
+    }
+}
+
+fn host_pattern(text: &str) -> Result<HostPattern, &'static str> {
+    const WRONG: &str = "has a host that is none of *, a name, *. and a name, and an address";
+    if text == "*" {
+        return Ok(HostPattern::Any);
+    }
+    let below = text.strip_prefix("*.");
+    // As addresses are parsed: lower case, `xn--` for what is not ASCII, one form of numbers.
+    let host = Host::parse(below.unwrap_or(text)).map_err(|_| WRONG)?;
+    match (host, below) {
+        (Host::Domain(name), _) if name.contains('*') => Err(WRONG),
+        (Host::Domain(name), below) => {
+            let name = name.strip_suffix('.').unwrap_or(&name);
+            Ok(if below.is_some() {
+                HostPattern::Below(format!(".{name}"))
+            } else {
+                HostPattern::Name(name.to_owned())
+            })
+        }
+        (Host::Ipv4(address), None) => Ok(HostPattern::Address(address.into())),
+        (Host::Ipv6(address), None) => Ok(HostPattern::Address(IpAddr::V6(address).to_canonical())),
+        (Host::Ipv4(_) | Host::Ipv6(_), Some(_)) => Err(WRONG),
+    }
+}
+
+fn port_pattern(text: &str) -> Result<PortPattern, &'static str> {
+    if text == "*" {
+        return Ok(PortPattern::Any);
+    }
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse()
+        .ok()
+        .filter(|_| digits)
+        .map(PortPattern::This)
+        .ok_or("has a port that is neither * nor a number")
+}

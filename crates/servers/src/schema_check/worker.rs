@@ -1,0 +1,160 @@
+//! What runs in a schema worker: reads checks from standard input, writes what came of each to standard
+//! output. It ends itself when a check takes too long.
+
+use std::collections::HashMap;
+use std::io::{self, BufRead, BufReader, Write};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+
+use jsonschema::PatternOptions;
+use serde_json::Value;
+
+use super::{Head, SchemaFault, TIME};
+
+/// Schemas whose validators are kept.
+const KEPT: usize = 32;
+
+/// Steps that the matching of one `pattern` may take where it needs look-around or back references; all
+/// other patterns match in linear time.
+const STEPS: usize = 100_000;
+
+/// Size of one compiled `pattern`, in bytes.
+const PATTERN_SIZE: usize = 1024 * 1024;
+
+/// Memory of a worker, in bytes: enough for the largest value, read.
+#[cfg(unix)]
+const MEMORY: u64 = 512 * 1024 * 1024;
+
+/// Longest sentence about what does not fit, in characters.
+const LONGEST: usize = 300;
+
+/// One check as it arrives.
+pub(super) struct Task<'a> {
+    pub(super) schema: &'a str,
+    pub(super) value: Option<&'a str>,
+    pub(super) formats: bool,
+}
+
+/// Validators by what they were made of.
+#[derive(Default)]
+pub(super) struct Validators(HashMap<(Box<str>, bool), jsonschema::Validator>);
+
+impl Validators {
+    /// Makes one check.
+    pub(super) fn check(&mut self, task: &Task<'_>) -> Result<(), SchemaFault> {
+        let key = (task.schema.into(), task.formats);
+        if !self.0.contains_key(&key) {
+            let validator =
+                compile(task.schema, task.formats).map_err(|why| SchemaFault::Unusable(cut(&why)))?;
+            if self.0.len() >= KEPT {
+                self.0.clear();
+            }
+            self.0.insert(key.clone(), validator);
+        }
+        let Some((validator, value)) = self.0.get(&key).zip(task.value) else { return Ok(()) };
+        let value: Value = serde_json::from_str(value)
+            .map_err(|why| SchemaFault::Unchecked(cut(&format!("the value cannot be read: {why}"))))?;
+        validator.validate(&value).map_err(|why| SchemaFault::Misfit {
+            why: cut(&why.to_string()),
+            at: cut(why.instance_path().as_str()),
+        })
+    }
+}
+
+fn compile(schema: &str, formats: bool) -> Result<jsonschema::Validator, String> {
+    let schema: Value = serde_json::from_str(schema).map_err(|why| why.to_string())?;
+    let patterns = PatternOptions::fancy_regex()
+        .backtrack_limit(STEPS)
+        .size_limit(PATTERN_SIZE)
+        .dfa_size_limit(PATTERN_SIZE);
+    let options = jsonschema::options().with_pattern_options(patterns);
+    let options = if formats { options.should_validate_formats(true) } else { options };
+    options.build(&schema).map_err(|why| why.to_string())
+}
+
+fn cut(text: &str) -> String {
+    text.chars().take(LONGEST).collect()
+}
+
+/// Serves until standard input ends.
+pub(crate) fn serve() {
+    #[cfg(unix)]
+    limit_memory();
+    let watchdog = Watchdog::start();
+    let mut input = BufReader::new(io::stdin().lock());
+    let mut output = io::stdout().lock();
+    let mut validators = Validators::default();
+    while let Ok(Some((head, text))) = read(&mut input) {
+        let Some((schema, value)) = text.split_at_checked(head.schema) else { return };
+        let task = Task { schema, value: head.value.map(|_| value), formats: head.formats };
+        watchdog.begin();
+        let outcome = validators.check(&task);
+        watchdog.end();
+        let Ok(mut line) = serde_json::to_vec(&outcome) else { return };
+        line.push(b'\n');
+        if output.write_all(&line).and_then(|()| output.flush()).is_err() {
+            return;
+        }
+    }
+}
+
+/// The next check, its schema and value as one text; `None` at the end.
+fn read(input: &mut impl BufRead) -> io::Result<Option<(Head, String)>> {
+    let mut line = String::new();
+    if input.read_line(&mut line)? == 0 {
+        return Ok(None);
+    }
+    let head: Head = serde_json::from_str(&line)?;
+    let mut bytes = vec![0; head.schema.saturating_add(head.value.unwrap_or(0))];
+    input.read_exact(&mut bytes)?;
+    Ok(Some((head, String::from_utf8(bytes).map_err(io::Error::other)?)))
+}
+
+/// Ends the process when a check takes too long: the check itself cannot be interrupted.
+struct Watchdog(SyncSender<Signal>);
+
+enum Signal {
+    Begin,
+    End,
+}
+
+impl Watchdog {
+    fn start() -> Self {
+        let (signals, heard) = sync_channel(0);
+        std::thread::spawn(move || watch(&heard));
+        Self(signals)
+    }
+
+    fn begin(&self) {
+        self.signal(Signal::Begin);
+    }
+
+    fn end(&self) {
+        self.signal(Signal::End);
+    }
+
+    fn signal(&self, signal: Signal) {
+        if self.0.send(signal).is_err() {
+            // Nothing may run unwatched.
+            std::process::exit(1);
+        }
+    }
+}
+
+fn watch(heard: &Receiver<Signal>) {
+    while heard.recv().is_ok() {
+        if matches!(heard.recv_timeout(TIME), Err(RecvTimeoutError::Timeout)) {
+            std::process::exit(1);
+        }
+    }
+}
+
+/// A worker that takes too much memory fails alone, and its failure leaves no file with what it read.
+#[cfg(unix)]
+fn limit_memory() {
+    use nix::sys::resource::{Resource, setrlimit};
+    for (what, most) in [(Resource::RLIMIT_DATA, MEMORY), (Resource::RLIMIT_CORE, 0)] {
+        if let Err(error) = setrlimit(what, most, most) {
+            tracing::debug!(%error, "a limit of a schema worker could not be set");
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! Conditions that a question proposes, made from the arguments at hand (PERM-5). Each of them holds for the call
+//! that is asked about. Pure but for resolving paths.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use gatehouse_mcp_wire::json::Json;
+use gatehouse_model::grant::{Condition, ConditionTest};
+use gatehouse_policy::conditions::{Conditions, Held};
+use gatehouse_policy::show::{has_hidden, shown_arguments};
+use url::Url;
+
+use crate::paths;
+
+/// Conditions are proposed for so many arguments at most.
+const ARGUMENTS: usize = 8;
+/// Longer values make no condition that a person would read.
+const LONGEST_VALUE: usize = 200;
+/// A condition "one of" grows up to so many values.
+const MOST_VALUES: usize = 20;
+
+/// Values that rules in force ask for, by the pointer of the argument; JSON texts.
+pub(crate) type Earlier = BTreeMap<String, Vec<String>>;
+
+/// The conditions, argument by argument, for each the most fitting one first.
+pub(crate) fn proposals(arguments: &Json, earlier: &Earlier) -> Vec<Condition> {
+    let Json::Object(members) = arguments else { return Vec::new() };
+    let masked: Vec<String> =
+        shown_arguments(arguments).into_iter().filter(|shown| shown.masked).map(|shown| shown.name).collect();
+    let open = members.iter().filter(|(name, _)| !masked.iter().any(|masked| **masked == **name));
+    let of_argument = |(name, value): &(Box<str>, Json)| -> Vec<Condition> {
+        let pointer = format!("/{}", name.replace('~', "~0").replace('/', "~1"));
+        let known = earlier.get(&pointer).map(Vec::as_slice).unwrap_or_default();
+        tests_for(value, known)
+            .into_iter()
+            .map(|test| Condition { pointer: pointer.clone(), test })
+            .filter(|condition| holds(condition, arguments))
+            .collect()
+    };
+    open.map(of_argument).filter(|tests| !tests.is_empty()).take(ARGUMENTS).flatten().collect()
+}
+
+fn holds(condition: &Condition, arguments: &Json) -> bool {
+    Conditions::new(std::slice::from_ref(condition)).hold(arguments, &paths::resolve) == Held::Yes
+}
+
+fn tests_for(value: &Json, earlier: &[String]) -> Vec<ConditionTest> {
+    let mut tests = Vec::new();
+    match value {
+        Json::String(text) if has_hidden(text) => return tests,
+        Json::String(text) => {
+            tests.extend(folder_of(text).map(|folder| ConditionTest::Inside { folder }));
+            tests.extend(host_of(text));
+            tests.extend(start_of(text).map(|text| ConditionTest::StartsWith { text }));
+            tests.extend(pattern_of(text).map(|pattern| ConditionTest::Glob { pattern }));
+        }
+        Json::Number(_) | Json::Bool(_) => {}
+        Json::Null | Json::Array(_) | Json::Object(_) => return tests,
+    }
+    let value = value.canonical();
+    if value.len() <= LONGEST_VALUE {
+        tests.extend(one_of(&value, earlier));
+        tests.push(ConditionTest::Equals { value });
+    }
+    tests
+}
+
+/// This value beside those that were allowed before.
+fn one_of(value: &str, earlier: &[String]) -> Option<ConditionTest> {
+    let mut values: Vec<String> = Vec::new();
+    for value in earlier.iter().map(String::as_str).chain([value]) {
+        if !values.iter().any(|known| known == value) {
+            values.push(value.to_owned());
+        }
+    }
+    (values.len() > 1 && values.len() <= MOST_VALUES).then_some(ConditionTest::OneOf { values })
+}
+
+/// The folder that "only in this folder" means.
+fn folder_of(text: &str) -> Option<String> {
+    let real = paths::resolve(text)?;
+    let path = Path::new(&real);
+    let folder = if path.is_dir() { path } else { path.parent()? };
+    // The root is no folder that narrows anything.
+    folder.parent()?;
+    folder.to_str().map(ToOwned::to_owned)
+}
+
+/// The host, with its port where that is not the usual one.
+fn host_of(text: &str) -> Option<ConditionTest> {
+    let url = Url::parse(text).ok()?;
+    let host = url.host_str().filter(|host| !host.is_empty())?.to_owned();
+    Some(ConditionTest::HostIs { host, port: url.port() })
+}
+
+/// A text up to its last slash: the folder of a relative path or an address, the owner of `owner/name`.
+fn start_of(text: &str) -> Option<String> {
+    let start = &text[..folder_end(text)?];
+    let authority_alone = start.ends_with("://");
+    (start.len() > 1 && !authority_alone && start.len() <= LONGEST_VALUE).then(|| start.to_owned())
+}
+
+/// Files of one kind in one folder.
+fn pattern_of(text: &str) -> Option<String> {
+    let (folder, name) = text.split_at(folder_end(text).unwrap_or(0));
+    let (stem, kind) = name.rsplit_once('.')?;
+    let is_kind = (1..=10).contains(&kind.len()) && kind.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let is_plain =
+        |c: char| !c.is_whitespace() && !matches!(c, '*' | '?' | '[' | ']' | '{' | '}' | '\\' | '!');
+    let is_pattern = !stem.is_empty() && is_kind && !text.contains("://") && text.chars().all(is_plain);
+    (is_pattern && text.len() <= LONGEST_VALUE).then(|| format!("{folder}*.{kind}"))
+}
+
+/// Where the last step begins, in a text that is written in steps.
+fn folder_end(text: &str) -> Option<usize> {
+    let steps = &text[..text.find(['?', '#']).unwrap_or(text.len())];
+    if steps.contains(char::is_whitespace) { None } else { steps.rfind('/').map(|at| at + 1) }
+}
+
+#[cfg(test)]
+mod tests {
+    use gatehouse_mcp_wire::json::read;
+
+    use super::*;
+
+    fn words(test: &ConditionTest) -> String {
+        match test {
+            ConditionTest::Equals { value } => format!("is {value}"),
+            ConditionTest::OneOf { values } => format!("one of {}", values.join(" ")),
+            ConditionTest::StartsWith { text } => format!("starts {text}"),
+            ConditionTest::Inside { folder } => format!("inside {folder}"),
+            ConditionTest::HostIs { host, port: None } => format!("host {host}"),
+            ConditionTest::HostIs { host, port: Some(port) } => format!("host {host} at {port}"),
+            ConditionTest::Glob { pattern } => format!("like {pattern}"),
+        }
+    }
+
+    fn proposed(arguments: &str, earlier: &Earlier) -> Vec<String> {
+        let all = proposals(&read(arguments).unwrap(), earlier);
+        all.iter().map(|condition| format!("{} {}", condition.pointer, words(&condition.test))).collect()
+    }
+
+    #[test]
+    fn each_kind_of_argument_has_its_conditions() {
+        for (arguments, expected) in [
+            (r#"{"n":3}"#, vec!["/n is 3"]),
+            (r#"{"a/b":"v"}"#, vec![r#"/a~1b is "v""#]),
+            (r#"{"deep":{},"list":[1],"none":null}"#, vec![]),
+            (
+                r#"{"url":"https://Example.com/a/b"}"#,
+                vec![
+                    "/url host example.com",
+                    "/url starts https://Example.com/a/",
+                    r#"/url is "https://Example.com/a/b""#,
+                ],
+            ),
+            (
+                r#"{"url":"http://127.0.0.1:3000/x?next=/y/z"}"#,
+                vec![
+                    "/url host 127.0.0.1 at 3000",
+                    "/url starts http://127.0.0.1:3000/",
+                    r#"/url is "http://127.0.0.1:3000/x?next=/y/z""#,
+                ],
+            ),
+            // A share, and an address with a user's name: nothing that their host would say holds.
+            (
+                r#"{"url":"file://127.0.0.1/etc"}"#,
+                vec!["/url starts file://127.0.0.1/", r#"/url is "file://127.0.0.1/etc""#],
+            ),
+            (r#"{"repo":"owner/name"}"#, vec!["/repo starts owner/", r#"/repo is "owner/name""#]),
+            (
+                r#"{"file":"src/main.rs"}"#,
+                vec!["/file starts src/", "/file like src/*.rs", r#"/file is "src/main.rs""#],
+            ),
+            (r#"{"file":"notes.txt"}"#, vec!["/file like *.txt", r#"/file is "notes.txt""#]),
+            (r#"{"command":"git status --short ./a/b"}"#, vec![r#"/command is "git status --short ./a/b""#]),
+            // What leads back, what hides something, what is masked, and what has a twin.
+            (r#"{"file":"src/../main.rs"}"#, vec![r#"/file is "src/../main.rs""#]),
+            (r#"{"file":"a\u202eb"}"#, vec![]),
+            (r#"{"password":"hunter2 hunter2"}"#, vec![]),
+            (r#"{"path":"a","Path":"b"}"#, vec![]),
+        ] {
+            assert_eq!(proposed(arguments, &Earlier::new()), expected, "{arguments}");
+        }
+    }
+
+    #[test]
+    fn a_path_on_the_disk_has_its_folder_first() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().canonicalize().unwrap().to_str().unwrap().to_owned();
+        assert_eq!(
+            proposed(&format!(r#"{{"path":"{folder}/new.txt"}}"#), &Earlier::new()),
+            [
+                format!("/path inside {folder}"),
+                format!("/path starts {folder}/"),
+                format!("/path like {folder}/*.txt"),
+                format!(r#"/path is "{folder}/new.txt""#),
+            ]
+        );
+        // "x/.." behind something that does not exist leads nowhere certain.
+        let doubtful = proposed(&format!(r#"{{"path":"{folder}/x/../new.txt"}}"#), &Earlier::new());
+        assert_eq!(doubtful, [format!(r#"/path is "{folder}/x/../new.txt""#)]);
+    }
+
+    #[test]
+    fn what_was_allowed_before_grows_by_one() {
+        let earlier: Earlier =
+            [("/branch".to_owned(), vec![r#""main""#.to_owned(), r#""dev""#.to_owned()])].into();
+        assert_eq!(
+            proposed(r#"{"branch":"next"}"#, &earlier),
+            [r#"/branch one of "main" "dev" "next""#, r#"/branch is "next""#]
+        );
+        let many: Earlier = [("/n".to_owned(), (0..20).map(|n| n.to_string()).collect())].into();
+        assert_eq!(proposed(r#"{"n":20}"#, &many), ["/n is 20"]);
+    }
+}

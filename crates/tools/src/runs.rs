@@ -1,0 +1,313 @@
+//! Runs of calls that a person let through. An identical call of the same client and program that comes
+//! while such a run waits or goes on shares it, and a result that perhaps nobody received is kept for the
+//! next identical call, once: one yes never acts twice.
+//!
+//! A result is never given to another client or program, and a pause, a revocation or the removal of the
+//! server drops it. Nothing here is written to disk.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use gatehouse_model::ask::Program;
+use gatehouse_model::grant::Verdict;
+use gatehouse_model::{CallHash, CallId, ClientId, ServerId, SessionId};
+use parking_lot::Mutex;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use crate::call::Listening;
+use crate::door::Ended;
+use crate::matter::Matter;
+
+/// No client's time-out is shorter. Whose call came in less long ago is taken to have received the result.
+pub(crate) const LEAST_TIMEOUT: Duration = Duration::from_secs(3);
+/// So many results are kept at most; past that the oldest goes.
+const MOST_KEPT: usize = 64;
+/// So many bytes they may have together.
+const MOST_BYTES: usize = 32 * 1024 * 1024;
+
+/// What makes two calls the same for tickets and shared runs: the exact call, which names the client, and
+/// the program that it was seen from. Where it cannot be told what runs in that, the session counts too.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct CallKey {
+    hash: CallHash,
+    program: Option<Box<str>>,
+    is_known: bool,
+    session: Option<SessionId>,
+}
+
+impl CallKey {
+    pub(crate) fn new(hash: &CallHash, program: Option<&Program>, session: Option<&SessionId>) -> Self {
+        let is_known = program.is_some_and(|program| program.is_known);
+        let session = if is_known { None } else { session.cloned() };
+        let program = program.map(|program| program.path.as_str().into());
+        Self { hash: hash.clone(), program, is_known, session }
+    }
+
+    /// Whether two calls with this key certainly come from the same program.
+    fn is_certain(&self) -> bool {
+        self.is_known || self.session.is_some()
+    }
+
+    /// Whether the key says anything of where a call comes from. Where it does not, no answer outlives its call.
+    pub(crate) fn names_a_source(&self) -> bool {
+        self.program.is_some() || self.session.is_some()
+    }
+}
+
+/// The result of an earlier run, for an identical call.
+#[derive(Debug)]
+pub(crate) struct EarlierResult {
+    /// The call that ran.
+    pub(crate) call: CallId,
+    pub(crate) ended: Ended,
+    /// What had let it through.
+    pub(crate) verdict: Verdict,
+    /// When it ended.
+    pub(crate) at: Instant,
+}
+
+/// Whether the client of a run received its result.
+#[derive(Clone, Debug)]
+pub(crate) enum Receipt {
+    /// As far as can be told.
+    Likely,
+    /// It may have given up without a sign.
+    Unsure,
+    /// Its connection was closed when the call ended. It may come back for the result.
+    Missed(Listening),
+}
+
+/// The runs that go on, and the results that are kept.
+#[derive(Debug)]
+pub(crate) struct Runs {
+    entries: Mutex<Entries>,
+    /// How long a result is kept.
+    life: Duration,
+}
+
+#[derive(Debug, Default)]
+struct Entries {
+    by_key: HashMap<CallKey, Entry>,
+    count: u64,
+}
+
+#[derive(Debug)]
+struct Entry {
+    no: u64,
+    client: ClientId,
+    server: ServerId,
+    stage: Stage,
+}
+
+#[derive(Debug)]
+enum Stage {
+    Running {
+        outcome: watch::Receiver<Option<Arc<EarlierResult>>>,
+        /// When the calls came in that share it.
+        shared_since: Vec<Instant>,
+    },
+    Kept {
+        result: Arc<EarlierResult>,
+        until: Instant,
+        /// The client that was not there when the call ended.
+        missed: Option<Listening>,
+    },
+}
+
+/// A run that an identical call may share.
+#[derive(Debug)]
+pub(crate) enum Found {
+    /// It goes on.
+    Running(Sharing),
+    /// It is over, and this is its result.
+    Kept(Arc<EarlierResult>),
+}
+
+/// A call's share in a run. Dropping it before the run ends takes it back.
+#[derive(Debug)]
+pub(crate) struct Sharing {
+    run: RunId,
+    since: Instant,
+    outcome: watch::Receiver<Option<Arc<EarlierResult>>>,
+}
+
+/// One run. Dropping it without a result has the calls that share it judged anew.
+#[derive(Debug)]
+pub(crate) struct Run {
+    runs: Arc<Runs>,
+    key: CallKey,
+    no: u64,
+    outcome: watch::Sender<Option<Arc<EarlierResult>>>,
+}
+
+/// Ends the sharing of a run from elsewhere.
+#[derive(Clone, Debug)]
+pub(crate) struct RunId {
+    runs: Arc<Runs>,
+    key: CallKey,
+    no: u64,
+}
+
+impl Runs {
+    pub(crate) fn new(life: Duration) -> Arc<Self> {
+        Arc::new(Self { entries: Mutex::default(), life })
+    }
+
+    /// Begins a run that identical calls share from now on.
+    pub(crate) fn begin(self: &Arc<Self>, matter: &Matter) -> Run {
+        let (outcome, receiver) = watch::channel(None);
+        let mut entries = self.entries.lock();
+        entries.count += 1;
+        let no = entries.count;
+        let key = matter.key.clone();
+        let is_running =
+            entries.by_key.get(&key).is_some_and(|entry| matches!(entry.stage, Stage::Running { .. }));
+        if key.is_certain() && !is_running {
+            let entry = Entry {
+                no,
+                client: matter.caller.client.id.clone(),
+                server: matter.server().clone(),
+                stage: Stage::Running { outcome: receiver, shared_since: Vec::new() },
+            };
+            entries.by_key.insert(key.clone(), entry);
+        }
+        Run { runs: self.clone(), key, no, outcome }
+    }
+
+    /// The run or the result that a call which came in then shares. A result is given out once.
+    pub(crate) fn find(self: &Arc<Self>, key: &CallKey, came_in: Instant) -> Option<Found> {
+        let mut entries = self.entries.lock();
+        let entry = entries.by_key.get_mut(key)?;
+        let no = entry.no;
+        if let Stage::Running { outcome, shared_since } = &mut entry.stage {
+            shared_since.push(came_in);
+            let run = RunId { runs: self.clone(), key: key.clone(), no };
+            return Some(Found::Running(Sharing { run, since: came_in, outcome: outcome.clone() }));
+        }
+        match entries.by_key.remove(key)?.stage {
+            Stage::Kept { result, until, missed }
+                if until > Instant::now() && !missed.as_ref().is_some_and(Listening::has_been_there) =>
+            {
+                Some(Found::Kept(result))
+            }
+            Stage::Kept { .. } | Stage::Running { .. } => None,
+        }
+    }
+
+    /// Whether there is a run or a result that an identical call may share.
+    pub(crate) fn knows(&self, key: &CallKey) -> bool {
+        self.entries.lock().by_key.contains_key(key)
+    }
+
+    /// Ends the sharing of all runs and drops all results.
+    pub(crate) fn clear(&self) {
+        self.entries.lock().by_key.clear();
+    }
+
+    /// The same for one client.
+    pub(crate) fn forget_client(&self, client: &ClientId) {
+        self.entries.lock().by_key.retain(|_, entry| entry.client != *client);
+    }
+
+    /// The same for one server.
+    pub(crate) fn forget_server(&self, server: &ServerId) {
+        self.entries.lock().by_key.retain(|_, entry| entry.server != *server);
+    }
+}
+
+impl Sharing {
+    /// The result of the run; `None` when it is no longer shared.
+    pub(crate) async fn result(&mut self) -> Option<Arc<EarlierResult>> {
+        self.outcome.wait_for(Option::is_some).await.ok().and_then(|ended| ended.clone())
+    }
+}
+
+impl Drop for Sharing {
+    fn drop(&mut self) {
+        let RunId { runs, key, no } = &self.run;
+        let mut entries = runs.entries.lock();
+        let entry = entries.by_key.get_mut(key).filter(|entry| entry.no == *no);
+        if let Some(Entry { stage: Stage::Running { shared_since, .. }, .. }) = entry
+            && let Some(place) = shared_since.iter().position(|since| *since == self.since)
+        {
+            shared_since.swap_remove(place);
+        }
+    }
+}
+
+impl Run {
+    pub(crate) fn id(&self) -> RunId {
+        RunId { runs: self.runs.clone(), key: self.key.clone(), no: self.no }
+    }
+
+    /// Gives the result to the calls that share the run, and keeps it where none of all the clients
+    /// is likely to have received it.
+    pub(crate) fn finish(self, receipt: Receipt, result: impl FnOnce() -> EarlierResult) {
+        let mut entries = self.runs.entries.lock();
+        let Some(entry) = entries.by_key.get_mut(&self.key).filter(|entry| entry.no == self.no) else {
+            return;
+        };
+        let Stage::Running { shared_since, .. } = &entry.stage else { return };
+        let received = matches!(receipt, Receipt::Likely)
+            || shared_since.iter().any(|since| since.elapsed() < LEAST_TIMEOUT);
+        if shared_since.is_empty() && received {
+            return;
+        }
+        let result = Arc::new(result());
+        self.outcome.send_replace(Some(result.clone()));
+        if received {
+            return;
+        }
+        let missed = match receipt {
+            Receipt::Missed(client) if shared_since.is_empty() => Some(client),
+            Receipt::Missed(_) | Receipt::Likely | Receipt::Unsure => None,
+        };
+        entry.stage = Stage::Kept { result, until: Instant::now() + self.runs.life, missed };
+        entries.prune();
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        self.id().unshare();
+    }
+}
+
+impl RunId {
+    /// From now on no call shares the run, and those that do are judged anew. A kept result stays.
+    pub(crate) fn unshare(&self) {
+        let mut entries = self.runs.entries.lock();
+        let is_this = |entry: &Entry| entry.no == self.no && matches!(entry.stage, Stage::Running { .. });
+        if entries.by_key.get(&self.key).is_some_and(is_this) {
+            entries.by_key.remove(&self.key);
+        }
+    }
+}
+
+impl Entries {
+    /// Drops results that are over, and the oldest ones where there are too many.
+    fn prune(&mut self) {
+        let now = Instant::now();
+        self.by_key.retain(|_, entry| !matches!(entry.stage, Stage::Kept { until, .. } if until <= now));
+        loop {
+            let kept = self.by_key.iter().filter_map(|(key, entry)| match &entry.stage {
+                Stage::Kept { result, until, .. } => Some((key, *until, result.ended.size())),
+                Stage::Running { .. } => None,
+            });
+            let (mut count, mut bytes, mut oldest) = (0, 0, None);
+            for (key, until, size) in kept {
+                count += 1;
+                bytes += size;
+                if oldest.as_ref().is_none_or(|(_, before)| until < *before) {
+                    oldest = Some((key.clone(), until));
+                }
+            }
+            match oldest {
+                Some((key, _)) if count > MOST_KEPT || bytes > MOST_BYTES => self.by_key.remove(&key),
+                Some(_) | None => return,
+            };
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! An agent that may edit the files of the same user cuts the end off the audit, so that what was decided in it
+//! never happened. Each test says what it tried and what stopped it.
+#![allow(missing_docs, reason = "a test binary has no public items")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use gatehouse_tests::gatehouse::Gatehouse;
+use rusqlite::Connection;
+use serde_json::Value;
+
+fn ledger(gatehouse: &Gatehouse) -> PathBuf {
+    gatehouse.data_dir().join("ledger.db")
+}
+
+/// The audit with its head as they are now, in a database of their own.
+fn take_copy(gatehouse: &Gatehouse, name: &str) -> Result<PathBuf> {
+    let copy = gatehouse.folder("copies")?.join(name);
+    let db = Connection::open(ledger(gatehouse))?;
+    db.execute("ATTACH ?1 AS copy", [copy.to_str().context("path")?])?;
+    db.execute_batch(
+        "CREATE TABLE copy.audit AS SELECT * FROM main.audit; CREATE TABLE copy.audit_head AS SELECT * FROM main.audit_head;",
+    )?;
+    Ok(copy)
+}
+
+/// Puts a copy in the place of what there is, past the triggers; everything else stays as it is.
+fn put_back(gatehouse: &Gatehouse, copy: &Path) -> Result<()> {
+    let db = Connection::open(ledger(gatehouse))?;
+    db.execute("ATTACH ?1 AS copy", [copy.to_str().context("path")?])?;
+    let triggers = db
+        .prepare("SELECT name FROM main.sqlite_master WHERE type = 'trigger'")?
+        .query_map([], |row| row.get(0))?
+        .collect::<rusqlite::Result<Vec<String>>>()?;
+    for trigger in triggers {
+        db.execute_batch(&format!("DROP TRIGGER main.{trigger}"))?;
+    }
+    db.execute_batch(
+        "DELETE FROM main.audit; INSERT INTO main.audit SELECT * FROM copy.audit;
+         DELETE FROM main.audit_head; INSERT INTO main.audit_head SELECT * FROM copy.audit_head;",
+    )?;
+    Ok(())
+}
+
+fn last(gatehouse: &Gatehouse) -> Result<i64> {
+    Ok(Connection::open(ledger(gatehouse))?.query_row("SELECT MAX(seq) FROM audit", [], |row| row.get(0))?)
+}
+
+/// Checks that `verify` names the first entry that is gone, and that the status says so.
+fn is_named(gatehouse: &Gatehouse, first: i64) -> Result<()> {
+    let output = gatehouse.operator(&["--json", "audit", "verify"])?;
+    let verdict: Value = serde_json::from_slice(&output.stdout)?;
+    ensure!(!output.status.success() && verdict["result"] == "broken", "it passes: {verdict}");
+    ensure!(verdict["seq"] == first, "{verdict}, not {first}");
+    let problems = gatehouse.ask(&["status"])?["problems"].to_string();
+    ensure!(problems.contains("audit") && problems.contains("missing"), "nobody is told: {problems}");
+    Ok(())
+}
+
+/// Tried: the end of the audit cut off together with an old copy of its sealed head, so that everything that is
+/// left fits. Stopped by: the mark beside the key in the store for secrets, which says how far the audit had
+/// come. The first missing entry is named, and the status says so until the person acknowledges it; the gap
+/// stays in the chain, also after a restart by somebody else and after more entries than were cut.
+#[test]
+fn it_cuts_the_tail_and_puts_the_old_head_back() -> Result<()> {
+    let mut gatehouse = Gatehouse::start()?;
+    for number in 0..3 {
+        gatehouse.add_client(&format!("client {number}"))?;
+    }
+    gatehouse.stop()?;
+    let first = last(&gatehouse)? + 1;
+    let copy = take_copy(&gatehouse, "old")?;
+    gatehouse.launch()?;
+    gatehouse.await_status("Notes", "connected")?;
+    gatehouse.ask(&["policy", "auto-approve", "Notes", "all"])?;
+    gatehouse.stop()?;
+    put_back(&gatehouse, &copy)?;
+    for turn in 0..3 {
+        gatehouse.launch()?;
+        is_named(&gatehouse, first).with_context(|| format!("turn {turn}"))?;
+        for number in 0..10 {
+            gatehouse.add_client(&format!("later {turn} {number}"))?;
+        }
+        is_named(&gatehouse, first).with_context(|| format!("turn {turn}, later"))?;
+        gatehouse.stop()?;
+    }
+    gatehouse.launch()?;
+    let refused = gatehouse.anyone(&["audit", "acknowledge"])?;
+    ensure!(!refused.status.success(), "anybody may silence it");
+    gatehouse.ask(&["audit", "acknowledge"])?;
+    gatehouse.stop()?;
+    gatehouse.launch()?;
+    ensure!(!gatehouse.ask(&["status"])?["problems"].to_string().contains("missing"), "it is said for ever");
+    ensure!(!gatehouse.operator(&["audit", "verify"])?.status.success(), "the gap is mended");
+    Ok(())
+}
+
+/// Tried: the same after Gatehouse was killed, so that it could not write down at its stop how far the audit had
+/// come. Stopped by: the mark that is written every few entries.
+#[test]
+fn it_kills_gatehouse_first() -> Result<()> {
+    let mut gatehouse = Gatehouse::start()?;
+    gatehouse.stop()?;
+    let first = last(&gatehouse)? + 1;
+    let copy = take_copy(&gatehouse, "old")?;
+    gatehouse.launch()?;
+    for number in 0..12 {
+        gatehouse.add_client(&format!("client {number}"))?;
+    }
+    gatehouse.kill()?;
+    put_back(&gatehouse, &copy)?;
+    gatehouse.launch()?;
+    is_named(&gatehouse, first)
+}
+
+/// Tried: the same while Gatehouse runs. Stopped by: the last entry, which it remembers itself.
+#[test]
+fn it_cuts_under_a_running_gatehouse() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    gatehouse.add_client("before")?;
+    let first = last(&gatehouse)? + 1;
+    let copy = take_copy(&gatehouse, "old")?;
+    gatehouse.add_client("after")?;
+    put_back(&gatehouse, &copy)?;
+    is_named(&gatehouse, first)?;
+    gatehouse.add_client("later")?;
+    is_named(&gatehouse, first)
+}
+
+/// What is no attack: a crash leaves a mark that lags behind, and retention takes entries from the front.
+#[test]
+fn a_crash_and_retention_cut_nothing() -> Result<()> {
+    let mut gatehouse = Gatehouse::start()?;
+    for number in 0..5 {
+        gatehouse.add_client(&format!("client {number}"))?;
+    }
+    gatehouse.kill()?;
+    gatehouse.launch()?;
+    gatehouse.ask(&["settings", "set", "--audit-days", "7"])?;
+    gatehouse.kill()?;
+    gatehouse.launch()?;
+    ensure!(gatehouse.operator(&["audit", "verify"])?.status.success(), "{}", gatehouse.stderr());
+    ensure!(!gatehouse.ask(&["status"])?["problems"].to_string().contains("audit"), "a false alarm");
+    ensure!(fs::metadata(ledger(&gatehouse)).is_ok(), "no ledger");
+    Ok(())
+}

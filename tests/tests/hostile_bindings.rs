@@ -1,0 +1,120 @@
+//! An agent with old or forged records: what was given for another command, under the id and the generation of a
+//! server that is there. The records are sealed, so these tests forge them with the person's own passphrase: even
+//! then they confer nothing. Each test says what it tried and what stopped it.
+#![allow(missing_docs, reason = "a test binary has no public items")]
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
+use gatehouse_model::{Effect, IdentityHash, Secret, SystemClock};
+use gatehouse_store::{Owner, SecretKey, Store, StoreOptions, open_vault};
+use gatehouse_tests::gatehouse::{Gatehouse, PASSPHRASE};
+use gatehouse_tests::lines::PATIENCE;
+use gatehouse_tests::{asks, http};
+use serde_json::json;
+
+fn store(gatehouse: &Gatehouse) -> Result<Store> {
+    let dir = gatehouse.data_dir();
+    let secrets = open_vault(&dir, &Secret::new(PASSPHRASE))?;
+    Ok(Store::open(StoreOptions { dir, owner: Owner::Serve, secrets, clock: Arc::new(SystemClock) })?)
+}
+
+/// Tried: grants, access classes and trusted labels that were given for another command under the same id and
+/// generation, and such as an older version wrote them. Stopped by: the hash of what the server is, which is part
+/// of what a rule is bound to. Every call asks, the rules are taken back and the audit says so. A deny stays.
+#[test]
+fn it_gives_a_server_the_rights_of_another_command() -> Result<()> {
+    for identity in ["0000000000000000000000000000000000000000000000000000000000000000", ""] {
+        let mut gatehouse = Gatehouse::start()?;
+        gatehouse.await_status("Notes", "connected")?;
+        let token = gatehouse.add_client("agent")?;
+        gatehouse.ask(&["policy", "grant", "Notes", "--tool", "list_notes"])?;
+        gatehouse.ask(&["policy", "grant", "Notes", "--all"])?;
+        gatehouse.ask(&["policy", "deny", "Notes", "--tool", "add_note"])?;
+        gatehouse.ask(&["tools", "classify", "Notes", "search_notes", "read"])?;
+        gatehouse.ask(&["servers", "trust-labels", "Notes"])?;
+        gatehouse.stop()?;
+        {
+            let store = store(&gatehouse)?;
+            let mut rights = store.rights().load()?.context("no rights")?;
+            let bound = rights.rules.iter_mut().filter_map(|rule| rule.server.as_mut());
+            let others = rights.overrides.iter_mut().map(|user| &mut user.server);
+            for binding in bound.chain(others).chain(&mut rights.trusted_labels) {
+                binding.identity = IdentityHash::new(identity);
+            }
+            store.rights().save(&rights)?;
+            store.close();
+        }
+        gatehouse.launch()?;
+        gatehouse.await_status("Notes", "connected")?;
+        let call = http::Waiting::call(&gatehouse.endpoint, &token, "list_notes", "{}");
+        let question = asks::waiting(&gatehouse, 1)?.remove(0);
+        ensure!(
+            question["ask"]["class"]["reason"]["by"] != "trusted_label",
+            "the labels are trusted: {question:#}"
+        );
+        gatehouse.ask(&["approvals", "answer", question["id"].as_str().context("id")?, "deny"])?;
+        ensure!(call.end()?.body.contains("isError"), "“{identity}”: it ran");
+        let blocked = http::Waiting::call(&gatehouse.endpoint, &token, "add_note", r#"{"text":"x"}"#);
+        ensure!(blocked.end()?.body.contains("isError"), "the deny is gone");
+        let deadline = Instant::now() + PATIENCE;
+        let shown = loop {
+            let shown = gatehouse.ask(&["policy", "show"])?;
+            if shown["rules"].as_array().is_some_and(|rules| rules.len() == 1) {
+                break shown;
+            }
+            ensure!(
+                Instant::now() < deadline,
+                "“{identity}”: what confers nothing is still shown: {shown:#}"
+            );
+        };
+        ensure!(shown["verified"] == true, "{shown:#}");
+        let rules = shown["rules"].as_array().context("no rules")?;
+        ensure!(
+            rules.len() == 1 && rules[0]["rule"]["effect"] == serde_json::to_value(Effect::Deny)?,
+            "“{identity}”: what confers nothing is still shown: {shown:#}"
+        );
+        ensure!(shown["overrides"] == json!([]) && shown["trustedLabels"] == json!([]));
+        ensure!(
+            gatehouse.ask(&["audit", "list"])?.to_string().contains("revoked"),
+            "the audit does not say so"
+        );
+    }
+    Ok(())
+}
+
+/// Tried: a secret that was kept for another command under the same id, generation and field. Stopped by: its
+/// name in the store for secrets, which has the hash of what the server is in it; the server starts without it
+/// and says that it lacks one.
+#[test]
+fn it_gives_a_server_the_secret_of_another_command() -> Result<()> {
+    let mut gatehouse = Gatehouse::start()?;
+    let program = gatehouse_tests::places::program("fixture-server")?;
+    let program = program.to_str().context("path")?;
+    let transport = json!({
+        "type": "stdio", "command": program, "args": [], "env": { "KEY": "${secret:KEY}" }, "cwd": null,
+    });
+    let secrets = json!([{ "field": "env/KEY", "value": "s3cr3t" }]);
+    let added = json!({ "draft": { "name": "raw", "transport": transport }, "trustLabels": false, "secrets": secrets });
+    gatehouse.command("servers.add", &added)?;
+    gatehouse.await_status("raw", "connected")?;
+    gatehouse.stop()?;
+    {
+        let store = store(&gatehouse)?;
+        let servers = store.servers().load().servers;
+        let raw = servers.iter().find(|server| server.name == "raw").context("no server")?;
+        let secrets = store.secrets();
+        let (own, field) = (raw.binding(), "env/KEY");
+        let kept = secrets.get(&SecretKey::bound(&own, field))?.context("it is kept under another name")?;
+        secrets.delete(&SecretKey::bound(&own, field))?;
+        let mut another = own;
+        another.identity = IdentityHash::new("another command");
+        secrets.set(&SecretKey::bound(&another, field), &kept)?;
+        store.close();
+    }
+    gatehouse.launch()?;
+    let server = gatehouse.await_status("raw", "failed")?;
+    ensure!(server["status"]["message"].to_string().contains("env/KEY"), "{server:#}");
+    Ok(())
+}

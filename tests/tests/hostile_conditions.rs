@@ -1,0 +1,90 @@
+//! Conditions on arguments are written by hand in the answer to a question. Somebody tries to make them allow
+//! more than was shown. Each test says what was tried and what stopped it.
+#![allow(missing_docs, reason = "a test binary has no public items")]
+
+use anyhow::{Result, ensure};
+use gatehouse_tests::gatehouse::Gatehouse;
+use gatehouse_tests::{asks, http};
+use serde_json::{Value, json};
+
+/// A choice for the tool that was asked about, with one condition.
+fn when(lifetime: &str, pointer: &str, test: &Value) -> Value {
+    let condition = json!({ "pointer": pointer, "test": test });
+    json!({ "lifetime": lifetime, "width": "tool", "everyClient": false, "conditions": [condition] })
+}
+
+/// A Gatehouse, and a call of Notes that waits for its answer.
+fn asked(arguments: &str) -> Result<(Gatehouse, http::Waiting, Value)> {
+    let gatehouse = Gatehouse::start()?;
+    gatehouse.await_status("Notes", "connected")?;
+    let token = gatehouse.add_client("agent")?;
+    let call = http::Waiting::call(&gatehouse.endpoint, &token, "add_note", arguments);
+    let question = asks::waiting(&gatehouse, 1)?.remove(0);
+    Ok((gatehouse, call, question))
+}
+
+/// What the core says to an answer that it has to refuse; nothing may have changed by it.
+fn refused(gatehouse: &Gatehouse, question: &Value, choice: &Value) -> Result<String> {
+    let answered = asks::allow(gatehouse, &question["id"], &question["ask"]["hash"], choice);
+    let Err(error) = answered else { anyhow::bail!("it was taken: {choice}") };
+    ensure!(asks::waiting(gatehouse, 1)?[0]["id"] == question["id"], "the question is gone");
+    let rules = gatehouse.ask(&["policy", "show"])?["rules"].clone();
+    ensure!(rules == json!([]), "a rule appeared: {rules:#}");
+    Ok(format!("{error:#}"))
+}
+
+/// Tried: to allow a call with a condition that holds for other calls, so that the click allows what nobody
+/// looked at. Stopped by: the condition has to be known to hold for the call at hand.
+#[test]
+fn it_writes_a_condition_that_does_not_cover_the_call() -> Result<()> {
+    let (gatehouse, call, question) = asked(r#"{"text":"shopping: milk"}"#)?;
+    for (pointer, test) in [
+        ("/text", json!({ "test": "starts_with", "text": "payroll" })),
+        ("/text", json!({ "test": "equals", "value": "\"payroll\"" })),
+        ("/text", json!({ "test": "one_of", "values": ["\"a\"", "\"b\""] })),
+        ("/text", json!({ "test": "glob", "pattern": "*.sh" })),
+        ("/text", json!({ "test": "inside", "folder": "/" })),
+        ("/text", json!({ "test": "host_is", "host": "example.org" })),
+        ("/nowhere", json!({ "test": "equals", "value": "1" })),
+        ("/text", json!({ "test": "equals", "value": "no json" })),
+    ] {
+        for lifetime in ["until_quit", "always"] {
+            let said = refused(&gatehouse, &question, &when(lifetime, pointer, &test))?;
+            ensure!(said.contains("condition") || said.contains("Condition"), "{test}: {said}");
+        }
+    }
+    let covers = when("always", "/text", &json!({ "test": "starts_with", "text": "shopping: " }));
+    asks::allow(&gatehouse, &question["id"], &question["ask"]["hash"], &covers)?;
+    let end = call.end()?;
+    ensure!(!end.body.contains("isError\":true"), "{end:?}");
+    let rules = gatehouse.ask(&["policy", "show"])?["rules"].clone();
+    ensure!(rules[0]["rule"]["conditions"] == covers["conditions"], "{rules:#}");
+    Ok(())
+}
+
+/// Tried: to have a masked value written into a rule, where it would be read by everybody. Stopped by: no
+/// condition may be about an argument that is masked, or about a part of one.
+#[test]
+fn it_writes_a_secret_into_a_rule() -> Result<()> {
+    let (gatehouse, call, question) = asked(r#"{"text":"a","password":"hunter2-hunter2"}"#)?;
+    let is_it = json!({ "test": "equals", "value": "\"hunter2-hunter2\"" });
+    let said = refused(&gatehouse, &question, &when("always", "/password", &is_it))?;
+    ensure!(said.contains("secret") && !said.contains("hunter2"), "{said}");
+    gatehouse.ask(&["approvals", "answer", question["id"].as_str().unwrap_or_default(), "deny"])?;
+    call.end()?;
+    Ok(())
+}
+
+/// Tried: to get “always” by way of a condition where hidden characters keep it from being offered. Stopped
+/// by: a condition narrows an offer and makes none.
+#[test]
+fn it_gets_always_by_way_of_a_condition() -> Result<()> {
+    let (gatehouse, call, question) = asked("{\"text\":\"milk\u{200b}\"}")?;
+    ensure!(!asks::offers_always(&question)?, "always is offered: {question:#}");
+    let starts = json!({ "test": "starts_with", "text": "milk" });
+    let said = refused(&gatehouse, &question, &when("always", "/text", &starts))?;
+    ensure!(said.contains("not offered"), "{said}");
+    gatehouse.ask(&["approvals", "answer", question["id"].as_str().unwrap_or_default(), "deny"])?;
+    call.end()?;
+    Ok(())
+}

@@ -1,0 +1,318 @@
+//! An agent that runs as the same user takes the place of the control socket: it renames the real one, binds
+//! its own at the path, and waits for the person to run `gatehousectl`. Each test says what it tried and what
+//! stopped it.
+#![allow(missing_docs, reason = "a test binary has no public items")]
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+use std::sync::{Arc, Mutex};
+
+use anyhow::{Context, Result, ensure};
+use gatehouse_tests::gatehouse::Gatehouse;
+use gatehouse_tests::lines::PATIENCE;
+use gatehouse_tests::{asks, http, places};
+use serde_json::{Value, json};
+
+/// What an impostor does with the lines that the real Gatehouse sends.
+#[derive(Clone, Copy, Debug)]
+enum Trick {
+    /// Passes all of them on.
+    Pass,
+    /// Shows another text in the place of the true one.
+    Reword,
+    /// Changes one byte of the second line.
+    Change,
+    /// Sends the second line twice.
+    Repeat,
+    /// Sends the client's own line back in the place of the second one.
+    SendBack,
+}
+
+/// Somebody who holds the path of the control socket.
+struct Impostor {
+    real: PathBuf,
+    /// What clients sent.
+    heard: Arc<Mutex<Vec<String>>>,
+}
+
+const TRUE_TEXT: &str = "pay mallory";
+const FALSE_TEXT: &str = "pay alice!!";
+
+impl Impostor {
+    fn take_the_path(gatehouse: &Gatehouse) -> Result<(UnixListener, Self)> {
+        let path = gatehouse.data_dir().join("control.sock");
+        let real = gatehouse.data_dir().join("real.sock");
+        fs::rename(&path, &real)?;
+        Ok((UnixListener::bind(&path)?, Self { real, heard: Arc::default() }))
+    }
+
+    /// Gives the path back.
+    fn leave(&self, gatehouse: &Gatehouse) -> Result<()> {
+        let path = gatehouse.data_dir().join("control.sock");
+        fs::remove_file(&path)?;
+        Ok(fs::rename(&self.real, &path)?)
+    }
+
+    /// Stands between clients and the real Gatehouse from now on.
+    fn relay(gatehouse: &Gatehouse, trick: Trick) -> Result<Self> {
+        let (listener, this) = Self::take_the_path(gatehouse)?;
+        let (real, heard) = (this.real.clone(), Arc::clone(&this.heard));
+        std::thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                let Ok(server) = UnixStream::connect(&real) else { return };
+                let (Ok(from_client), Ok(to_client)) = (client.try_clone(), client.try_clone()) else {
+                    return;
+                };
+                let (Ok(to_server), Ok(from_server)) = (server.try_clone(), server.try_clone()) else {
+                    return;
+                };
+                let (heard, said) = (Arc::clone(&heard), Arc::new(Mutex::new(String::new())));
+                let last = Arc::clone(&said);
+                std::thread::spawn(move || pass_requests(from_client, to_server, &heard, &last));
+                std::thread::spawn(move || pass_answers(from_server, to_client, trick, &said));
+            }
+        });
+        Ok(this)
+    }
+
+    /// Answers clients by itself with this line from now on.
+    fn answer(gatehouse: &Gatehouse, line: String) -> Result<Self> {
+        let (listener, this) = Self::take_the_path(gatehouse)?;
+        let heard = Arc::clone(&this.heard);
+        std::thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                let (line, heard) = (line.clone(), Arc::clone(&heard));
+                std::thread::spawn(move || {
+                    let Ok(reading) = client.try_clone() else { return };
+                    for said in BufReader::new(reading).lines().map_while(Result::ok) {
+                        if let Ok(mut heard) = heard.lock() {
+                            heard.push(said);
+                        }
+                        if (&client).write_all(format!("{line}\n").as_bytes()).is_err() {
+                            return;
+                        }
+                    }
+                });
+            }
+        });
+        Ok(this)
+    }
+
+    fn heard(&self) -> Vec<String> {
+        self.heard.lock().map(|heard| heard.clone()).unwrap_or_default()
+    }
+
+    fn ensure_not_heard(&self, what: &str, secret: &str) -> Result<()> {
+        let heard = self.heard();
+        ensure!(!heard.is_empty(), "nobody came by");
+        ensure!(!heard.iter().any(|line| line.contains(secret)), "{what} was heard: {heard:#?}");
+        Ok(())
+    }
+}
+
+fn pass_requests(from: UnixStream, mut to: UnixStream, heard: &Mutex<Vec<String>>, last: &Mutex<String>) {
+    for line in BufReader::new(from).lines().map_while(Result::ok) {
+        if let (Ok(mut heard), Ok(mut last)) = (heard.lock(), last.lock()) {
+            heard.push(line.clone());
+            last.clone_from(&line);
+        }
+        if to.write_all(format!("{line}\n").as_bytes()).is_err() {
+            return;
+        }
+    }
+    to.shutdown(std::net::Shutdown::Both).unwrap_or(());
+}
+
+fn pass_answers(from: UnixStream, mut to: UnixStream, trick: Trick, last: &Mutex<String>) {
+    for (at, line) in BufReader::new(from).lines().map_while(Result::ok).enumerate() {
+        let sent_back = last.lock().map(|last| last.clone()).unwrap_or_default();
+        let lines = match (trick, at) {
+            (Trick::Reword, _) => vec![line.replace(TRUE_TEXT, FALSE_TEXT)],
+            (Trick::Change, 1) => vec![changed(&line)],
+            (Trick::Repeat, 1) => vec![line.clone(), line],
+            (Trick::SendBack, 1) => vec![sent_back],
+            _ => vec![line],
+        };
+        for line in lines {
+            if to.write_all(format!("{line}\n").as_bytes()).is_err() {
+                return;
+            }
+        }
+    }
+    to.shutdown(std::net::Shutdown::Both).unwrap_or(());
+}
+
+/// The same line with another byte in its middle.
+fn changed(line: &str) -> String {
+    let mut bytes = line.as_bytes().to_vec();
+    let middle = bytes.len() / 2;
+    bytes[middle] = if bytes[middle] == b'A' { b'B' } else { b'A' };
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn said(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+/// A Gatehouse with a call that waits, and its client's token.
+fn with_a_question() -> Result<(Gatehouse, String, http::Waiting)> {
+    let gatehouse = Gatehouse::start()?;
+    gatehouse.await_status("Notes", "connected")?;
+    let token = gatehouse.add_client("agent")?;
+    let arguments = json!({ "text": TRUE_TEXT }).to_string();
+    let call = http::Waiting::call(&gatehouse.endpoint, &token, "add_note", &arguments);
+    asks::waiting(&gatehouse, 1)?;
+    Ok((gatehouse, token, call))
+}
+
+/// Tried: to stand between the person and Gatehouse and read along: for the operator key, a new client's token,
+/// a server's secret, the arguments of a question; and to say all of it again later. Stopped by: the key is
+/// proved and never shown, all lines are encrypted, and none of them opens on another connection.
+#[test]
+fn it_reads_along_at_the_path_and_says_it_again() -> Result<()> {
+    let (gatehouse, _, _call) = with_a_question()?;
+    let key = gatehouse.operator_key()?;
+    let impostor = Impostor::relay(&gatehouse, Trick::Pass)?;
+    let token = gatehouse.add_client("second")?;
+    let question = asks::waiting(&gatehouse, 1)?.remove(0);
+    let draft = json!({ "name": "far", "enabled": false, "transport": { "type": "http", "url": "http://127.0.0.1:9/mcp", "headers": { "X-Key": "${secret:X-Key}" } } });
+    let secret = "a-secret-of-a-server";
+    let secrets = json!([{ "field": "headers/X-Key", "value": secret }]);
+    gatehouse
+        .command("servers.add", &json!({ "draft": draft, "trustLabels": false, "secrets": secrets }))
+        .context("through the impostor")?;
+    for (what, secret) in [
+        ("the operator key", &*key),
+        ("a token", &*token),
+        ("a secret of a server", secret),
+        ("a hash that answers repeat", question["ask"]["hash"].as_str().context("hash")?),
+        ("a command", "clients.add"),
+    ] {
+        impostor.ensure_not_heard(what, secret)?;
+    }
+    // All that was said, again: to the real one, each line as the first of a connection and all in a row.
+    let before = gatehouse.ask(&["clients", "list"])?;
+    let heard = impostor.heard();
+    let all = heard.join("\n");
+    for lines in heard.iter().chain([&all]) {
+        let stream = UnixStream::connect(&impostor.real)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        (&stream).write_all(format!("{lines}\n").as_bytes()).unwrap_or(());
+        stream.shutdown(std::net::Shutdown::Write)?;
+        for line in BufReader::new(stream).lines().map_while(Result::ok) {
+            ensure!(!line.contains("\"reply\""), "it was answered: {line}");
+        }
+    }
+    impostor.leave(&gatehouse)?;
+    ensure!(gatehouse.ask(&["clients", "list"])? == before, "something was done again");
+    Ok(())
+}
+
+/// Tried: to show the person another text than Gatehouse asks about, under its hash, and to change, repeat or
+/// send back what Gatehouse says. Stopped by: a line that is not the very next one of Gatehouse opens
+/// nothing; the connection ends and nothing of it is shown.
+#[test]
+fn it_passes_on_a_question_with_another_text() -> Result<()> {
+    let (gatehouse, _, call) = with_a_question()?;
+    let question = asks::waiting(&gatehouse, 1)?.remove(0);
+    let id = question["id"].as_str().context("id")?;
+    for trick in [Trick::Change, Trick::SendBack, Trick::Reword, Trick::Repeat] {
+        let impostor = Impostor::relay(&gatehouse, trick)?;
+        let shown = said(&gatehouse.operator(&["approvals", "list"])?);
+        ensure!(!shown.contains(FALSE_TEXT), "{trick:?}: the person saw another text: {shown}");
+        // The list and the answer are two commands on one connection.
+        let answer = || gatehouse.operator(&["approvals", "answer", id, "deny"]);
+        match trick {
+            Trick::Pass | Trick::Reword => ensure!(shown.contains(TRUE_TEXT), "{trick:?}: {shown}"),
+            // What follows the list does not open.
+            Trick::Repeat => ensure!(!answer()?.status.success(), "{trick:?} was not noticed"),
+            Trick::Change | Trick::SendBack => {
+                ensure!(!shown.contains(TRUE_TEXT), "{trick:?} was not noticed: {shown}");
+                ensure!(!answer()?.status.success(), "{trick:?} was not noticed");
+            }
+        }
+        impostor.leave(&gatehouse)?;
+    }
+    ensure!(call.end()?.body.contains("isError"), "it ran");
+    Ok(())
+}
+
+/// Tried: to answer in Gatehouse's place, with a question of its own, a made-up error, an echo, or a proof of its
+/// own. Stopped by: it does not know the key. Nothing of what it says is shown, and beyond the opening line it
+/// gets nothing, neither the command nor a secret in it nor a client's token.
+#[test]
+fn it_answers_in_gatehouses_place() -> Result<()> {
+    let (gatehouse, token, _call) = with_a_question()?;
+    let key = gatehouse.operator_key()?;
+    let false_words = "type your key again at once";
+    let question = json!({ "id": 1, "reply": [{ "id": "ask-1", "words": false_words }] });
+    let proof = json!({ "hello": 1, "share": "A".repeat(43), "proof": "A".repeat(43), "words": false_words });
+    let problem = json!({ "id": null, "problem": { "code": "not_permitted", "what": false_words, "why": null, "todo": null } });
+    for line in [question, proof, problem, json!({ "hello": 1, "as": "operator", "share": "A".repeat(43) })] {
+        let impostor = Impostor::answer(&gatehouse, line.to_string())?;
+        for words in [&["approvals", "list"][..], &["approvals", "watch"], &["clients", "add", "whoever"]] {
+            let output = gatehouse.operator(words)?;
+            ensure!(output.status.code() == Some(4), "{line}: {words:?} ended with {output:?}");
+            ensure!(!said(&output).contains(false_words), "{line}: it was shown: {}", said(&output));
+        }
+        let output = call_as(&gatehouse, &token, r#"{"text":"told to whom?"}"#)?;
+        ensure!(!output.status.success() && !said(&output).contains(false_words), "{line}: {output:?}");
+        for (what, secret) in [
+            ("the operator key", &*key),
+            ("the client's token", &*token),
+            ("the name of a client", "whoever"),
+            ("an argument", "told to whom?"),
+        ] {
+            impostor.ensure_not_heard(what, secret)?;
+        }
+        impostor.leave(&gatehouse)?;
+    }
+    Ok(())
+}
+
+fn call_as(gatehouse: &Gatehouse, token: &str, arguments: &str) -> Result<Output> {
+    let file = gatehouse.folder("tokens")?.join("token");
+    fs::write(&file, token)?;
+    Ok(Command::new("/bin/sh")
+        .arg("-c")
+        .arg(r#"exec 3<"$TOKEN"; exec "$0" --data-dir "$DATA" call --token-fd 3 add_note "$ARGS""#)
+        .arg(places::program("gatehousectl")?)
+        .env("TOKEN", &file)
+        .env("DATA", gatehouse.data_dir())
+        .env("ARGS", arguments)
+        .stdin(Stdio::null())
+        .output()?)
+}
+
+/// Tried: to get a client's token from `gatehousectl call` by standing in between, and to call with it without a
+/// channel. Stopped by: the channel is made with a key that is derived from the token, and `call` is taken on a
+/// channel alone. The call itself goes through.
+#[test]
+fn it_waits_for_the_token_of_a_call() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    gatehouse.await_status("Notes", "connected")?;
+    let token = gatehouse.add_client("agent")?;
+    gatehouse.ask(&["policy", "auto-approve", "Notes", "all"])?;
+    let impostor = Impostor::relay(&gatehouse, Trick::Pass)?;
+    let output = call_as(&gatehouse, &token, r#"{"text":"a note"}"#)?;
+    ensure!(output.status.success(), "{output:?}");
+    impostor.ensure_not_heard("the token", &token)?;
+    impostor.ensure_not_heard("the tool", "add_note")?;
+    impostor.leave(&gatehouse)?;
+    let stream = UnixStream::connect(gatehouse.data_dir().join("control.sock"))?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    let args = json!({ "token": token, "tool": "add_note", "arguments": "{\"text\":\"x\"}" });
+    (&stream).write_all(format!("{}\n", json!({ "id": 1, "command": "call", "args": args })).as_bytes())?;
+    let mut answer = String::new();
+    BufReader::new(stream).read_line(&mut answer)?;
+    let answer: Value = serde_json::from_str(&answer)?;
+    ensure!(answer["problem"]["code"] == "not_permitted", "{answer:#}");
+    // With a token that is for nothing any more there is no channel.
+    gatehouse.ask(&["clients", "rotate", "agent"])?;
+    let output = call_as(&gatehouse, &token, r#"{"text":"a note"}"#)?;
+    ensure!(output.status.code() == Some(4), "{output:?}");
+    Ok(())
+}

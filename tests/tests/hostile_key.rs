@@ -1,0 +1,145 @@
+//! An agent that runs as the same user and can open the store for secrets starts a Gatehouse of its own on the
+//! person's folder, to be its operator. Each test says what it tried and what stopped it.
+#![allow(missing_docs, reason = "a test binary has no public items")]
+
+use std::fs;
+use std::process::{Command, Output};
+
+use anyhow::{Context, Result, ensure};
+use gatehouse_tests::gatehouse::Gatehouse;
+use gatehouse_tests::{asks, http, places};
+use serde_json::json;
+
+/// Runs `gatehousectl` with the key in a file.
+fn with_key(gatehouse: &Gatehouse, key: &str, words: &[&str]) -> Result<Output> {
+    let file = gatehouse.folder("keys")?.join("key");
+    fs::write(&file, format!("{key}\n"))?;
+    Ok(Command::new("/bin/sh")
+        .arg("-c")
+        .arg(r#"exec 3<"$OWN"; exec "$0" --data-dir "$DATA" --operator-key-fd 3 "$@""#)
+        .arg(places::program("gatehousectl")?)
+        .args(words)
+        .env("OWN", &file)
+        .env("DATA", gatehouse.data_dir())
+        .output()?)
+}
+
+/// A tool that runs without a question, and the client that uses it.
+fn with_a_grant() -> Result<(Gatehouse, String)> {
+    let gatehouse = Gatehouse::start()?;
+    gatehouse.await_status("Notes", "connected")?;
+    let token = gatehouse.add_client("agent")?;
+    gatehouse.ask(&["policy", "grant", "Notes", "--tool", "list_notes"])?;
+    Ok((gatehouse, token))
+}
+
+fn call(gatehouse: &Gatehouse, token: &str) -> Result<http::Answer> {
+    http::modern(&gatehouse.endpoint, token, "tools/call", r#""name":"list_notes","arguments":{}"#)
+}
+
+/// Tried: a `serve` of its own while the real one is down, on the same folder and with the same store for
+/// secrets, to be told a key. Stopped by: the folder knows its key; nobody is told one, and only the person's
+/// counts. What ran without a question still does, and nothing more.
+#[test]
+fn it_serves_while_the_real_one_is_down() -> Result<()> {
+    let (mut gatehouse, token) = with_a_grant()?;
+    let key = gatehouse.operator_key()?;
+    gatehouse.stop()?;
+    // The helper's own start is just what the agent does: it goes with a descriptor for the key.
+    let told = gatehouse.forget_key()?;
+    gatehouse.launch()?;
+    ensure!(gatehouse.operator_key().unwrap_or_default().is_empty(), "it was told a key");
+    for guess in ["", "guess", &*token] {
+        let output = with_key(&gatehouse, guess, &["clients", "add", "twin"])?;
+        ensure!(!output.status.success(), "{guess:?}: {output:?}");
+    }
+    gatehouse.remember_key(&told)?;
+    ensure!(gatehouse.operator_key()? == key, "another key");
+    gatehouse.await_status("Notes", "connected")?;
+    let clients = gatehouse.ask(&["clients", "list"])?;
+    ensure!(clients.as_array().is_some_and(|clients| clients.len() == 1), "{clients:#}");
+    ensure!(!call(&gatehouse, &token)?.body.contains("isError\":true"), "the grant is gone");
+    Ok(())
+}
+
+/// Tried: a key of its own by saying that the person's is lost, to use the secrets that the person stored.
+/// Stopped by: they serve no more, everything that was allowed is suspended, the status and the audit say so, and
+/// the person's key is refused, so it cannot pass unnoticed. Blocks stay.
+#[test]
+fn it_makes_the_key_anew() -> Result<()> {
+    let (mut gatehouse, token) = with_a_grant()?;
+    let choice = json!({ "lifetime": "always", "width": "tool", "everyClient": true, "conditions": [] });
+    let deny =
+        json!({ "server": "Notes", "tool": "add_note", "client": null, "choice": choice, "reason": null });
+    gatehouse.command("policy.deny", &deny)?;
+    let far = json!({ "name": "far", "enabled": false, "transport": { "type": "http", "url": "http://127.0.0.1:9/mcp", "headers": { "X-Key": "${secret:X-Key}" } } });
+    let secrets = json!([{ "field": "headers/X-Key", "value": "a-secret-of-a-server" }]);
+    gatehouse.command("servers.add", &json!({ "draft": far, "trustLabels": false, "secrets": &secrets }))?;
+    let with_what_is_stored = json!({ "server": "far", "draft": far });
+    gatehouse.command("servers.edit", &with_what_is_stored)?;
+    let before = gatehouse.operator_key()?;
+    gatehouse.stop()?;
+    gatehouse.forget_key()?;
+    gatehouse.launch_with(&["--new-operator-key"])?;
+    let anew = gatehouse.operator_key()?;
+    ensure!(anew.len() == 43 && anew != before, "no key was made anew");
+    ensure!(
+        with_key(&gatehouse, &before, &["clients", "add", "x"])?.status.code() == Some(4),
+        "the old key counts"
+    );
+    gatehouse.await_status("Notes", "connected")?;
+    ensure!(gatehouse.ask(&["status"])?["problems"].to_string().contains("suspended"), "nobody is told");
+    ensure!(gatehouse.ask(&["audit", "list"])?.to_string().contains("made anew"), "it is not in the audit");
+    ensure!(gatehouse.command("servers.edit", &with_what_is_stored).is_err(), "a stored secret still serves");
+    let waiting = http::Waiting::call(&gatehouse.endpoint, &token, "list_notes", "{}");
+    let question = asks::waiting(&gatehouse, 1)?.remove(0);
+    gatehouse.ask(&["approvals", "answer", question["id"].as_str().context("id")?, "deny"])?;
+    ensure!(waiting.end()?.body.contains("isError"), "a suspended rule let it run");
+    let rules = gatehouse.ask(&["policy", "show"])?["rules"].clone();
+    let effects: Vec<_> =
+        rules.as_array().into_iter().flatten().map(|view| view["rule"]["effect"].clone()).collect();
+    ensure!(effects == [json!("deny")], "{rules:#}");
+    // Also after another start, until somebody confirms it.
+    gatehouse.stop()?;
+    gatehouse.launch()?;
+    gatehouse.await_status("Notes", "connected")?;
+    let suspended = gatehouse.ask(&["policy", "suspended"])?;
+    ensure!(suspended.as_array().is_some_and(|rules| rules.len() == 1), "{suspended:#}");
+    ensure!(gatehouse.anyone(&["policy", "confirm", "--all"])?.status.code() == Some(4), "anybody confirms");
+    gatehouse.ask(&["policy", "confirm", "--all"])?;
+    ensure!(!call(&gatehouse, &token)?.body.contains("isError\":true"), "what was confirmed does not count");
+    ensure!(gatehouse.ask(&["policy", "suspended"])? == json!([]));
+    ensure!(
+        gatehouse.command("servers.edit", &with_what_is_stored).is_err(),
+        "confirming brings secrets back"
+    );
+    gatehouse.command("servers.edit", &json!({ "server": "far", "draft": far, "secrets": secrets }))?;
+    Ok(())
+}
+
+/// Tried: a key that the person replaced because somebody saw it, on a new connection and on one that was open.
+/// Stopped by: only the present key counts, at once and after a restart.
+#[test]
+fn it_uses_a_key_that_was_replaced() -> Result<()> {
+    let mut gatehouse = Gatehouse::start()?;
+    let seen = gatehouse.operator_key()?;
+    let mut watching = gatehouse.person()?;
+    gatehouse.await_status("Notes", "connected")?;
+    let token = gatehouse.add_client("agent")?;
+    gatehouse.rotate_key()?;
+    let now = gatehouse.operator_key()?;
+    ensure!(now != seen && now.len() == 43, "the key is not another: {now}");
+    let waiting = http::Waiting::call(&gatehouse.endpoint, &token, "add_note", r#"{"text":"after"}"#);
+    let question = asks::waiting(&gatehouse, 1)?.remove(0);
+    ensure!(watching.question().is_err(), "an open watch with the old key goes on");
+    gatehouse.ask(&["approvals", "answer", question["id"].as_str().context("id")?, "deny"])?;
+    ensure!(waiting.end()?.body.contains("isError"), "it ran");
+    for name in ["one", "two"] {
+        let output = with_key(&gatehouse, &seen, &["clients", "add", "x"])?;
+        ensure!(output.status.code() == Some(4), "the old key counts: {output:?}");
+        gatehouse.add_client(name)?;
+        gatehouse.stop()?;
+        gatehouse.launch()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,376 @@
+//! A client leaves while a person decides, gives up without a sign, or has another program ask in its place, so
+//! that a yes acts with nobody there, acts twice, or acts for somebody else. Each test says what was tried and
+//! what stopped it.
+#![allow(missing_docs, reason = "a test binary has no public items")]
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result, ensure};
+use gatehouse_tests::client::{Client, Sdk};
+use gatehouse_tests::gatehouse::Gatehouse;
+use gatehouse_tests::http::Waiting;
+use gatehouse_tests::lines::PATIENCE;
+use gatehouse_tests::server::{Over, Upstream, add};
+use gatehouse_tests::{asks, http};
+use serde_json::{Value, json};
+
+const STATEFUL: &str = "2025-11-25";
+const STATELESS: &str = "2026-07-28";
+const NOTE: &str = r#""name":"write_note","arguments":{"text":"milk"}"#;
+const MARK: &str = "gatehouse/earlierResult";
+
+/// The longest that something may take that happens at once.
+const SOON: Duration = Duration::from_secs(20);
+
+/// A fixture that notes what reaches it, and the file that it does so in.
+fn noted(gatehouse: &Gatehouse) -> Result<(Upstream, PathBuf)> {
+    let log = gatehouse.folder("log")?.join("messages");
+    let upstream = add(gatehouse, "raw", Over::Stdio, &["--log", log.to_str().context("path")?])?;
+    Ok((upstream, log))
+}
+
+/// How many calls reached the server.
+fn calls(log: &Path) -> usize {
+    let text = fs::read_to_string(log).unwrap_or_default();
+    text.lines().filter(|line| line.contains(r#""tools/call""#)).count()
+}
+
+fn until(what: &str, mut holds: impl FnMut() -> Result<bool>) -> Result<()> {
+    let deadline = Instant::now() + SOON;
+    while !holds()? {
+        ensure!(Instant::now() < deadline, "{what} did not come true");
+        sleep(Duration::from_millis(20));
+    }
+    Ok(())
+}
+
+fn allow(gatehouse: &Gatehouse, question: &Value) -> Result<()> {
+    asks::allow(gatehouse, &question["id"], &question["ask"]["hash"], &asks::once())?;
+    asks::waiting(gatehouse, 0)?;
+    Ok(())
+}
+
+/// A client that speaks HTTP itself, in a session or without.
+struct Raw<'a> {
+    gatehouse: &'a Gatehouse,
+    token: &'a str,
+    session: Option<String>,
+    calls: u32,
+}
+
+impl<'a> Raw<'a> {
+    fn connect(gatehouse: &'a Gatehouse, token: &'a str, revision: &str) -> Result<Self> {
+        let mut raw = Self { gatehouse, token, session: None, calls: 0 };
+        if revision == STATEFUL {
+            let body = format!(
+                r#"{{"jsonrpc":"2.0","id":0,"method":"initialize","params":{{"protocolVersion":"{STATEFUL}","capabilities":{{}},"clientInfo":{{"name":"raw","version":"1"}}}}}}"#
+            );
+            let authorization = format!("Bearer {token}");
+            let headers = [
+                ("Authorization", authorization.as_str()),
+                ("Content-Type", "application/json"),
+                ("Accept", "application/json, text/event-stream"),
+            ];
+            let answer = http::post(&gatehouse.endpoint, &headers, body.as_bytes())?;
+            let line = answer.head.lines().find(|line| line.to_lowercase().starts_with("mcp-session-id:"));
+            let id = line.and_then(|line| line.split_once(':')).context("no session")?.1;
+            raw.session = Some(id.trim().to_owned());
+        }
+        Ok(raw)
+    }
+
+    fn headers(&self) -> Vec<(String, String)> {
+        let mut headers = vec![
+            ("Authorization".into(), format!("Bearer {}", self.token)),
+            ("Content-Type".into(), "application/json".into()),
+            ("Accept".into(), "application/json, text/event-stream".into()),
+        ];
+        match &self.session {
+            Some(session) => headers.push(("Mcp-Session-Id".into(), session.clone())),
+            None => headers.extend([
+                ("MCP-Protocol-Version".into(), STATELESS.into()),
+                ("Mcp-Method".into(), "tools/call".into()),
+            ]),
+        }
+        headers
+    }
+
+    /// Sends a call; what comes back is read from the stream.
+    fn begin(&mut self, params: &str) -> Result<Stream> {
+        self.calls += 1;
+        let meta = if self.session.is_some() {
+            String::new()
+        } else {
+            format!(
+                r#","_meta":{{"io.modelcontextprotocol/protocolVersion":"{STATELESS}","io.modelcontextprotocol/clientInfo":{{"name":"raw","version":"1"}},"io.modelcontextprotocol/clientCapabilities":{{}}}}"#
+            )
+        };
+        let id = self.calls;
+        let body =
+            format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{{params}{meta}}}}}"#);
+        let mut headers = self.headers();
+        if self.session.is_none() {
+            let name = params.split('"').nth(3).context("no name")?;
+            headers.push(("Mcp-Name".into(), name.into()));
+        }
+        Stream::open(&self.gatehouse.endpoint, ("POST", &headers), &body)
+    }
+
+    /// Reads on after an event.
+    fn resume(&self, last: &str) -> Result<Stream> {
+        let mut headers = self.headers();
+        headers.push(("Last-Event-ID".into(), last.into()));
+        Stream::open(&self.gatehouse.endpoint, ("GET", &headers), "")
+    }
+}
+
+/// What comes back on one connection, line by line. Dropping it closes the connection.
+struct Stream(BufReader<TcpStream>);
+
+impl Stream {
+    fn open(endpoint: &str, (method, headers): (&str, &[(String, String)]), body: &str) -> Result<Self> {
+        let rest = endpoint.strip_prefix("http://").context("not an http address")?;
+        let (authority, path) = rest.split_once('/').context("no path")?;
+        let mut stream = TcpStream::connect(authority)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        let mut text = format!("{method} /{path} HTTP/1.1\r\nHost: {authority}\r\n");
+        for (name, value) in headers {
+            text.push_str(&format!("{name}: {value}\r\n"));
+        }
+        text.push_str(&format!("Content-Length: {}\r\n\r\n{body}", body.len()));
+        stream.write_all(text.as_bytes())?;
+        Ok(Self(BufReader::new(stream)))
+    }
+
+    /// Reads on to a line with this in it.
+    fn line(&mut self, part: &str) -> Result<String> {
+        loop {
+            let mut line = String::new();
+            ensure!(self.0.read_line(&mut line)? > 0, "the connection ended without {part:?}");
+            if line.contains(part) {
+                return Ok(line);
+            }
+        }
+    }
+
+    /// The answer to the call.
+    fn answer(&mut self) -> Result<String> {
+        self.line(r#""result""#)
+    }
+}
+
+/// Waits until a question is as old as a client's least time-out.
+fn aged(question: &Value) -> Result<()> {
+    let asked = u64::try_from(question["askedAt"].as_i64().context("askedAt")?)?;
+    until("the question's age", || {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH)?;
+        Ok(now > Duration::from_millis(asked) + Duration::from_millis(3200))
+    })
+}
+
+/// Tried: to call, to close the connection while the person thinks, and to call again after the yes, so that it
+/// acts with nobody there and then once more. Stopped by: the closed stream; the yes becomes a ticket, runs
+/// nothing by itself, and lets the repeat through once.
+#[test]
+fn it_leaves_before_the_answer_and_calls_again() -> Result<()> {
+    for revision in [STATEFUL, STATELESS] {
+        let gatehouse = Gatehouse::start()?;
+        let (_upstream, log) = noted(&gatehouse)?;
+        let token = gatehouse.add_client("agent")?;
+        let mut client = Raw::connect(&gatehouse, &token, revision)?;
+        let left = client.begin(NOTE)?;
+        let question = asks::waiting(&gatehouse, 1)?.remove(0);
+        drop(left);
+        until("nobody waits", || Ok(asks::waiting(&gatehouse, 1)?[0]["waiting"] == false))?;
+        allow(&gatehouse, &question)?;
+        let answer = client.begin(NOTE)?.answer()?;
+        ensure!(!answer.contains(r#""isError":true"#), "{revision}: {answer}");
+        ensure!(calls(&log) == 1, "{revision}: it ran {} times", calls(&log));
+        let third = client.begin(NOTE)?;
+        asks::waiting(&gatehouse, 1)?;
+        ensure!(calls(&log) == 1, "{revision}: the ticket was good twice");
+        drop(third);
+    }
+    Ok(())
+}
+
+/// Tried: to end its session, or to cancel, while the person thinks. Stopped by: the same.
+#[test]
+fn it_ends_its_session_or_cancels_before_the_answer() -> Result<()> {
+    for ends in [true, false] {
+        let gatehouse = Gatehouse::start()?;
+        let (_upstream, log) = noted(&gatehouse)?;
+        let token = gatehouse.add_client("agent")?;
+        let mut client = Raw::connect(&gatehouse, &token, STATEFUL)?;
+        let left = client.begin(NOTE)?;
+        let question = asks::waiting(&gatehouse, 1)?.remove(0);
+        let headers = client.headers();
+        let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (&**name, &**value)).collect();
+        if ends {
+            http::send("DELETE", &gatehouse.endpoint, &headers, b"")?;
+            client = Raw::connect(&gatehouse, &token, STATEFUL)?;
+        } else {
+            let cancel = br#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
+            http::post(&gatehouse.endpoint, &headers, cancel)?;
+        }
+        until("nobody waits", || Ok(asks::waiting(&gatehouse, 1)?[0]["waiting"] == false))?;
+        allow(&gatehouse, &question)?;
+        ensure!(calls(&log) == 0, "it ran with nobody there");
+        let answer = client.begin(NOTE)?.answer()?;
+        ensure!(!answer.contains(r#""isError":true"#) && calls(&log) == 1, "{answer}");
+        drop(left);
+    }
+    Ok(())
+}
+
+/// Not an attack: a connection breaks, and the client reads on where it was, before the person answers. It
+/// waits again, and gets the result of the one run.
+#[test]
+fn a_client_that_reads_on_before_the_answer_gets_it() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    let (_upstream, log) = noted(&gatehouse)?;
+    let token = gatehouse.add_client("agent")?;
+    let mut client = Raw::connect(&gatehouse, &token, STATEFUL)?;
+    let mut broken = client.begin(NOTE)?;
+    let question = asks::waiting(&gatehouse, 1)?.remove(0);
+    let last = broken.line("id: ")?.trim().trim_start_matches("id: ").to_owned();
+    drop(broken);
+    until("nobody waits", || Ok(asks::waiting(&gatehouse, 1)?[0]["waiting"] == false))?;
+    let mut again = client.resume(&last)?;
+    until("somebody waits", || Ok(asks::waiting(&gatehouse, 1)?[0]["waiting"] == true))?;
+    allow(&gatehouse, &question)?;
+    let answer = again.answer()?;
+    ensure!(!answer.contains(r#""isError":true"#) && calls(&log) == 1, "{answer}");
+    Ok(())
+}
+
+/// Tried: to give up without a sign, as some libraries do, and to call again: while the person still thinks,
+/// while the first call runs, and after it. Stopped by: identical calls of one client and program share one run
+/// under one yes, and what perhaps nobody received is given to the next of them, once.
+#[test]
+fn it_gives_up_without_a_sign_and_calls_again() -> Result<()> {
+    for revision in [STATEFUL, STATELESS] {
+        let gatehouse = Gatehouse::start()?;
+        let (_upstream, log) = noted(&gatehouse)?;
+        let token = gatehouse.add_client("agent")?;
+        let mut client = Raw::connect(&gatehouse, &token, revision)?;
+        // Nobody reads this one, and its connection stays open.
+        let silent = client.begin(NOTE)?;
+        let question = asks::waiting(&gatehouse, 1)?.remove(0);
+        aged(&question)?;
+        let mut meanwhile = client.begin(NOTE)?;
+        aged(&question)?;
+        allow(&gatehouse, &question)?;
+        let answer = meanwhile.answer()?;
+        ensure!(!answer.contains(r#""isError":true"#), "{revision}: {answer}");
+        ensure!(asks::waiting(&gatehouse, 0)?.is_empty() && calls(&log) == 1, "{revision}: ran again");
+        drop((silent, meanwhile));
+
+        let slow = r#""name":"slow","arguments":{"ms":1500}"#;
+        let silent = client.begin(slow)?;
+        let question = asks::waiting(&gatehouse, 1)?.remove(0);
+        aged(&question)?;
+        allow(&gatehouse, &question)?;
+        until("it runs", || Ok(fs::read_to_string(&log)?.contains("started")))?;
+        let answer = client.begin(slow)?.answer()?;
+        ensure!(answer.contains(MARK) && calls(&log) == 2, "{revision}: {answer}");
+        drop(silent);
+
+        let last = r#""name":"write_note","arguments":{"text":"last"}"#;
+        let mut silent = client.begin(last)?;
+        let question = asks::waiting(&gatehouse, 1)?.remove(0);
+        aged(&question)?;
+        allow(&gatehouse, &question)?;
+        silent.answer()?;
+        let answer = client.begin(last)?.answer()?;
+        ensure!(answer.contains(MARK) && answer.contains("not run again"), "{revision}: {answer}");
+        ensure!(calls(&log) == 3, "{revision}: it ran again");
+        gatehouse.command("calls.list", &json!({ "filter": {} })).map(|calls| {
+            ensure!(calls.to_string().contains("repeated"), "{revision}: it is not marked: {calls:#}");
+            Ok(())
+        })??;
+        let third = client.begin(last)?;
+        asks::waiting(&gatehouse, 1)?;
+        ensure!(calls(&log) == 3, "{revision}: the result was good twice");
+        drop(third);
+    }
+    Ok(())
+}
+
+/// The same with a library that we did not write: `mcp` from PyPI gives up after its own time-out.
+#[test]
+fn a_library_gives_up_and_calls_again() -> Result<()> {
+    for revision in [STATEFUL, STATELESS] {
+        let gatehouse = Gatehouse::start()?;
+        let (_upstream, log) = noted(&gatehouse)?;
+        let token = gatehouse.add_client("agent")?;
+        let mut client = Client::connect(Sdk::Python, revision, &gatehouse.endpoint, Some(&token))?;
+        let note = json!({ "text": "milk" });
+        let call = client.begin_impatient("write_note", &note, 3500)?;
+        let question = asks::waiting(&gatehouse, 1)?.remove(0);
+        ensure!(!client.finish(&call)?.is_ok(), "{revision}: it did not give up");
+        asks::allow(&gatehouse, &question["id"], &question["ask"]["hash"], &asks::once())?;
+        let answer = client.call("write_note", &note)?;
+        ensure!(answer.is_ok(), "{revision}: {answer:?}");
+        ensure!(calls(&log) == 1, "{revision}: it ran {} times", calls(&log));
+    }
+    Ok(())
+}
+
+/// Tried: another program that has the token sends the very call that the question is about, so that the yes
+/// goes to it. Stopped by: program and session are part of what the answer repeats; it is a question of its
+/// own, and the one that was shown stays as it was.
+#[test]
+fn another_program_calls_the_same_under_the_question() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    let (_upstream, log) = noted(&gatehouse)?;
+    let token = gatehouse.add_client("agent")?;
+    let note = json!({ "text": "milk" });
+    let mut own = Client::connect(Sdk::TypeScript, STATELESS, &gatehouse.endpoint, Some(&token))?;
+    let call = own.begin("write_note", &note)?;
+    let shown = asks::waiting(&gatehouse, 1)?.remove(0);
+    let mut thief = Client::connect(Sdk::Python, STATELESS, &gatehouse.endpoint, Some(&token))?;
+    let stolen = thief.begin("write_note", &note)?;
+    let both = asks::waiting(&gatehouse, 2)?;
+    ensure!(both[0]["ask"] == shown["ask"], "what is shown changed: {:#}", both[0]);
+    ensure!(both[1]["ask"]["hash"] != shown["ask"]["hash"], "two programs, one hash");
+    asks::allow(&gatehouse, &shown["id"], &shown["ask"]["hash"], &asks::once())?;
+    ensure!(own.finish(&call)?.is_ok(), "what was shown did not run");
+    let left = asks::waiting(&gatehouse, 1)?.remove(0);
+    gatehouse.ask(&["approvals", "answer", left["id"].as_str().context("id")?, "deny"])?;
+    ensure!(thief.finish(&stolen)?.is_tool_error(), "the other program's call ran");
+    ensure!(calls(&log) == 1, "it ran {} times", calls(&log));
+    Ok(())
+}
+
+/// Tried: a call to a server that the user has stopped. Stopped by: stopped stays stopped until it is started;
+/// nobody is asked, and the model reads what to do.
+#[test]
+fn a_call_does_not_start_what_was_stopped() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    let (_upstream, log) = noted(&gatehouse)?;
+    let token = gatehouse.add_client("agent")?;
+    for allowed in [false, true] {
+        if allowed {
+            gatehouse.ask(&["policy", "auto-approve", "raw", "all"])?;
+        }
+        gatehouse.ask(&["servers", "stop", "raw"])?;
+        gatehouse.await_status("raw", "stopped")?;
+        let params = r#""name":"echo","arguments":{}"#;
+        let end = http::modern(&gatehouse.endpoint, &token, "tools/call", params)?;
+        ensure!(end.body.contains(r#""isError":true"#) && end.body.contains("stopped"), "{end:?}");
+        asks::waiting(&gatehouse, 0)?;
+        gatehouse.await_status("raw", "stopped")?;
+        ensure!(calls(&log) == 0, "it was called");
+        gatehouse.ask(&["servers", "start", "raw"])?;
+        gatehouse.await_status("raw", "connected")?;
+    }
+    let call = Waiting::call(&gatehouse.endpoint, &token, "echo", "{}");
+    ensure!(call.end()?.status == 200 && calls(&log) == 1, "it is not called after the start");
+    Ok(())
+}

@@ -1,0 +1,109 @@
+//! An agent writes the names of its arguments so that Gatehouse looks at one value and the server uses another.
+//! Each test says what it tried and what stopped it.
+#![allow(missing_docs, reason = "a test binary has no public items")]
+#![cfg(unix)]
+
+use std::fs;
+
+use anyhow::{Context, Result, ensure};
+use gatehouse_tests::asks;
+use gatehouse_tests::fixture::LENIENT_TOOL;
+use gatehouse_tests::gatehouse::Gatehouse;
+use gatehouse_tests::http::{Answer, Waiting};
+use gatehouse_tests::server::{Over, add};
+use serde_json::json;
+
+/// Ways to write the name `path` that some reader takes for it.
+const SPELLINGS: [&str; 5] = ["Path", "PATH", "path\0", "_path", "pa-th"];
+
+fn call(gatehouse: &Gatehouse, token: &str, arguments: &str) -> Result<Answer> {
+    Waiting::call(&gatehouse.endpoint, token, LENIENT_TOOL, arguments).end()
+}
+
+/// Calls, denies the question that has to come, and sees that nothing ran.
+fn is_asked(gatehouse: &Gatehouse, token: &str, arguments: &str) -> Result<()> {
+    let call = Waiting::call(&gatehouse.endpoint, token, LENIENT_TOOL, arguments);
+    let question =
+        asks::waiting(gatehouse, 1).with_context(|| format!("{arguments} was not asked"))?.remove(0);
+    gatehouse.ask(&["approvals", "answer", question["id"].as_str().context("id")?, "deny"])?;
+    let end = call.end()?;
+    ensure!(end.body.contains(r#""isError":true"#), "{arguments} ran: {end:?}");
+    Ok(())
+}
+
+/// Tried: beside the one path that is inside the allowed folder, another one under a name that the server takes
+/// for the same. Stopped by: a condition on an argument holds only where no other member of that object may be
+/// taken for it.
+#[test]
+fn it_hides_a_second_path_under_another_spelling() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    let _upstream = add(&gatehouse, "raw", Over::Stdio, &["--fault", "folds-names"])?;
+    let token = gatehouse.add_client("agent")?;
+    let (inside, outside) = (gatehouse.folder("in")?, gatehouse.folder("out")?);
+    fs::write(inside.join("a.txt"), "harmless")?;
+    fs::write(outside.join("a.txt"), "s3cret")?;
+    let (fine, secret) = (inside.join("a.txt"), outside.join("a.txt"));
+    let (fine, secret) = (fine.to_str().context("path")?, secret.to_str().context("path")?);
+
+    let plain = json!({ "path": fine }).to_string();
+    let first = Waiting::call(&gatehouse.endpoint, &token, LENIENT_TOOL, &plain);
+    let question = asks::waiting(&gatehouse, 1)?.remove(0);
+    let choice = asks::only_in_this_folder(&question, "always")?;
+    asks::allow(&gatehouse, &question["id"], &question["ask"]["hash"], &choice)?;
+    ensure!(first.end()?.body.contains("harmless"), "the first call did not run");
+    ensure!(call(&gatehouse, &token, &plain)?.body.contains("harmless"), "what is inside asks");
+
+    for name in SPELLINGS {
+        let name = json!(name);
+        for both in [
+            format!(r#"{{"path":{},{name}:{}}}"#, json!(fine), json!(secret)),
+            format!(r#"{{{name}:{},"path":{}}}"#, json!(secret), json!(fine)),
+        ] {
+            is_asked(&gatehouse, &token, &both)?;
+        }
+        is_asked(&gatehouse, &token, &format!(r#"{{{name}:{}}}"#, json!(fine)))?;
+    }
+    ensure!(call(&gatehouse, &token, &plain)?.body.contains("harmless"), "the grant is gone");
+    Ok(())
+}
+
+/// Tried: what is denied by a condition, under another spelling of the argument's name. Stopped by: a deny counts
+/// also where its argument is absent and one is there that may be taken for it.
+#[test]
+fn it_gets_round_a_deny_by_another_spelling() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    let _upstream = add(&gatehouse, "raw", Over::Stdio, &["--fault", "folds-names"])?;
+    let token = gatehouse.add_client("agent")?;
+    let (inside, outside) = (gatehouse.folder("in")?, gatehouse.folder("out")?);
+    fs::write(inside.join("a.txt"), "harmless")?;
+    fs::write(outside.join("a.txt"), "s3cret")?;
+    let (fine, secret) = (inside.join("a.txt"), outside.join("a.txt"));
+    let (fine, secret) = (json!(fine), json!(secret));
+
+    gatehouse.ask(&["policy", "grant", "raw", "--tool", LENIENT_TOOL])?;
+    let only = json!({
+        "server": "raw", "tool": LENIENT_TOOL, "client": null, "reason": null,
+        "choice": {
+            "lifetime": "always", "width": "tool", "everyClient": true,
+            "conditions": [{ "pointer": "/path", "test": { "test": "inside", "folder": outside } }],
+        },
+    });
+    gatehouse.command("policy.deny", &only)?;
+    let ran = call(&gatehouse, &token, &format!(r#"{{"path":{fine}}}"#))?;
+    ensure!(ran.body.contains("harmless"), "what is not denied does not run: {ran:?}");
+    let denied = call(&gatehouse, &token, &format!(r#"{{"path":{secret}}}"#))?;
+    ensure!(denied.body.contains(r#""isError":true"#), "{denied:?}");
+    for name in SPELLINGS {
+        let name = json!(name);
+        for arguments in [
+            format!(r#"{{{name}:{secret}}}"#),
+            format!(r#"{{"path":{fine},{name}:{secret}}}"#),
+            format!(r#"{{{name}:{secret},"path":{fine}}}"#),
+        ] {
+            let end = call(&gatehouse, &token, &arguments)?;
+            ensure!(end.body.contains(r#""isError":true"#), "{arguments} ran: {end:?}");
+            ensure!(!end.body.contains("s3cret"), "{arguments} was read: {end:?}");
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,221 @@
+//! Another program, which has a client's token, tries to be the one that a grant for that client lets through: a
+//! grant that was given before any program was seen is bound to none. Each test says what it tried and what
+//! stopped it.
+#![allow(missing_docs, reason = "a test binary has no public items")]
+
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use gatehouse_tests::client::{Client, Sdk};
+use gatehouse_tests::gatehouse::Gatehouse;
+use gatehouse_tests::lines::PATIENCE;
+use gatehouse_tests::{asks, places};
+use serde_json::{Value, json};
+
+const REVISION: &str = "2026-07-28";
+const NOTE: &str = "add_note";
+
+fn connect(gatehouse: &Gatehouse, token: &str, sdk: Sdk) -> Result<Client> {
+    Client::connect(sdk, REVISION, &gatehouse.endpoint, Some(token))
+}
+
+fn note(text: &str) -> Value {
+    json!({ "text": text })
+}
+
+/// A warning of a question, by its kind.
+fn warning<'a>(question: &'a Value, kind: &str) -> Option<&'a Value> {
+    question["ask"]["warnings"].as_array()?.iter().find(|warning| warning["warning"] == kind)
+}
+
+fn program(question: &Value) -> &Value {
+    &question["ask"]["client"]["seenFrom"]["program"]["path"]
+}
+
+fn allow(gatehouse: &Gatehouse, question: &Value) -> Result<()> {
+    asks::allow(gatehouse, &question["id"], &question["ask"]["hash"], &asks::once())?;
+    Ok(())
+}
+
+fn deny(gatehouse: &Gatehouse, question: &Value) -> Result<()> {
+    gatehouse.ask(&["approvals", "answer", question["id"].as_str().context("id")?, "deny"])?;
+    Ok(())
+}
+
+/// Calls, has the question answered that has to come, and returns it.
+fn asked(gatehouse: &Gatehouse, client: &mut Client, text: &str, allowed: bool) -> Result<Value> {
+    let call = client.begin(NOTE, &note(text))?;
+    let question = asks::waiting(gatehouse, 1).with_context(|| format!("{text} was not asked"))?.remove(0);
+    if allowed {
+        allow(gatehouse, &question)?;
+    } else {
+        deny(gatehouse, &question)?;
+    }
+    let end = client.finish(&call)?;
+    ensure!(end.is_ok() == allowed, "{text}: {end:?}");
+    Ok(question)
+}
+
+/// The one rule that there is.
+fn rule(gatehouse: &Gatehouse) -> Result<Value> {
+    let shown = gatehouse.ask(&["policy", "show"])?;
+    let rules = shown["rules"].as_array().context("rules")?;
+    ensure!(rules.len() == 1, "{shown:#}");
+    Ok(rules[0].clone())
+}
+
+/// Whether the rule waits for its first use, in its view and in its sentence alike.
+fn waits(gatehouse: &Gatehouse) -> Result<bool> {
+    let rule = rule(gatehouse)?;
+    let waits = rule["reach"]["waitsForFirstUse"].as_bool().context("waits")?;
+    let is_said = rule["sentence"].as_str().context("sentence")?.ends_with("waits for its first use");
+    ensure!(waits == is_said && waits == rule["rule"]["program"].is_null(), "{rule:#}");
+    Ok(waits)
+}
+
+/// Tried: a grant for one client is used from whatever program has its token: first of all, and after the client
+/// has used it. Stopped by: it covers nothing before its first use, which asks and names the program; a yes binds
+/// it to that program, a no leaves it as it is, and any other program asks, also after a restart.
+#[test]
+fn whoever_has_the_token_uses_the_grant_of_its_client() -> Result<()> {
+    let mut gatehouse = Gatehouse::start()?;
+    gatehouse.await_status("Notes", "connected")?;
+    let token = gatehouse.add_client("agent")?;
+    gatehouse.ask(&["policy", "auto-approve", "Notes", "all", "--client", "agent"])?;
+    ensure!(waits(&gatehouse)?, "it is bound to nothing, and counts");
+
+    // The thief is first. What is denied binds nothing.
+    let mut thief = connect(&gatehouse, &token, Sdk::Python)?;
+    let question = asked(&gatehouse, &mut thief, "thief 1", false)?;
+    let named = warning(&question, "unbound_grant").with_context(|| format!("no warning: {question:#}"))?;
+    ensure!(named["program"] == *program(&question) && named["width"]["width"] == "everything", "{named}");
+    ensure!(named["grant"] == rule(&gatehouse)?["rule"]["id"] && waits(&gatehouse)?, "{named}");
+
+    let mut own = connect(&gatehouse, &token, Sdk::TypeScript)?;
+    let question = asked(&gatehouse, &mut own, "own 1", true)?;
+    ensure!(warning(&question, "unbound_grant").is_some(), "{question:#}");
+    ensure!(!waits(&gatehouse)? && rule(&gatehouse)?["rule"]["program"] == *program(&question), "not bound");
+    ensure!(own.call(NOTE, &note("own 2"))?.is_ok(), "its first use did not bind it");
+    ensure!(own.call("list_notes", &json!({}))?.is_ok(), "it is bound for one tool alone");
+
+    for turn in 0..2 {
+        let mut thief = connect(&gatehouse, &token, Sdk::Python)?;
+        let asks = asked(&gatehouse, &mut thief, &format!("thief {turn} later"), false)?;
+        ensure!(warning(&asks, "unbound_grant").is_none(), "it can be bound twice: {asks:#}");
+        let other = warning(&asks, "other_program").with_context(|| format!("{asks:#}"))?;
+        ensure!(other["before"] == *program(&question), "{other}");
+        let mut own = connect(&gatehouse, &token, Sdk::TypeScript)?;
+        ensure!(own.call(NOTE, &note(&format!("own {turn} later")))?.is_ok(), "the grant is gone");
+        if turn == 0 {
+            gatehouse.stop()?;
+            gatehouse.launch()?;
+            gatehouse.await_status("Notes", "connected")?;
+        }
+    }
+    let audit = gatehouse.ask(&["audit", "list"])?.to_string();
+    ensure!(audit.contains(r#""grant_bound""#), "the audit does not know of it: {audit}");
+    Ok(())
+}
+
+/// Tried: to ask in the same moment as the client, so that the person's yes to the client counts for both. Stopped
+/// by: the yes binds the grant to the program that was shown; the other question ends, its answer is too late, and
+/// it is put anew without the grant. The same where the grant is for a while.
+#[test]
+fn two_programs_are_the_first_to_use_a_grant() -> Result<()> {
+    for lifetime in ["always", "quit", "15m"] {
+        let gatehouse = Gatehouse::start()?;
+        gatehouse.await_status("Notes", "connected")?;
+        let token = gatehouse.add_client("agent")?;
+        let grant = ["policy", "grant", "Notes", "--tool", NOTE, "--client", "agent", "--for", lifetime];
+        gatehouse.ask(&grant)?;
+        ensure!(waits(&gatehouse)?, "{lifetime}");
+        let mut own = connect(&gatehouse, &token, Sdk::TypeScript)?;
+        let call = own.begin(NOTE, &note("own"))?;
+        let shown = asks::waiting(&gatehouse, 1)?.remove(0);
+        let mut thief = connect(&gatehouse, &token, Sdk::Python)?;
+        let stolen = thief.begin(NOTE, &note("thief"))?;
+        let both = asks::waiting(&gatehouse, 2)?;
+        ensure!(both.iter().all(|one| warning(one, "unbound_grant").is_some()), "{lifetime}: {both:#?}");
+        let beside = both.iter().find(|one| one["id"] != shown["id"]).context("one question for two")?;
+        allow(&gatehouse, &shown)?;
+        ensure!(own.finish(&call)?.is_ok(), "{lifetime}: what was allowed did not run");
+        let deadline = Instant::now() + PATIENCE;
+        let anew = loop {
+            let left = asks::waiting(&gatehouse, 1)?.remove(0);
+            if left["id"] != beside["id"] {
+                break left;
+            }
+            ensure!(Instant::now() < deadline, "{lifetime}: what it shows is not true any more: {left:#}");
+            sleep(Duration::from_millis(20));
+        };
+        ensure!(allow(&gatehouse, beside).is_err(), "{lifetime}: the old question took an answer");
+        ensure!(warning(&anew, "unbound_grant").is_none(), "{lifetime}: {anew:#}");
+        deny(&gatehouse, &anew)?;
+        ensure!(thief.finish(&stolen)?.is_tool_error(), "{lifetime}: the other program's call ran");
+        ensure!(rule(&gatehouse)?["rule"]["program"] == *program(&shown), "{lifetime}: bound to another one");
+        ensure!(own.call(NOTE, &note("own 2"))?.is_ok(), "{lifetime}: the grant is gone");
+    }
+    Ok(())
+}
+
+/// Calls with code from its command line, so that nobody can tell what runs.
+fn unknown_program(gatehouse: &Gatehouse, token: &str, text: &str) -> Result<Child> {
+    const CODE: &str = r#"
+import os, sys, urllib.request
+headers = {
+    "Authorization": "Bearer " + os.environ["TOKEN"],
+    "Content-Type": "application/json",
+    "Accept": "application/json, text/event-stream",
+    "MCP-Protocol-Version": "2026-07-28",
+    "Mcp-Method": "tools/call",
+    "Mcp-Name": "add_note",
+}
+request = urllib.request.Request(sys.argv[1], data=sys.argv[2].encode(), headers=headers)
+direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+sys.stdout.write(direct.open(request).read().decode())
+"#;
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": REVISION,
+        "io.modelcontextprotocol/clientInfo": { "name": "code", "version": "1" },
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let params = json!({ "name": NOTE, "arguments": note(text), "_meta": meta });
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+    let mut command = Command::new(places::python()?);
+    command.args(["-c", CODE, &gatehouse.endpoint, &body.to_string()]).env("TOKEN", token);
+    Ok(command.stdout(Stdio::piped()).spawn()?)
+}
+
+/// Tried: to use the grant, or to have it bound, from an interpreter that runs code of its command line. Stopped by:
+/// it cannot be told what runs there, so it is asked about each time, nothing that lasts is offered, and a yes binds
+/// nothing.
+#[test]
+fn an_unknown_program_uses_the_grant_of_a_client() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    gatehouse.await_status("Notes", "connected")?;
+    let token = gatehouse.add_client("agent")?;
+    gatehouse.ask(&["policy", "auto-approve", "Notes", "all", "--client", "agent"])?;
+    let is_asked = |text: &str| -> Result<()> {
+        let call = unknown_program(&gatehouse, &token, text)?;
+        let question = asks::waiting(&gatehouse, 1)?.remove(0);
+        ensure!(warning(&question, "unbound_grant").is_none(), "{question:#}");
+        ensure!(warning(&question, "unknown_program").is_some(), "{question:#}");
+        let choices = asks::choices(&question)?;
+        ensure!(choices.iter().all(|choice| choice["lifetime"] == "once"), "{choices:#?}");
+        allow(&gatehouse, &question)?;
+        let end = call.wait_with_output()?;
+        let said = String::from_utf8_lossy(&end.stdout);
+        ensure!(end.status.success() && !said.contains(r#""isError":true"#), "{said}");
+        Ok(())
+    };
+    for text in ["one", "two"] {
+        is_asked(text)?;
+        ensure!(waits(&gatehouse)?, "{text} bound it");
+    }
+    let mut own = connect(&gatehouse, &token, Sdk::TypeScript)?;
+    asked(&gatehouse, &mut own, "own", true)?;
+    ensure!(!waits(&gatehouse)?, "not bound");
+    is_asked("three")
+}

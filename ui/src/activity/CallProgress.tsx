@@ -1,0 +1,30 @@
+import "./activity.css";
+
+import { clock } from "../ask/words";
+import type { RunningCall } from "../gen/types";
+import { useMessages } from "../messages";
+import { useNow } from "../parts/useNow";
+import { partDone } from "./calls";
+
+/** How far a call is: a bar where its server says how much there is, what it says, and for how long it runs. */
+export function CallProgress({ call }: { call: RunningCall }) {
+  const t = useMessages();
+  const now = useNow(1000);
+  const part = partDone(call);
+  const { progress } = call;
+  const took = clock(now - call.at);
+  return (
+    <span className="call-progress">
+      {part !== null && <progress max={1} value={part} aria-label={t("activity.progress", { tool: call.tool })} />}
+      {progress?.total != null && (
+        <span className="activity-dim call-count">{t("activity.progress.of", { done: progress.progress, total: progress.total })}</span>
+      )}
+      {progress?.message != null && (
+        <span className="call-message" title={progress.message}>
+          {progress.message}
+        </span>
+      )}
+      <span className="activity-dim call-took">{call.sent ? t("activity.elapsed", { took }) : t("activity.waitsForYou")}</span>
+    </span>
+  );
+}

@@ -1,0 +1,18 @@
+import { IconAlertTriangle } from "@tabler/icons-react";
+
+import { format } from "../frame/route";
+import type { ServerView } from "../gen/types";
+import { useMessages } from "../messages";
+
+/** How many errors a server had within the last hour; nothing where it had none. */
+export function ErrorCount({ view: { config, errorsLastHour } }: { view: ServerView }) {
+  const t = useMessages();
+  if (errorsLastHour === 0) return null;
+  const words = errorsLastHour === 1 ? t("servers.errors.one") : t("servers.errors", { count: errorsLastHour });
+  return (
+    <a className="error-count" href={format({ page: "server", id: config.id, tab: "logs" })}>
+      <IconAlertTriangle size={15} aria-hidden />
+      {words}
+    </a>
+  );
+}

@@ -1,0 +1,63 @@
+import { Button } from "@mantine/core";
+import { useState } from "react";
+
+import { useNames } from "../core/useNames";
+import { useReading } from "../core/useReading";
+import { useMessages, useTimes } from "../messages";
+import { ProblemAlert } from "../parts/ProblemAlert";
+import { Waiting } from "../parts/Waiting";
+import { auditDetail, auditWords, namesWith } from "./auditWords";
+
+/** Entries that each press on the button adds. */
+const PAGE = 100;
+
+/** The entries of the audit, newest first. */
+export function AuditEntries() {
+  const t = useMessages();
+  const { time, full, day } = useTimes();
+  const known = useNames();
+  const [limit, setLimit] = useState(PAGE);
+  const { data, problem, loading } = useReading("audit.latest", { before: null, limit });
+  const entries = data ?? [];
+  const names = namesWith(known, entries);
+  const last = entries.at(-1);
+  return (
+    <>
+      {problem && <ProblemAlert problem={problem} />}
+      {loading && <Waiting />}
+      {!loading && entries.length === 0 && !problem && <p className="settings-dim">{t("audit.none")}</p>}
+      <ol className="audit-entries" aria-label={t("audit.entries")}>
+        {entries.map(({ seq, at, event }, place) => {
+          const detail = auditDetail(t, event);
+          const before = entries[place - 1];
+          const isNewDay = before === undefined || day(before.at) !== day(at);
+          return (
+            <li key={seq}>
+              {isNewDay && <h3 className="audit-day">{day(at)}</h3>}
+              <div className="audit-entry">
+                <span className="audit-no">{seq}</span>
+                <time className="settings-dim" dateTime={new Date(at).toISOString()} title={full(at)}>
+                  {time(at)}
+                </time>
+                <span className="audit-words">
+                  {auditWords(t, event, names)}
+                  {detail !== "" && <span className="settings-dim audit-detail">{detail}</span>}
+                </span>
+              </div>
+            </li>
+          );
+        })}
+      </ol>
+      {last !== undefined && last.seq > 1 && entries.length >= limit && (
+        <Button
+          variant="default"
+          onClick={() => {
+            setLimit(limit + PAGE);
+          }}
+        >
+          {t("audit.older")}
+        </Button>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,99 @@
+//! The fuzz targets: tests that try a property with generated cases for as long as they are told to. In
+//! `cargo test` each takes a few seconds; here, and in `cargo xtask test`, they get their time all at once.
+
+use std::process::{Child, Command};
+
+use anyhow::{Context, Result, bail};
+
+use crate::places::Places;
+use crate::process::{cargo, run, say};
+
+/// The variable that says how many seconds each target may take; `gatehouse-fuzz` reads it.
+pub(crate) const BUDGET: &str = "GATEHOUSE_FUZZ_SECONDS";
+
+/// What each gets by hand where nothing is said.
+const USUAL: u64 = 600;
+
+/// Every target: its name, its package, and the test in it.
+const TARGETS: [(&str, &str, &str); 6] = [
+    ("envelope", "gatehouse-gateway", "fuzz_envelope"),
+    ("arguments", "gatehouse-mcp-wire", "fuzz_arguments"),
+    ("conditions", "gatehouse-policy", "fuzz_conditions"),
+    ("sse", "gatehouse-servers", "fuzz_sse"),
+    ("servers_json", "gatehouse-store", "fuzz_servers_json"),
+    ("control", "gatehouse-app", "fuzz_control"),
+];
+
+/// Tries one target, or all of them side by side, for some seconds.
+pub(crate) fn fuzz(places: &Places, arguments: &[String]) -> Result<()> {
+    let (wanted, seconds) = read(arguments)?;
+    for (name, package, _) in wanted.iter().copied() {
+        say(&format!("Building {name}"));
+        run(cargo(&places.root).args(["test", "--no-run", "--package", package]))?;
+    }
+    side_by_side(places, &wanted, seconds, &[])
+}
+
+/// Tries all of them side by side; they are built already, with these further arguments.
+pub(crate) fn all(places: &Places, seconds: u64, built_with: &[&str]) -> Result<()> {
+    side_by_side(places, &TARGETS, seconds, built_with)
+}
+
+type Target = (&'static str, &'static str, &'static str);
+
+fn read(arguments: &[String]) -> Result<(Vec<Target>, u64)> {
+    let (mut wanted, mut seconds) = (Vec::new(), USUAL);
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        if argument == "--seconds" {
+            let number = rest.next().context("--seconds needs a number")?;
+            seconds = number.parse().with_context(|| format!("{number} is no number of seconds"))?;
+            continue;
+        }
+        let Some(target) = TARGETS.iter().find(|(name, ..)| name == argument) else {
+            let names = TARGETS.map(|(name, ..)| name).join(", ");
+            bail!("there is no target `{argument}`; there are {names}");
+        };
+        wanted.push(*target);
+    }
+    if wanted.is_empty() {
+        wanted = TARGETS.to_vec();
+    }
+    Ok((wanted, seconds))
+}
+
+/// The time of a target is time on the clock, so that together they take no longer than one; on a machine
+/// with fewer processors than targets each tries fewer cases.
+fn side_by_side(places: &Places, targets: &[Target], seconds: u64, built_with: &[&str]) -> Result<()> {
+    let mut running: Vec<(&str, Child)> = Vec::new();
+    for (name, package, test) in targets.iter().copied() {
+        let mut command: Command = cargo(&places.root);
+        command.args(["test", "--quiet"]).args(if built_with.is_empty() {
+            vec!["--package", package]
+        } else {
+            built_with.to_vec()
+        });
+        command.args([test, "--", "--nocapture"]).env(BUDGET, seconds.to_string());
+        running.push((name, command.spawn().with_context(|| format!("cannot start {name}"))?));
+    }
+    let mut failed = Vec::new();
+    for (name, mut child) in running {
+        if !child.wait()?.success() {
+            failed.push(name);
+        }
+    }
+    if failed.is_empty() { Ok(()) } else { bail!("these targets found a fault: {}", failed.join(", ")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_read() {
+        let read = |words: &[&str]| read(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
+        assert_eq!(read(&[]).unwrap(), (TARGETS.to_vec(), USUAL));
+        assert_eq!(read(&["sse", "--seconds", "9"]).unwrap(), (vec![TARGETS[3]], 9));
+        assert!(read(&["nothing"]).is_err() && read(&["--seconds"]).is_err());
+    }
+}
