@@ -234,13 +234,35 @@ impl Page<'_> {
         driver::write_picture(file, encoded.as_str().context("no picture")?)
     }
 
-    /// The id of the first element of a list that can be clicked on.
+    /// The id of the first element of a list that is visible and enabled, once it stands still and nothing
+    /// that is not part of it lies over its middle: what moves or is covered can't be clicked on by a person
+    /// either.
     fn element(&self, list: &str) -> Result<String> {
-        let found = self.until(&format!(
-            "return [...{list}].find((it) => it.checkVisibility() && !it.disabled && \
-             it.getAttribute('aria-disabled') !== 'true') ?? null"
-        ))?;
-        let id = found.as_object().and_then(|object| object.values().next()).and_then(Value::as_str);
-        Ok(id.context("not an element")?.to_owned())
+        let find = format!(
+            "const it = [...{list}].find((it) => it.checkVisibility() && !it.disabled && \
+             it.getAttribute('aria-disabled') !== 'true'); \
+             if (!it) return null; \
+             it.scrollIntoView({{ block: 'nearest', behavior: 'instant' }}); \
+             const place = () => {{ const {{ x, y, width, height }} = it.getBoundingClientRect(); \
+             return [x + width / 2, y + height / 2]; }}; \
+             const before = place(); \
+             await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))); \
+             const after = place(); \
+             const top = document.elementFromPoint(...after); \
+             const hit = top && (it.contains(top) || [...(it.labels ?? [])].some((one) => one.contains(top))); \
+             return hit && String(before) === String(after) ? it : null;"
+        );
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let found = self.wait_for(&find)?;
+            let id = found.as_object().and_then(|object| object.values().next()).and_then(Value::as_str);
+            if let Some(id) = id {
+                return Ok(id.to_owned());
+            }
+            if Instant::now() > deadline {
+                bail!("nothing here can be clicked on: {list}\n{}", self.text()?);
+            }
+            std::thread::sleep(driver::PAUSE);
+        }
     }
 }
