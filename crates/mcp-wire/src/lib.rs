@@ -8,6 +8,7 @@ pub mod envelope;
 pub mod headers;
 pub mod json;
 pub mod raw;
+pub mod sse;
 pub mod uri_template;
 
 mod keys;

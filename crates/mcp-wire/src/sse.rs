@@ -1,0 +1,252 @@
+//! Server-sent events, read from bytes as they come (WHATWG HTML, "Interpreting an event stream").
+//!
+//! What an event may take in memory has a limit. Every line before a fault counts: the events that were
+//! complete are still handed out, however the stream was cut into chunks.
+
+use std::collections::VecDeque;
+
+/// One event. A field that was not sent is `None`; the specification hands out only events with data, but
+/// MCP also reads the `id` of an event without (2025-11-25, "Resumability and Redelivery").
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Event {
+    /// Where the stream can be taken up again.
+    pub id: Option<String>,
+    /// The type; `message` where there is none.
+    pub event: Option<String>,
+    /// The lines of data, joined by line feeds.
+    pub data: Option<String>,
+    /// Milliseconds to wait before connecting again.
+    pub retry: Option<u64>,
+}
+
+/// Why a stream can't be read any further.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// An event takes more than the limit.
+    #[error("an event is longer than {limit} bytes")]
+    TooLong {
+        /// The limit, in bytes.
+        limit: usize,
+    },
+    /// A field is not UTF-8. Replacing what is wrong, as browsers do, would change a message unseen.
+    #[error("an event is not UTF-8")]
+    NotUtf8,
+}
+
+/// Reads one stream.
+#[derive(Debug)]
+pub struct Parser {
+    limit: usize,
+    /// The begin of a line whose end has not come.
+    line: Vec<u8>,
+    /// Bytes that `current` takes.
+    kept: usize,
+    current: Option<Event>,
+    ready: VecDeque<Event>,
+    fault: Option<Fault>,
+    is_first_line: bool,
+    /// Whether the last byte was a carriage return: a line feed after it ends no other line.
+    is_after_return: bool,
+}
+
+impl Parser {
+    /// A parser at the beginning of a stream whose events take at most `limit` bytes each.
+    pub fn new(limit: usize) -> Self {
+        Self {
+            limit,
+            line: Vec::new(),
+            kept: 0,
+            current: None,
+            ready: VecDeque::new(),
+            fault: None,
+            is_first_line: true,
+            is_after_return: false,
+        }
+    }
+
+    /// Reads the next bytes. After a fault they are ignored.
+    pub fn push(&mut self, chunk: &[u8]) {
+        let mut rest = chunk;
+        while let (Some(&first), None) = (rest.first(), self.fault) {
+            if std::mem::take(&mut self.is_after_return) && first == b'\n' {
+                rest = rest.get(1..).unwrap_or_default();
+                continue;
+            }
+            let end = memchr::memchr2(b'\n', b'\r', rest);
+            let part = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default();
+            if self.kept + self.line.len() + part.len() > self.limit {
+                self.fail(Fault::TooLong { limit: self.limit });
+                return;
+            }
+            let Some(end) = end else {
+                self.line.extend_from_slice(part);
+                return;
+            };
+            self.is_after_return = rest.get(end) == Some(&b'\r');
+            rest = rest.get(end + 1..).unwrap_or_default();
+            if self.line.is_empty() {
+                self.end_line(part);
+            } else {
+                let mut line = std::mem::take(&mut self.line);
+                line.extend_from_slice(part);
+                self.end_line(&line);
+            }
+        }
+    }
+
+    /// The next complete event, or once the fault that ended the stream.
+    ///
+    /// # Errors
+    /// [`Fault`], after every event that was complete before it.
+    pub fn next_event(&mut self) -> Result<Option<Event>, Fault> {
+        match self.ready.pop_front() {
+            Some(event) => Ok(Some(event)),
+            None => self.fault.map_or(Ok(None), Err),
+        }
+    }
+
+    /// Says that no bytes come any more. An event whose lines are complete counts even without the empty line
+    /// at its end, which some servers leave out.
+    pub fn finish(&mut self) {
+        self.line.clear();
+        if self.fault.is_none() {
+            self.dispatch();
+        }
+    }
+
+    fn fail(&mut self, fault: Fault) {
+        self.fault = Some(fault);
+        self.line = Vec::new();
+        self.current = None;
+    }
+
+    fn dispatch(&mut self) {
+        self.kept = 0;
+        self.ready.extend(self.current.take());
+    }
+
+    fn end_line(&mut self, line: &[u8]) {
+        let line = if std::mem::take(&mut self.is_first_line) {
+            line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line)
+        } else {
+            line
+        };
+        if line.is_empty() {
+            self.dispatch();
+            return;
+        }
+        let (name, value) = match memchr::memchr(b':', line) {
+            Some(colon) => line.split_at(colon),
+            None => (line, &b""[..]),
+        };
+        let value = value.strip_prefix(b":").unwrap_or(value);
+        let value = value.strip_prefix(b" ").unwrap_or(value);
+        if !matches!(name, b"data" | b"event" | b"id" | b"retry") {
+            return;
+        }
+        let Ok(value) = std::str::from_utf8(value) else {
+            self.fail(Fault::NotUtf8);
+            return;
+        };
+        // An id with a NUL and a retry that is no number are no fields.
+        let retry = value.bytes().all(|byte| byte.is_ascii_digit()).then(|| value.parse().ok()).flatten();
+        if (name == b"id" && value.contains('\0')) || (name == b"retry" && retry.is_none()) {
+            return;
+        }
+        self.kept += value.len() + 1;
+        let event = self.current.get_or_insert_default();
+        match name {
+            b"data" => match &mut event.data {
+                Some(data) => {
+                    data.push('\n');
+                    data.push_str(value);
+                }
+                None => event.data = Some(value.to_owned()),
+            },
+            b"event" => event.event = Some(value.to_owned()),
+            b"id" => event.id = Some(value.to_owned()),
+            _ => event.retry = retry,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(id: Option<&str>, kind: Option<&str>, data: Option<&str>) -> Event {
+        let own = |text: Option<&str>| text.map(str::to_owned);
+        Event { id: own(id), event: own(kind), data: own(data), retry: None }
+    }
+
+    fn read(chunks: &[&[u8]], limit: usize) -> (Vec<Event>, Option<Fault>) {
+        let mut parser = Parser::new(limit);
+        let mut events = Vec::new();
+        let mut drain = |parser: &mut Parser| loop {
+            match parser.next_event() {
+                Ok(Some(event)) => events.push(event),
+                Ok(None) => break None,
+                Err(fault) => break Some(fault),
+            }
+        };
+        for chunk in chunks {
+            parser.push(chunk);
+            if let Some(fault) = drain(&mut parser) {
+                return (events, Some(fault));
+            }
+        }
+        parser.finish();
+        let fault = drain(&mut parser);
+        (events, fault)
+    }
+
+    #[test]
+    fn reads_lines_as_the_specification_says() {
+        let data = |data: &str| event(None, None, Some(data));
+        let rows: &[(&str, Vec<Event>)] = &[
+            ("data: a\n\n", vec![data("a")]),
+            ("data:a\r\rdata:b\r\n\r\n", vec![data("a"), data("b")]),
+            ("data:  a\n\n", vec![data(" a")]),
+            ("data\n\n", vec![data("")]),
+            ("data: a\ndata\ndata: b\n\n", vec![data("a\n\nb")]),
+            ("\u{feff}data: a\n\n", vec![data("a")]),
+            ("\u{feff}\u{feff}data: a\n\n", vec![]),
+            (": comment\n\ndata: a\n\n", vec![data("a")]),
+            ("foo: 1\nDATA: x\ndata: a\nbar\n\n", vec![data("a")]),
+            ("id: 1\nevent: x\ndata: a\n\n", vec![event(Some("1"), Some("x"), Some("a"))]),
+            ("id: 1\nid: 2\nevent: x\nevent: y\n\n", vec![event(Some("2"), Some("y"), None)]),
+            ("id: 1\n\n", vec![event(Some("1"), None, None)]),
+            ("id: a\0b\ndata: a\n\n", vec![data("a")]),
+            ("retry: 1s\ndata: a\n\n", vec![data("a")]),
+            ("retry:\ndata: a\n\n", vec![data("a")]),
+            ("retry: 5\n\n", vec![Event { retry: Some(5), ..Event::default() }]),
+            ("data: a\n", vec![data("a")]),
+            ("data: a", vec![]),
+            ("\n\n\n", vec![]),
+        ];
+        for (text, wanted) in rows {
+            assert_eq!(&read(&[text.as_bytes()], 100), &(wanted.clone(), None), "{text:?}");
+            let bytes: Vec<&[u8]> = text.as_bytes().chunks(1).collect();
+            assert_eq!(&read(&bytes, 100), &(wanted.clone(), None), "{text:?}, byte by byte");
+        }
+    }
+
+    #[test]
+    fn hands_out_what_came_before_a_fault() {
+        let first = vec![event(None, None, Some("a"))];
+        assert_eq!(
+            read(&[b"data: a\n\ndata: \xff\n\ndata: b\n\n"], 100),
+            (first.clone(), Some(Fault::NotUtf8))
+        );
+        let long = Fault::TooLong { limit: 20 };
+        assert_eq!(read(&[b"data: a\n\ndata: 0123456789012345\n\n"], 20), (first.clone(), Some(long)));
+        let lines = b"data: a\n\ndata: 0123456\ndata: 0123456\ndata: 0123456\n\n";
+        assert_eq!(read(&[lines], 20), (first, Some(long)));
+    }
+
+    #[test]
+    fn comments_take_no_room() {
+        let text = ": 0123456789\n".repeat(10) + "data: a\n\n";
+        assert_eq!(read(&[text.as_bytes()], 20), (vec![event(None, None, Some("a"))], None));
+    }
+}
