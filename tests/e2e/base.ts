@@ -3,6 +3,7 @@
 
 import { spawn, type ChildProcess } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
+import { createConnection } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
@@ -51,6 +52,22 @@ export class Gatehouse {
   /** Runs a command as the main window would. */
   async command<Name extends keyof Commands>(name: Name, args: Commands[Name]["args"]): Promise<Commands[Name]["reply"]> {
     return (await this.door("command", { name, args })) as Commands[Name]["reply"];
+  }
+
+  /** Runs a command on the control socket, as any program of the same user can without the operator key. */
+  async commandWithoutKey<Name extends keyof Commands>(name: Name, args: Commands[Name]["args"]): Promise<void> {
+    const socket = createConnection(join(this.folder, "data", "control.sock"));
+    try {
+      const line = await new Promise<string>((yes, no) => {
+        socket.once("error", no);
+        createInterface({ input: socket }).once("line", yes);
+        socket.write(`${JSON.stringify({ id: 1, command: name, args })}\n`);
+      });
+      const answer = JSON.parse(line) as { problem?: unknown };
+      if (answer.problem !== undefined) throw new Error(line);
+    } finally {
+      socket.destroy();
+    }
   }
 
   /** Sends something through the door. */

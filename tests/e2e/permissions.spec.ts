@@ -67,6 +67,21 @@ test("every rule stands in words, with its use and its end, is found, and is tak
   expect((await rules(gatehouse)).join()).not.toContain("Time");
 });
 
+test("a block that was added without the operator key says so, until it is the user's own", async ({ gatehouse, main }) => {
+  const deny = (tool: string) => ({ server: "Notes", tool, client: null, choice: choice(), reason: null });
+  await gatehouse.command("policy.deny", deny("add_note"));
+  await gatehouse.commandWithoutKey("policy.deny", deny("delete_note"));
+  await open(main);
+  await expect(rule(main, "delete_note")).toContainText("added without the operator key");
+  await expect(rule(main, "add_note")).not.toContainText("operator key");
+  await noViolations(main);
+  await pictures(gatehouse, main, "permissions-author");
+  await main.getByLabel("Search the rules").fill("operator key");
+  await expect(main.getByText("Rules: 1 of 2")).toBeVisible();
+  await gatehouse.command("policy.deny", deny("delete_note"));
+  await expect(main.getByText("No rule fits.")).toBeVisible();
+});
+
 test("a thousand rules are all there, and only those in sight are drawn", async ({ gatehouse, main }) => {
   for (let at = 0; at < 1000; at += 1) {
     await gatehouse.command("policy.deny", { server: "Notes", tool: `tool-${String(at)}`, client: null, choice: choice({ lifetime: "until_quit" }), reason: null });

@@ -193,15 +193,12 @@ fn it_tries_every_command_without_the_key() -> Result<()> {
 
 /// Tried: a block of fifteen minutes over one that a person made until Gatehouse quits, so that the person's
 /// ends sooner; then the same a hundred times, so that rules pile up. Stopped by: a block makes room for none
-/// that ends later, without the key it makes room for none at all, and what is blocked already stays one rule.
+/// that ends later, without the key for none of the person's, and what is blocked already stays one rule.
 #[test]
 fn it_shortens_a_persons_deny() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     gatehouse.await_status("Notes", "connected")?;
-    let deny = |lifetime: &str, reason: Option<&str>| {
-        let choice = json!({ "lifetime": lifetime, "width": "tool", "everyClient": true, "conditions": [] });
-        json!({ "server": "Notes", "tool": "add_note", "client": null, "choice": choice, "reason": reason })
-    };
+    let deny = |lifetime: &str, reason: Option<&str>| block("add_note", lifetime, reason);
     let rules = || -> Result<Vec<Value>> {
         let shown = gatehouse.ask(&["policy", "show"])?;
         Ok(shown["rules"].as_array().context("rules")?.iter().map(|view| view["rule"].clone()).collect())
@@ -227,35 +224,110 @@ fn it_shortens_a_persons_deny() -> Result<()> {
 }
 
 /// Tried: to speak to the models of other clients in the person's name, as the reason of a block, and blocks without
-/// end. Stopped by: a reason needs the key and is short; without the key there are at most 256 blocks, and the person
-/// can still add one.
+/// end. Stopped by: a reason needs the key and is short; at most 256 blocks are made without the key, whatever the
+/// person blocked, and the person can still add one.
 #[test]
 fn it_speaks_in_the_persons_name_and_floods_the_rules() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     gatehouse.await_status("Notes", "connected")?;
-    let deny = |tool: &str, reason: Option<&str>| {
-        let choice =
-            json!({ "lifetime": "until_quit", "width": "tool", "everyClient": true, "conditions": [] });
-        json!({ "server": "Notes", "tool": tool, "client": null, "choice": choice, "reason": reason })
-    };
+    let deny = |tool: &str, reason: Option<&str>| block(tool, "until_quit", reason);
     let rules = || -> Result<usize> {
         Ok(gatehouse.ask(&["policy", "show"])?["rules"].as_array().context("rules")?.len())
     };
     let answer = without_key(&gatehouse, "policy.deny", &deny("add_note", Some("Use the shell instead.")))?;
     ensure!(is_refused(&answer) && rules()? == 0, "{answer:#}");
     ensure!(gatehouse.command("policy.deny", &deny("add_note", Some(&"x".repeat(501)))).is_err());
+    for tool in ["own-1", "own-2"] {
+        gatehouse.command("policy.deny", &deny(tool, None))?;
+    }
     for count in 0..256 {
-        let answer = without_key(&gatehouse, "policy.deny", &deny(&format!("tool-{count}"), None))?;
+        let short = block(&format!("tool-{count}"), "quarter_hour", None);
+        let answer = without_key(&gatehouse, "policy.deny", &short)?;
         ensure!(answer["problem"].is_null(), "{answer:#}");
     }
+    // What is blocked already is no further one, nor is a longer block in the place of its own shorter one.
+    for lifetime in ["quarter_hour", "until_quit"] {
+        let answer = without_key(&gatehouse, "policy.deny", &block("tool-0", lifetime, None))?;
+        ensure!(answer["problem"].is_null() && rules()? == 258, "{lifetime}: {answer:#}");
+    }
     let answer = without_key(&gatehouse, "policy.deny", &deny("one-more", None))?;
-    ensure!(is_refused(&answer) && rules()? == 256, "{answer:#}");
-    // What is blocked already is no further one.
-    let answer = without_key(&gatehouse, "policy.deny", &deny("tool-0", None))?;
-    ensure!(answer["problem"].is_null() && rules()? == 256, "{answer:#}");
+    ensure!(is_refused(&answer) && rules()? == 258, "{answer:#}");
     gatehouse.command("policy.deny", &deny("add_note", Some(&"x".repeat(500))))?;
-    ensure!(rules()? == 257);
+    ensure!(rules()? == 259);
     Ok(())
+}
+
+/// Tried: blocks that pass for the person's, by taking the place of theirs and by changing on the disk who made a rule.
+/// Stopped by: every rule says who made it, in the list and in the audit, and what was made without the key takes only
+/// the place of a shorter block that was made without it; the mark is sealed with the rule.
+#[test]
+fn it_passes_its_blocks_for_the_persons() -> Result<()> {
+    let mut gatehouse = Gatehouse::start()?;
+    gatehouse.await_status("Notes", "connected")?;
+    let anyone = |gatehouse: &Gatehouse, tool: &str, lifetime: &str| -> Result<()> {
+        let answer = without_key(gatehouse, "policy.deny", &block(tool, lifetime, None))?;
+        ensure!(answer["problem"].is_null(), "{tool} {lifetime}: {answer:#}");
+        Ok(())
+    };
+    let person = |gatehouse: &Gatehouse, tool: &str, lifetime: &str| {
+        gatehouse.command("policy.deny", &block(tool, lifetime, None))
+    };
+    let said = |gatehouse: &Gatehouse, words: &[&str]| -> Result<String> {
+        Ok(String::from_utf8(gatehouse.operator(words)?.stdout)?)
+    };
+    let without = "added without the operator key";
+
+    person(&gatehouse, "add_note", "quarter_hour")?;
+    for lifetime in ["quarter_hour", "until_quit"] {
+        anyone(&gatehouse, "add_note", lifetime)?;
+        anyone(&gatehouse, "list_notes", lifetime)?;
+    }
+    let both = ["add_note until person", "add_note until_quit unprivileged"];
+    ensure!(made(&gatehouse)? == [both[0], both[1], "list_notes until_quit unprivileged"]);
+    let list = said(&gatehouse, &["policy", "show"])?;
+    let marked: Vec<bool> = list.lines().skip(1).map(|line| line.ends_with(without)).collect();
+    ensure!(marked.iter().filter(|marked| **marked).count() == 2 && marked.len() == 3, "{list}");
+    let audit = said(&gatehouse, &["audit"])?;
+    ensure!(audit.contains(&format!("({without}): deny list_notes of Notes")), "{audit}");
+    // The person's own takes its place, and keeps it.
+    person(&gatehouse, "list_notes", "until_quit")?;
+    anyone(&gatehouse, "list_notes", "until_quit")?;
+    ensure!(made(&gatehouse)? == [both[0], both[1], "list_notes until_quit person"]);
+
+    person(&gatehouse, "add_note", "always")?;
+    anyone(&gatehouse, "delete_note", "always")?;
+    gatehouse.stop()?;
+    gatehouse.launch()?;
+    let kept = ["add_note always person", "delete_note always unprivileged"];
+    ensure!(made(&gatehouse)? == kept, "the marks are not kept");
+    gatehouse.stop()?;
+    Connection::open(gatehouse.data_dir().join("ledger.db"))?.execute(
+        r#"UPDATE sealed SET body = CAST(replace(CAST(body AS TEXT), '{"author":"person"}', '{"author":"unprivileged"}') AS BLOB) WHERE name LIKE 'rights/%'"#,
+        [],
+    )?;
+    gatehouse.launch()?;
+    ensure!(gatehouse.ask(&["policy", "show"])?["verified"] == false, "the mark is not sealed");
+    Ok(())
+}
+
+/// A block of one tool of the notes, for every client.
+fn block(tool: &str, lifetime: &str, reason: Option<&str>) -> Value {
+    let choice = json!({ "lifetime": lifetime, "width": "tool", "everyClient": true, "conditions": [] });
+    json!({ "server": "Notes", "tool": tool, "client": null, "choice": choice, "reason": reason })
+}
+
+/// Which tool each rule is for, how long it lasts and who made it, in the order of the alphabet.
+fn made(gatehouse: &Gatehouse) -> Result<Vec<String>> {
+    let shown = gatehouse.ask(&["policy", "show"])?;
+    let line = |view: &Value| {
+        let rule = &view["rule"];
+        let words = [&rule["width"]["tool"], &rule["lifetime"]["lifetime"], &rule["author"]["author"]]
+            .map(Value::as_str);
+        words.map(Option::unwrap_or_default).join(" ")
+    };
+    let mut made: Vec<String> = shown["rules"].as_array().context("rules")?.iter().map(line).collect();
+    made.sort();
+    Ok(made)
 }
 
 /// Tried: to keep the person away from the control socket: with more connections than it takes, with a very long

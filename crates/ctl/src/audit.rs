@@ -143,7 +143,9 @@ fn sentence(event: &AuditEvent, names: &Names) -> String {
                 gatehouse_model::Width::Writes => "all writes".to_owned(),
                 gatehouse_model::Width::Everything => "everything".to_owned(),
             };
-            format!("rule {}: {word} {width} of {server}", rule.id)
+            let note = crate::policy::author_note(rule.author);
+            let note = note.map(|note| format!(" ({note})")).unwrap_or_default();
+            format!("rule {}{note}: {word} {width} of {server}", rule.id)
         }
         AuditEvent::Revoked { rule } => format!("rule {rule} taken back"),
         AuditEvent::GrantBound { rule, program: Some(program) } => {

@@ -438,6 +438,8 @@ pub(crate) enum PolicyVerb {
         scope: Scope,
     },
     /// Block a tool or more.
+    ///
+    /// Without the operator key the list of rules says of the block that it was added without it.
     #[command(after_help = condition::HELP)]
     Deny {
         /// Id or name of the server; every server where absent.

@@ -11,7 +11,7 @@ use crate::ask::{AskAnswer, AutoApprove, GrantChoice, PendingAsk, RevealedArgume
 use crate::client::ClientView;
 use crate::error::{ErrorCode, Problem};
 use crate::event::Envelope;
-use crate::grant::{AccessClass, AutoApproved, PolicyView, RuleView};
+use crate::grant::{AccessClass, AutoApproved, PolicyView, RuleAuthor, RuleView};
 use crate::id::{AskId, CallHash, CallId, GrantId};
 use crate::offer::{Completion, CompletionTarget, Saved, ServerOffer, Shown};
 use crate::record::{AuditEntry, AuditVerdict, CallFilter, CallRecord, RunningCall};
@@ -34,6 +34,15 @@ pub enum Authority {
     /// A person: one of Gatehouse's own windows, or a caller who proved to have the operator key.
     /// Whatever widens, starts or destroys something, answers questions or shows whole arguments.
     Operator,
+}
+
+impl From<Authority> for RuleAuthor {
+    fn from(by: Authority) -> Self {
+        match by {
+            Authority::Operator => Self::Person,
+            Authority::Anyone | Authority::Client => Self::Unprivileged,
+        }
+    }
 }
 
 /// One row of the table of commands: who may run it, and why no more and no less than that.
@@ -484,7 +493,7 @@ commands! {
         choice: GrantChoice,
         /// What the model gets to read.
         reason: Option<String>,
-    } -> (), Anyone: "It only adds a block; without the operator's word it replaces and removes none.";
+    } -> (), Anyone: "It only adds a block; without the operator's word it replaces none but a shorter one that was made without it.";
     /// What was allowed under an operator key that was made anew since; it counts for nothing.
     "policy.suspended" PolicySuspended {} -> Vec<RuleView>, Anyone: "It only looks.";
     /// Lets suspended rules count again, and forgets the others.

@@ -129,6 +129,24 @@ pub enum Lifetime {
     Always,
 }
 
+/// Who made a rule. It decides no call, only which rules another one may replace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
+#[serde(tag = "author", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum RuleAuthor {
+    /// A person, in one of Gatehouse's own windows or with the operator key. Rules that were kept before authors were
+    /// count as this, so that nobody without the key can replace them.
+    #[default]
+    Person,
+    /// A caller that did not prove to have the operator key. Such a rule is always a deny.
+    Unprivileged,
+    /// Not verified: the rule was suspended because the operator key was made anew without the one before it. A person
+    /// confirmed it since.
+    Confirmed {
+        /// When it was confirmed.
+        at: Timestamp,
+    },
+}
+
 /// One rule: an allow (grant) or a deny.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
@@ -158,6 +176,9 @@ pub struct Grant {
     pub program: Option<String>,
     /// When it was given.
     pub created: Timestamp,
+    /// Who made it.
+    #[serde(default)]
+    pub author: RuleAuthor,
     /// For a deny: what the model gets to read.
     #[serde(default)]
     pub reason: Option<String>,
@@ -511,4 +532,24 @@ pub struct LateTools {
     pub writes: u32,
     /// Of everything.
     pub all: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rule_that_was_kept_before_authors_were_counts_as_a_persons() {
+        let old = r#"{"id":"g","effect":"deny","server":null,"width":{"width":"everything"},"clients":{"clients":"every"},"lifetime":{"lifetime":"always"},"created":0}"#;
+        let rule: Grant = serde_json::from_str(old).unwrap();
+        assert_eq!(rule.author, RuleAuthor::Person);
+        for (author, kept) in [
+            (RuleAuthor::Person, r#"{"author":"person"}"#),
+            (RuleAuthor::Unprivileged, r#"{"author":"unprivileged"}"#),
+            (RuleAuthor::Confirmed { at: Timestamp(7) }, r#"{"author":"confirmed","at":7}"#),
+        ] {
+            assert_eq!(serde_json::to_string(&author).unwrap(), kept);
+            assert_eq!(serde_json::from_str::<RuleAuthor>(kept).unwrap(), author);
+        }
+    }
 }

@@ -30,7 +30,9 @@ pub use binding::ServerBinding;
 pub use client::{ClientEntry, ClientView};
 pub use error::{ErrorCode, Problem};
 pub use event::{Envelope, Event};
-pub use grant::{AccessClass, Classified, Decision, Effect, Grant, Lifetime, Rule, Verdict, Width};
+pub use grant::{
+    AccessClass, Classified, Decision, Effect, Grant, Lifetime, Rule, RuleAuthor, Verdict, Width,
+};
 pub use id::{
     AskId, CallHash, CallId, ClientId, Fingerprint, Generation, GrantId, IdentityHash, ServerId, SessionId,
 };

@@ -185,7 +185,7 @@ pub enum AuditEvent {
         /// Exactly which call.
         hash: CallHash,
     },
-    /// A rule was added.
+    /// A rule was added, or one that was suspended counts again: its author says so.
     Granted {
         /// The rule.
         rule: Box<Grant>,

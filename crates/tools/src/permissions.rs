@@ -142,7 +142,7 @@ pub(crate) fn reach_of(rule: &Grant, tools: &[Item<'_>]) -> Option<RuleReach> {
 #[cfg(test)]
 mod tests {
     use gatehouse_model::grant::{AccessClass, ClassReason, Classified};
-    use gatehouse_model::{Fingerprint, Generation, Timestamp};
+    use gatehouse_model::{Fingerprint, Generation, RuleAuthor, Timestamp};
     use gatehouse_policy::cover::Defined;
 
     use super::*;
@@ -165,6 +165,7 @@ mod tests {
             pins: pins.into_iter().map(|(name, pin)| (name.to_owned(), pin.into())).collect(),
             program: None,
             created: Timestamp(0),
+            author: RuleAuthor::Person,
             reason: None,
         }
     }

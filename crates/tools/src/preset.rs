@@ -3,7 +3,9 @@
 
 use gatehouse_model::ask::AutoApprove;
 use gatehouse_model::grant::ClientScope;
-use gatehouse_model::{ClientId, Effect, Grant, GrantId, Lifetime, ServerBinding, Timestamp, Width};
+use gatehouse_model::{
+    ClientId, Effect, Grant, GrantId, Lifetime, RuleAuthor, ServerBinding, Timestamp, Width,
+};
 use gatehouse_policy::cover::Item;
 
 use crate::rules::pins_of;
@@ -59,6 +61,7 @@ impl Preset {
             conditions: Vec::new(),
             program: None,
             created: now,
+            author: RuleAuthor::Person,
             reason: None,
         })
     }

@@ -18,8 +18,8 @@ use gatehouse_model::record::CallFilter;
 use gatehouse_model::rehearsal::{Rehearsal, RehearsedChange, Tally};
 use gatehouse_model::secret::REDACTED;
 use gatehouse_model::{
-    CallHash, CallRecord, ClientId, Decision, Effect, ErrorCode, Grant, GrantId, Problem, ServerConfig,
-    ServerId, Timestamp, Verdict, Width,
+    CallHash, CallRecord, ClientId, Decision, Effect, ErrorCode, Grant, GrantId, Problem, RuleAuthor,
+    ServerConfig, ServerId, Timestamp, Verdict, Width,
 };
 use gatehouse_policy::exact::{ExactCall, call_hash};
 use gatehouse_policy::verdict::{CallFacts, RuleBook, Standing};
@@ -107,7 +107,7 @@ fn drafted(keeper: &Keeper, mut rules: Vec<Grant>, draft: &DraftOrder) -> Result
         }
     }
     for (effect, order) in &draft.rules {
-        let draft = keeper.order(*effect, order.clone(), None)?;
+        let draft = keeper.order(*effect, order.clone(), None, RuleAuthor::Person)?;
         keeper.has_its_tool(&draft)?;
         let rule = keeper.rule_called(name(), &draft)?.ok_or_else(nothing_left)?;
         put(&mut rules, rule);

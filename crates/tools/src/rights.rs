@@ -20,7 +20,7 @@ use gatehouse_model::grant::{AccessClass, Rights};
 use gatehouse_model::record::AuditEvent;
 use gatehouse_model::{
     ClientEntry, ClientId, Clock, Effect, ErrorCode, Event, EventSink, Fingerprint, Grant, GrantChoice,
-    GrantId, Problem, ServerBinding, ServerConfig, ServerId, Timestamp,
+    GrantId, Problem, RuleAuthor, ServerBinding, ServerConfig, ServerId, Timestamp,
 };
 use gatehouse_policy::cover::Item;
 use gatehouse_servers::ServerManager;

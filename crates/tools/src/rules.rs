@@ -8,12 +8,15 @@ use gatehouse_model::ask::{ChoiceLifetime, ChoiceWidth};
 use gatehouse_model::grant::ClientScope;
 use gatehouse_model::{
     CallHash, ClientId, Effect, ErrorCode, Fingerprint, Grant, GrantChoice, GrantId, Lifetime, Problem,
-    SessionId, Timestamp, Width,
+    RuleAuthor, SessionId, Timestamp, Width,
 };
 use gatehouse_policy::conditions::check;
 use gatehouse_policy::cover::{Defined, Item, is_about};
 
 const QUARTER_HOUR: Duration = Duration::from_secs(15 * 60);
+/// By how much a block that was made without the operator key has to outlast the same one in force to be worth a rule.
+/// Each replacement is written to the audit, so repeating a block must not be one each time.
+const SMALLEST_EXTENSION: Duration = Duration::from_secs(60);
 
 /// Everything that a rule is made from.
 #[derive(Clone, Debug)]
@@ -31,6 +34,7 @@ pub(crate) struct RuleDraft {
     /// The program that the client was seen from.
     pub(crate) program: Option<String>,
     pub(crate) choice: GrantChoice,
+    pub(crate) author: RuleAuthor,
     pub(crate) reason: Option<String>,
     /// The definition that was shown, with the name of its pin: it outweighs the catalogue's.
     pub(crate) shown: Option<(String, Fingerprint)>,
@@ -108,6 +112,7 @@ impl RuleDraft {
             pins,
             program,
             created: now,
+            author: self.author,
             reason: self.reason.clone(),
         }))
     }
@@ -150,9 +155,11 @@ pub(crate) fn pins_of(width: &Width, items: &[Item<'_>]) -> BTreeMap<String, Fin
 }
 
 /// Whether a newer rule takes the place of an older one: the same for the same. A block makes room
-/// only for one that ends no sooner.
+/// only for one that ends no sooner. A rule that was made without the operator key takes the place of none that was
+/// made with it.
 pub(crate) fn replaces(new: &Grant, old: &Grant) -> bool {
     is_same_but_time(new, old)
+        && (new.author != RuleAuthor::Unprivileged || old.author == RuleAuthor::Unprivileged)
         && (new.lifetime == Lifetime::Always) == (old.lifetime == Lifetime::Always)
         && match new.effect {
             Effect::Deny => ends_no_later(old, new),
@@ -162,9 +169,20 @@ pub(crate) fn replaces(new: &Grant, old: &Grant) -> bool {
         }
 }
 
-/// Whether a rule in force leaves another one nothing to add: the same for the same, and for as long.
+/// Whether a rule in force leaves another one nothing to add: the same for the same, and for as long. For one that was
+/// made without the operator key also where it ends only [`SMALLEST_EXTENSION`] later or less.
 pub(crate) fn contains(old: &Grant, new: &Grant) -> bool {
-    is_same_but_time(new, old) && ends_no_later(new, old)
+    is_same_but_time(new, old) && (ends_no_later(new, old) || is_repeated(new, old))
+}
+
+/// Whether a block that was made without the operator key hardly outlasts the same one in force.
+fn is_repeated(new: &Grant, old: &Grant) -> bool {
+    match (new.author, &new.lifetime, &old.lifetime) {
+        (RuleAuthor::Unprivileged, Lifetime::Until { at: new }, Lifetime::Until { at: old }) => {
+            new.remaining(*old) <= SMALLEST_EXTENSION
+        }
+        _ => false,
+    }
 }
 
 fn is_same_but_time(new: &Grant, old: &Grant) -> bool {
@@ -210,6 +228,7 @@ mod tests {
             session: None,
             program: Some("/bin/a".into()),
             choice: GrantChoice { lifetime, width, every_client: false, conditions: Vec::new() },
+            author: RuleAuthor::Person,
             reason: None,
             shown: Some(("read".into(), "f-shown".into())),
         }
@@ -307,6 +326,31 @@ mod tests {
         ] {
             let (new, old) = (rule(new), rule(old));
             let shown = (&new.lifetime, &old.lifetime);
+            assert_eq!(replaces(&new, &old), makes_room, "{shown:?}");
+            assert_eq!(contains(&old, &new), leaves_nothing, "{shown:?}");
+        }
+    }
+
+    #[test]
+    fn a_block_without_the_key_makes_room_only_for_its_like_and_not_for_each_repetition() {
+        let made = made(&draft(Effect::Deny, ChoiceLifetime::Always, ChoiceWidth::Tool)).unwrap().unwrap();
+        let until =
+            |author, at| Grant { author, lifetime: Lifetime::Until { at: Timestamp(at) }, ..made.clone() };
+        let (person, anyone) = (RuleAuthor::Person, RuleAuthor::Unprivileged);
+        let confirmed = RuleAuthor::Confirmed { at: Timestamp(0) };
+        for (new, old, longer_by, makes_room, leaves_nothing) in [
+            (person, person, 60_000, true, false),
+            (person, anyone, 60_000, true, false),
+            (person, anyone, -1, false, true),
+            (anyone, anyone, 60_001, true, false),
+            (anyone, anyone, 60_000, true, true),
+            (anyone, anyone, -1, false, true),
+            (anyone, person, 60_001, false, false),
+            (anyone, person, -1, false, true),
+            (anyone, confirmed, 60_001, false, false),
+        ] {
+            let (new, old) = (until(new, 1000 + longer_by), until(old, 1000));
+            let shown = (new.author, old.author, longer_by);
             assert_eq!(replaces(&new, &old), makes_room, "{shown:?}");
             assert_eq!(contains(&old, &new), leaves_nothing, "{shown:?}");
         }

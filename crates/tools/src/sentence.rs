@@ -92,9 +92,8 @@ fn condition_words(pointer: &str, test: &ConditionTest) -> String {
 
 #[cfg(test)]
 mod tests {
-    use gatehouse_model::Generation;
-    use gatehouse_model::ServerBinding;
     use gatehouse_model::grant::Condition;
+    use gatehouse_model::{Generation, RuleAuthor, ServerBinding};
 
     use super::*;
 
@@ -115,6 +114,7 @@ mod tests {
             pins: Default::default(),
             program: one.then(|| "/usr/bin/agent".to_owned()),
             created: Timestamp(0),
+            author: RuleAuthor::Person,
             reason: None,
         };
         let said = |rule: &Grant| {

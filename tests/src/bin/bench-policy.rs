@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use gatehouse_model::grant::{AccessClass, ClassReason, Classified, ClientScope, Rule};
 use gatehouse_model::{
-    CallHash, ClientId, Effect, Fingerprint, Generation, Grant, Lifetime, ServerBinding, Timestamp, Width,
+    CallHash, ClientId, Effect, Fingerprint, Generation, Grant, Lifetime, RuleAuthor, ServerBinding,
+    Timestamp, Width,
 };
 use gatehouse_policy::cover::Defined;
 use gatehouse_policy::exact::{ExactCall, call_hash};
@@ -196,6 +197,7 @@ fn grant(number: usize, effect: Effect, server: usize, width: Width, pinned: &[u
         pins: pinned.iter().map(|tool| (tool_name(*tool), fingerprint(*tool))).collect(),
         program: None,
         created: NOW,
+        author: RuleAuthor::Person,
         reason: None,
     }
 }

@@ -1,6 +1,6 @@
 // Rules that stand, in words and with the real names.
 
-import type { Grant, Width } from "../gen/types";
+import type { Grant, RuleAuthor, Width } from "../gen/types";
 import type { Translate } from "../messages";
 import { conditionWords, ruleSubject } from "./words";
 
@@ -16,6 +16,18 @@ export function ruleSentence(t: Translate, rule: Grant, names: Names): string {
   const { lifetime } = rule;
   const at = lifetime.lifetime === "until" ? names.time(lifetime.at) : "";
   return t(`rule.${rule.effect}.${lifetime.lifetime}`, { what, who, at });
+}
+
+/** What is said of a rule that is not certain to be a person's own; null where it is. */
+export function authorNote(t: Translate, author: RuleAuthor, names: Names): string | null {
+  switch (author.author) {
+    case "person":
+      return null;
+    case "unprivileged":
+      return t("rule.author.unprivileged");
+    case "confirmed":
+      return t("rule.author.confirmed", { at: names.time(author.at) });
+  }
 }
 
 function whatOf(t: Translate, { server, width }: Grant, names: Names): string {

@@ -1548,6 +1548,10 @@ program: string | null,
  */
 created: Timestamp,
 /**
+ * Who made it.
+ */
+author: RuleAuthor,
+/**
  * For a deny: what the model gets to read.
  */
 reason: string | null, };
@@ -2288,6 +2292,15 @@ ask: AskId, } | { "rule": "unanswered",
  * The question.
  */
 ask: AskId, } | { "rule": "by_user" } | { "rule": "default_ask" };
+
+/**
+ * Who made a rule. It decides no call, only which rules another one may replace.
+ */
+export type RuleAuthor = { "author": "person" } | { "author": "unprivileged" } | { "author": "confirmed",
+/**
+ * When it was confirmed.
+ */
+at: Timestamp, };
 
 /**
  * What an allow comes to for the tools that are known now.

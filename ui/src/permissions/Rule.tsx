@@ -20,7 +20,7 @@ type Props = {
 };
 
 /** One rule: what it says, how it is used, what became of the tools that it is for, and the way to take it back. */
-export function Rule({ said: { view, sentence }, now, onWhatIf, onOver, onGone }: Props) {
+export function Rule({ said: { view, sentence, note }, now, onWhatIf, onOver, onGone }: Props) {
   const t = useMessages();
   const { ago, full } = useTimes();
   const revoke = useAction("policy.revoke");
@@ -53,6 +53,11 @@ export function Rule({ said: { view, sentence }, now, onWhatIf, onOver, onGone }
           {rule.program !== null && <span>{t("perm.program", { program: rule.program })}</span>}
           {rule.reason !== null && <span>{t("perm.reason", { reason: rule.reason })}</span>}
         </span>
+        {note !== null && (
+          <span className="perm-note">
+            <IconAlertTriangle size={14} aria-hidden /> {note}
+          </span>
+        )}
         {reach !== null && reach.changed.length > 0 && (
           <span className="perm-changed">
             <IconAlertTriangle size={14} aria-hidden /> {t("perm.changed", { tools: reach.changed.join(", ") })}

@@ -20,6 +20,7 @@ const view = (id: string, part: Partial<Grant> = {}, lastUsed: number | null = n
     pins: {},
     program: null,
     created: 0,
+    author: { author: "person" },
     reason: null,
     ...part,
   },
@@ -65,6 +66,18 @@ describe("rules", () => {
     [{ text: "server s", kind: "allow", server: "s" }, ["new", "old"]],
   ])("are found by %j", (filter, expected) => {
     expect(found(filter)).toEqual(expected);
+  });
+});
+
+describe("who made a rule", () => {
+  it.each<[Grant["author"], string | null]>([
+    [{ author: "person" }, null],
+    [{ author: "unprivileged" }, "added without the operator key"],
+    [{ author: "confirmed", at: 4 }, "confirmed on day 4 after it could not be verified"],
+  ])("%j: %s", (author, note) => {
+    const one = said(t, [view("x", { author })], names);
+    expect(one[0]?.note).toBe(note);
+    expect(fitting(one, { ...noFilter, text: note ?? "core says x" })).toHaveLength(1);
   });
 });
 

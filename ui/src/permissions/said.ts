@@ -1,11 +1,11 @@
 // All that there is to say of a rule, so that it can be found and counted. Pure.
 
-import { ruleSentence, type Names } from "../ask/rules";
+import { authorNote, ruleSentence, type Names } from "../ask/rules";
 import type { RuleView } from "../gen/types";
 import type { Translate } from "../messages";
 
-/** A rule with its sentence, and with everything in which words are looked for. */
-export type Said = { view: RuleView; sentence: string; text: string };
+/** A rule with its sentence, a note where it may not be a person's own, and everything in which words are looked for. */
+export type Said = { view: RuleView; sentence: string; note: string | null; text: string };
 
 /** Empty where nothing is wanted. */
 export type Filter = { text: string; kind: "" | "allow" | "deny" | "timed"; server: string; client: string };
@@ -18,8 +18,10 @@ export function said(t: Translate, views: readonly RuleView[], names: Names): re
     .map((view) => {
       const { rule, lastUsed } = view;
       const sentence = ruleSentence(t, rule, names);
+      const note = authorNote(t, rule.author, names);
       const all = [
         sentence,
+        note,
         view.sentence,
         rule.reason,
         rule.program,
@@ -29,7 +31,7 @@ export function said(t: Translate, views: readonly RuleView[], names: Names): re
         lastUsed === null ? t("perm.never") : names.time(lastUsed),
         names.time(rule.created),
       ];
-      return { view, sentence, text: all.filter(Boolean).join("\n").toLowerCase() };
+      return { view, sentence, note, text: all.filter(Boolean).join("\n").toLowerCase() };
     })
     .toSorted((one, other) => other.view.rule.created - one.view.rule.created);
 }

@@ -28,7 +28,7 @@ export function AuditEntries() {
       {!loading && entries.length === 0 && !problem && <p className="settings-dim">{t("audit.none")}</p>}
       <ol className="audit-entries" aria-label={t("audit.entries")}>
         {entries.map(({ seq, at, event }, place) => {
-          const detail = auditDetail(t, event);
+          const detail = auditDetail(t, event, names);
           const before = entries[place - 1];
           const isNewDay = before === undefined || day(before.at) !== day(at);
           return (

@@ -1,6 +1,6 @@
 // Entries of the audit in words.
 
-import { ruleSentence, type Names } from "../ask/rules";
+import { authorNote, ruleSentence, type Names } from "../ask/rules";
 import { subjectName } from "../activity/words";
 import type { AuditEntry, AuditEvent } from "../gen/types";
 import type { MessageKey, Translate } from "../messages";
@@ -74,9 +74,13 @@ export function auditWords(t: Translate, event: AuditEvent, names: Names): strin
   }
 }
 
-/** Who answered and why, where the entry says so. */
-export function auditDetail(t: Translate, event: AuditEvent): string {
+/** Who answered or made it and why, where the entry says so. */
+export function auditDetail(t: Translate, event: AuditEvent, names: Names): string {
   const parts: string[] = [];
+  if (event.audit === "granted") {
+    const note = authorNote(t, event.rule.author, names);
+    if (note !== null) parts.push(note);
+  }
   if (event.audit === "decided" || event.audit === "server_request_answered") {
     if (event.by === "operator" || event.by === "window") parts.push(t(`audit.by.${event.by}`));
   }

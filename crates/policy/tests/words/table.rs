@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use gatehouse_model::ServerBinding;
 use gatehouse_model::grant::{
     AccessClass, ClassReason, Classified, ClientScope, Condition, ConditionTest, Effect, Grant, Lifetime,
-    Verdict, Width,
+    RuleAuthor, Verdict, Width,
 };
 use gatehouse_model::id::{
     AskId, CallHash, ClientId, Fingerprint, Generation, IdentityHash, ServerId, SessionId,
@@ -204,6 +204,7 @@ pub fn rule(text: &str, number: usize, call: &Call) -> Grant {
         pins: pins("read_file=1,read_more=1,write_file=1,prompt:review=p1,template:notes://all/{id}=t1"),
         program: None,
         created: Timestamp(0),
+        author: RuleAuthor::Person,
         reason: None,
     };
     let mut is_unbound = false;

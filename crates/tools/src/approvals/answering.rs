@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use gatehouse_model::ask::{ChoiceLifetime, Elicited, Warning};
 use gatehouse_model::record::{ServerRequestAnswer, ServerRequestKind};
-use gatehouse_model::{Effect, GrantChoice, GrantId};
+use gatehouse_model::{Effect, GrantChoice, GrantId, RuleAuthor};
 use gatehouse_policy::cover::Defined;
 use gatehouse_servers::{SchemaCheck, form_check};
 
@@ -343,6 +343,7 @@ impl Decision {
             session: matter.caller.session.clone(),
             program: matter.program().map(str::to_owned),
             choice: self.choice.clone(),
+            author: RuleAuthor::Person,
             reason: self.reason.clone(),
             shown: match matter.origin.defined() {
                 Defined::As { pin, fingerprint } => Some((pin.to_owned(), fingerprint.clone())),

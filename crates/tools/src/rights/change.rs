@@ -22,8 +22,8 @@ pub(crate) struct Plan {
     pub(crate) keep: Vec<(Fingerprint, Box<str>)>,
     /// Whether nothing becomes allowed by it: then it counts also when it cannot be written.
     pub(crate) narrows: bool,
-    /// Whether it comes on a person's word. Only such a plan replaces or removes a block, and only
-    /// such a plan is sealed in the place of rights that could not be verified.
+    /// Whether it comes on a person's word. Only such a plan removes a block, and only such a plan is
+    /// sealed in the place of rights that could not be verified.
     pub(crate) by_person: bool,
 }
 
@@ -51,13 +51,10 @@ impl Plan {
         }
     }
 
-    /// Adds a rule to what is planned; an older one for the same makes room. Without a person's
-    /// word none makes room, and a block that one in force already contains is not added.
+    /// Adds a rule to what is planned; an older one that it replaces makes room. One that was made without the
+    /// operator key is not added where a rule in force already contains it.
     pub(crate) fn put(&mut self, rule: Grant, now: &RightsNow, keep: Vec<(Fingerprint, Box<str>)>) {
-        if !self.by_person {
-            if !now.rules().any(|old| contains(old, &rule)) {
-                self.add_beside(rule, now);
-            }
+        if rule.author == RuleAuthor::Unprivileged && now.rules().any(|old| contains(old, &rule)) {
             return;
         }
         self.keep.extend(keep);
@@ -93,16 +90,6 @@ impl Plan {
             return;
         }
         self.audit.push(AuditEvent::GrantBound { rule: id.clone(), program: Some(program.to_owned()) });
-    }
-
-    /// Adds a rule and touches no other.
-    fn add_beside(&mut self, rule: Grant, now: &RightsNow) {
-        if rule.lifetime == gatehouse_model::Lifetime::Always {
-            self.rights.get_or_insert_with(|| now.rights.clone()).rules.push(rule.clone());
-        } else {
-            self.add.push(rule.clone());
-        }
-        self.audit.push(AuditEvent::Granted { rule: Box::new(rule) });
     }
 }
 

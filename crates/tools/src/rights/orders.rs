@@ -10,11 +10,11 @@ use super::change::{Plan, has_ended};
 use super::*;
 use crate::origin::Origin;
 use crate::preset::Preset;
-use crate::rules::{contains, take_out};
+use crate::rules::{contains, replaces, take_out};
 
 /// Characters that the reason of a block may have.
 const LONGEST_REASON: usize = 500;
-/// Blocks that there may be for another one to be made without the operator key.
+/// Blocks that there may be at a time of those that were made without the operator key.
 const BLOCKS_WITHOUT_KEY: usize = 256;
 
 fn no_server(server: &ServerId) -> Problem {
@@ -43,17 +43,19 @@ impl RightsKeeper {
     /// # Errors
     /// When the order makes no sense or cannot be written down; then nothing is allowed.
     pub async fn grant(&self, order: RuleOrder) -> Result<GrantId, Problem> {
-        let draft = self.inner.order(Effect::Allow, order, None)?;
+        let draft = self.inner.order(Effect::Allow, order, None, RuleAuthor::Person)?;
         self.inner.has_its_tool(&draft)?;
         self.inner.put(draft, Plan::widening()).await
     }
 
-    /// Blocks a tool or more. A block makes room only for one that ends no sooner, and only on a
-    /// person's word; without it the block is added beside those that are there.
+    /// Blocks a tool or more. A block makes room only for one that ends no sooner, and one that was made on a person's
+    /// word only for another such one. Without that word the block is marked as such, and where the same is blocked
+    /// nearly as long already nothing is added.
     ///
     /// # Errors
-    /// When the order makes no sense; [`ErrorCode::NotPermitted`] for a reason, or where there are many blocks,
-    /// without a person's word; also when it cannot be written down: then it holds only until Gatehouse quits.
+    /// When the order makes no sense; [`ErrorCode::NotPermitted`] without a person's word for a reason, or where there
+    /// are many blocks that were made without it; also when it cannot be written down: then it holds only until
+    /// Gatehouse quits.
     pub async fn deny(
         &self,
         order: RuleOrder,
@@ -72,7 +74,7 @@ impl RightsKeeper {
             let what = format!("A reason may have {LONGEST_REASON} characters.");
             return Err(Problem::new(ErrorCode::BadRequest, what));
         }
-        let draft = self.inner.order(Effect::Deny, order, reason)?;
+        let draft = self.inner.order(Effect::Deny, order, reason, by.into())?;
         let plan = match by {
             Authority::Operator => Plan::narrowing_by_person(),
             Authority::Anyone | Authority::Client => Plan::narrowing(),
@@ -321,6 +323,7 @@ impl Keeper {
         effect: Effect,
         order: RuleOrder,
         reason: Option<String>,
+        author: RuleAuthor,
     ) -> Result<RuleDraft, Problem> {
         let RuleOrder { server, tool, client, choice } = order;
         let wrong = |what: &str| Problem::new(ErrorCode::BadRequest, what);
@@ -337,6 +340,7 @@ impl Keeper {
             session: None,
             program: None,
             choice,
+            author,
             reason,
             shown: None,
         })
@@ -347,10 +351,17 @@ impl Keeper {
         self.binding(server).ok_or_else(|| no_server(server))
     }
 
-    fn has_many_blocks(&self, now: &RightsNow) -> bool {
+    /// Whether a block is one too many of those that are made without the operator key. What a person blocked does not
+    /// count, nor does what the new block adds nothing to or takes the place of.
+    fn is_one_too_many(&self, rule: &Grant, now: &RightsNow) -> bool {
+        if rule.author != RuleAuthor::Unprivileged || now.rules().any(|old| contains(old, rule)) {
+            return false;
+        }
         let moment = self.time();
-        let blocks = now.rules().filter(|rule| rule.effect == Effect::Deny && !has_ended(rule, moment));
-        blocks.count() >= BLOCKS_WITHOUT_KEY
+        let counts = |old: &&Grant| {
+            old.author == RuleAuthor::Unprivileged && !has_ended(old, moment) && !replaces(rule, old)
+        };
+        now.rules().filter(counts).count() >= BLOCKS_WITHOUT_KEY
     }
 
     async fn put(self: &Arc<Self>, draft: RuleDraft, mut plan: Plan) -> Result<GrantId, Problem> {
@@ -364,13 +375,12 @@ impl Keeper {
         }
         let wanted = rule.clone();
         self.change(move |keeper, now| {
-            if !plan.by_person && keeper.has_many_blocks(now) && !now.rules().any(|old| contains(old, &rule))
-            {
-                return Err(Problem::new(
-                    ErrorCode::NotPermitted,
-                    format!("There are {BLOCKS_WITHOUT_KEY} blocks, so another one needs the operator key."),
-                )
-                .todo("Take some back, or give the operator key."));
+            if keeper.is_one_too_many(&rule, now) {
+                let what = format!(
+                    "There are {BLOCKS_WITHOUT_KEY} blocks that were made without the operator key, so another one needs the key."
+                );
+                return Err(Problem::new(ErrorCode::NotPermitted, what)
+                    .todo("Take some back, or give the operator key."));
             }
             let keep = keeper.definitions(&rule);
             plan.put(rule, now, keep);

@@ -7,7 +7,7 @@ use gatehouse_model::command::Authority;
 use gatehouse_model::grant::AccessClass;
 use gatehouse_model::record::AuditEvent;
 use gatehouse_model::server::{Builtin, Origin};
-use gatehouse_model::{ErrorCode, GrantChoice};
+use gatehouse_model::{ErrorCode, GrantChoice, Lifetime, RuleAuthor};
 use gatehouse_tools::{Patience, RuleOrder};
 
 use crate::house::*;
@@ -155,6 +155,55 @@ async fn a_block_counts_at_once_also_for_what_waits() {
     assert!(is_error(&first.ended().await));
     assert!(is_error(&waiting.ended().await), "everything from this client");
     assert!(house.tools.approvals().pending().is_empty());
+}
+
+/// Who made each rule and whether it is for good; those that are come first.
+fn authors(house: &House) -> Vec<(RuleAuthor, bool)> {
+    let rules = house.tools.rights().view().rules;
+    rules.into_iter().map(|view| (view.rule.author, view.rule.lifetime == Lifetime::Always)).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_block_without_the_key_is_marked_and_replaces_only_its_like() {
+    use ChoiceLifetime::{Always, QuarterHour, UntilQuit};
+    let (person, anyone) = (RuleAuthor::Person, RuleAuthor::Unprivileged);
+    let house = House::new().await;
+    house.notes().await;
+    let rights = house.tools.rights();
+    let block = async |lifetime: ChoiceLifetime, by: Authority| {
+        let mut wanted = order(Some("add_note"), ChoiceWidth::Tool);
+        wanted.choice.lifetime = lifetime;
+        rights.deny(wanted, None, by).await.unwrap()
+    };
+    let first = block(QuarterHour, Authority::Anyone).await;
+    // Repeating it is no rule and no entry each time.
+    tokio::time::sleep(std::time::Duration::from_secs(50)).await;
+    assert_eq!(block(QuarterHour, Authority::Client).await, first);
+    tokio::time::sleep(std::time::Duration::from_secs(60)).await;
+    assert_ne!(block(QuarterHour, Authority::Anyone).await, first);
+    assert_eq!(house.audit(|event| matches!(event, AuditEvent::Granted { .. })), 2);
+    assert_eq!(house.audit(|event| matches!(event, AuditEvent::Revoked { rule } if *rule == first)), 1);
+    for (lifetime, by, then) in [
+        (UntilQuit, Authority::Anyone, vec![(anyone, false)]),
+        (QuarterHour, Authority::Anyone, vec![(anyone, false)]),
+        (QuarterHour, Authority::Operator, vec![(anyone, false), (person, false)]),
+        (UntilQuit, Authority::Operator, vec![(person, false)]),
+        (UntilQuit, Authority::Anyone, vec![(person, false)]),
+        (Always, Authority::Anyone, vec![(anyone, true), (person, false)]),
+    ] {
+        block(lifetime, by).await;
+        assert_eq!(authors(&house), then, "{lifetime:?} {by:?}");
+    }
+
+    let secrets = house.secrets.clone();
+    let house = house.restarted(secrets).await;
+    assert_eq!(authors(&house), [(anyone, true)], "the mark is not kept");
+    house.notes().await;
+    let always = order(Some("add_note"), ChoiceWidth::Tool);
+    let own = house.tools.rights().deny(always.clone(), None, Authority::Operator).await.unwrap();
+    assert_eq!(authors(&house), [(person, true)]);
+    assert_eq!(house.tools.rights().deny(always, None, Authority::Anyone).await.unwrap(), own);
+    assert_eq!(authors(&house), [(person, true)]);
 }
 
 async fn on_keychain(keychain: &Arc<Keychain>) -> House {

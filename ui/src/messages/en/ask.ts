@@ -133,6 +133,8 @@ export const ask = {
   "rule.onEvery": "{what} on every server",
   "rule.call": "one exact call on {server}",
   "rule.writes": "all writes of {server}",
+  "rule.author.unprivileged": "added without the operator key",
+  "rule.author.confirmed": "confirmed on {at} after it could not be verified",
   "rule.allow.once": "Allow {what} once, for {who}",
   "rule.allow.until": "Allow {what} until {at}, for {who}",
   "rule.allow.session": "Allow {what} until it disconnects, for {who}",

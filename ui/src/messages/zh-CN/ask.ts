@@ -134,6 +134,8 @@ export const ask: Record<keyof typeof en, string> = {
   "rule.onEvery": "所有服务器上的{what}",
   "rule.call": "{server} 的一次特定调用",
   "rule.writes": "{server} 的全部写入",
+  "rule.author.unprivileged": "添加时未使用操作员密钥",
+  "rule.author.confirmed": "曾无法验证，已于 {at} 确认",
   "rule.allow.once": "允许 {who} 使用 {what} 一次",
   "rule.allow.until": "在 {at} 之前允许 {who} 使用 {what}",
   "rule.allow.session": "断开连接之前允许 {who} 使用 {what}",
