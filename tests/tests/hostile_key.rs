@@ -64,7 +64,8 @@ fn it_serves_while_the_real_one_is_down() -> Result<()> {
 
 /// Tried: a key of its own by saying that the person's is lost, to use the secrets that the person stored.
 /// Stopped by: they serve no more, everything that was allowed is suspended, the status and the audit say so, and
-/// the person's key is refused, so it cannot pass unnoticed. Blocks stay.
+/// the person's key is refused, so it cannot pass unnoticed. Blocks stay. Classes and labels that count again are in
+/// the audit.
 #[test]
 fn it_makes_the_key_anew() -> Result<()> {
     let (mut gatehouse, token) = with_a_grant()?;
@@ -72,6 +73,9 @@ fn it_makes_the_key_anew() -> Result<()> {
     let deny =
         json!({ "server": "Notes", "tool": "add_note", "client": null, "choice": choice, "reason": null });
     gatehouse.command("policy.deny", &deny)?;
+    gatehouse
+        .command("tools.classify", &json!({ "server": "Notes", "tool": "delete_note", "class": "write" }))?;
+    gatehouse.command("servers.trustLabels", &json!({ "server": "Notes", "trusted": true }))?;
     let far = json!({ "name": "far", "enabled": false, "transport": { "type": "http", "url": "http://127.0.0.1:9/mcp", "headers": { "X-Key": "${secret:X-Key}" } } });
     let secrets = json!([{ "field": "headers/X-Key", "value": "a-secret-of-a-server" }]);
     gatehouse.command("servers.add", &json!({ "draft": far, "trustLabels": false, "secrets": &secrets }))?;
@@ -109,11 +113,55 @@ fn it_makes_the_key_anew() -> Result<()> {
     gatehouse.ask(&["policy", "confirm", "--all"])?;
     ensure!(!call(&gatehouse, &token)?.body.contains("isError\":true"), "what was confirmed does not count");
     ensure!(gatehouse.ask(&["policy", "suspended"])? == json!([]));
+    let audit = gatehouse.ask(&["audit", "list"])?;
+    for (kind, place) in [("class_set", "/event/now/tool"), ("labels_trusted", "/event/server")] {
+        let of_kind = audit.as_array().into_iter().flatten().filter(|entry| entry["event"]["audit"] == kind);
+        ensure!(of_kind.filter(|entry| entry.pointer(place).is_some()).count() == 2, "{kind}: {audit:#}");
+    }
     ensure!(
         gatehouse.command("servers.edit", &with_what_is_stored).is_err(),
         "confirming brings secrets back"
     );
     gatehouse.command("servers.edit", &json!({ "server": "far", "draft": far, "secrets": secrets }))?;
+    Ok(())
+}
+
+/// Tried: a rule of its own among those of the person, by a key that it made anew: the person makes another one, and
+/// confirms with what was suspended also what was slipped in. Stopped by: each rule that was confirmed says so in the
+/// list from then on, and is named in the audit with that, also after the status has nothing more to say.
+#[test]
+fn it_slips_a_rule_in_among_those_that_are_confirmed() -> Result<()> {
+    let (mut gatehouse, _) = with_a_grant()?;
+    for whose in ["agent", "person"] {
+        gatehouse.stop()?;
+        gatehouse.forget_key()?;
+        gatehouse.launch_with(&["--new-operator-key"])?;
+        gatehouse.await_status("Notes", "connected")?;
+        if whose == "agent" {
+            gatehouse.ask(&["policy", "grant", "Notes", "--tool", "add_note"])?;
+        }
+    }
+    ensure!(gatehouse.ask(&["policy", "suspended"])?.as_array().is_some_and(|rules| rules.len() == 2));
+    gatehouse.ask(&["policy", "confirm", "--all"])?;
+    gatehouse.stop()?;
+    gatehouse.launch()?;
+    ensure!(!gatehouse.ask(&["status"])?["problems"].to_string().contains("suspended"));
+    let shown = gatehouse.ask(&["policy", "show"])?;
+    let rules: Vec<_> =
+        shown["rules"].as_array().context("rules")?.iter().map(|view| &view["rule"]).collect();
+    ensure!(rules.len() == 2, "{shown:#}");
+    let audit = gatehouse.ask(&["audit", "list"])?;
+    for rule in rules {
+        ensure!(rule["author"]["author"] == "confirmed" && rule["author"]["at"].is_i64(), "{rule:#}");
+        let is_named = |entry: &serde_json::Value| {
+            entry["event"]["audit"] == "granted" && entry["event"]["rule"] == *rule
+        };
+        ensure!(audit.as_array().is_some_and(|entries| entries.iter().any(is_named)), "{rule:#}\n{audit:#}");
+    }
+    for words in [&["policy", "show"][..], &["audit"]] {
+        let said = String::from_utf8(gatehouse.operator(words)?.stdout)?;
+        ensure!(said.matches("after it could not be verified").count() == 2, "{words:?}: {said}");
+    }
     Ok(())
 }
 

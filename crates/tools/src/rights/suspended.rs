@@ -1,5 +1,6 @@
 //! What was allowed under an operator key that was replaced by somebody who did not have it. It counts
-//! for nothing until the person confirms it.
+//! for nothing until the person confirms it, and a rule that was confirmed is marked as such from then on: it may
+//! have been slipped in among the person's own.
 
 use gatehouse_model::grant::{RuleView, Suspended};
 
@@ -27,13 +28,14 @@ impl RightsKeeper {
     }
 
     /// Lets suspended rules count again and forgets the others; without a choice all of them, with the
-    /// classes and labels that were set.
+    /// classes and labels that were set. The audit names each of them.
     ///
     /// # Errors
     /// When one of the rules is not suspended, or it cannot be written down; then nothing has changed.
     pub async fn confirm(&self, rules: Option<Vec<GrantId>>) -> Result<(), Problem> {
         self.inner
-            .change(move |_, now| {
+            .change(move |keeper, now| {
+                let author = RuleAuthor::Confirmed { at: keeper.time() };
                 let mut rights = now.rights.clone();
                 let suspended = std::mem::take(&mut rights.suspended);
                 if let Some(id) =
@@ -44,6 +46,7 @@ impl RightsKeeper {
                 let mut plan = Plan::widening();
                 for rule in suspended.rules {
                     if rules.as_ref().is_none_or(|wanted| wanted.contains(&rule.id)) {
+                        let rule = Grant { author, ..rule };
                         plan.audit.push(AuditEvent::Granted { rule: Box::new(rule.clone()) });
                         rights.rules.push(rule);
                     } else {
@@ -58,12 +61,20 @@ impl RightsKeeper {
                             .iter()
                             .any(|new| new.server == old.server && new.tool == old.tool)
                     });
-                    rights.overrides.extend(classes);
+                    for class in classes {
+                        let (server, tool) = (class.server.server.clone(), class.tool.clone());
+                        plan.audit.push(AuditEvent::ClassSet { server, tool, now: Some(class.clone()) });
+                        rights.overrides.push(class);
+                    }
                     let labels = suspended
                         .trusted_labels
                         .into_iter()
                         .filter(|old| !now.rights.trusted_labels.iter().any(|new| new.server == old.server));
-                    rights.trusted_labels.extend(labels);
+                    for bound in labels {
+                        let server = bound.server.clone();
+                        plan.audit.push(AuditEvent::LabelsTrusted { server, trusted: true });
+                        rights.trusted_labels.push(bound);
+                    }
                 }
                 plan.rights = Some(rights);
                 Ok(plan)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gatehouse_model::ask::{AutoApprove, ChoiceLifetime, ChoiceWidth};
 use gatehouse_model::command::Authority;
-use gatehouse_model::grant::AccessClass;
+use gatehouse_model::grant::{AccessClass, AccessOverride, Rights, Suspended};
 use gatehouse_model::record::AuditEvent;
 use gatehouse_model::server::{Builtin, Origin};
 use gatehouse_model::{ErrorCode, GrantChoice, Lifetime, RuleAuthor};
@@ -204,6 +204,51 @@ async fn a_block_without_the_key_is_marked_and_replaces_only_its_like() {
     assert_eq!(authors(&house), [(person, true)]);
     assert_eq!(house.tools.rights().deny(always, None, Authority::Anyone).await.unwrap(), own);
     assert_eq!(authors(&house), [(person, true)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_confirmed_is_marked_and_named_in_the_audit() {
+    let house = House::new().await;
+    house.notes().await;
+    let rights = house.tools.rights();
+    let kept = rights.grant(order(Some("add_note"), ChoiceWidth::Tool)).await.unwrap();
+    let left = rights.grant(order(Some("list_notes"), ChoiceWidth::Tool)).await.unwrap();
+    let stored = house.store.rights().load().unwrap().unwrap();
+    let server = stored.rules[0].server.clone().unwrap();
+    let class =
+        AccessOverride { server: server.clone(), tool: "delete_note".into(), class: AccessClass::Read };
+    let (overrides, trusted_labels) = (vec![class], vec![server]);
+    let suspended = Suspended { rules: stored.rules, overrides, trusted_labels };
+    let sealed = Rights { suspended, ..Rights::default() };
+    for chosen in [Some(vec![kept.clone()]), None] {
+        let house = House::new().await;
+        house.store.rights().save_anew(&sealed).unwrap();
+        let secrets = house.secrets.clone();
+        let house = house.restarted(secrets).await;
+        assert!(house.tools.rights().has_suspended());
+        house.tools.rights().confirm(chosen.clone()).await.unwrap();
+        let rules = house.tools.rights().view().rules;
+        let ids: Vec<_> = rules.iter().map(|view| &view.rule.id).collect();
+        let all = chosen.is_none();
+        assert_eq!(ids, if all { vec![&kept, &left] } else { vec![&kept] });
+        for view in &rules {
+            let is_marked = matches!(view.rule.author, RuleAuthor::Confirmed { .. });
+            assert!(is_marked, "{view:?}");
+            let named =
+                |event: &AuditEvent| matches!(event, AuditEvent::Granted { rule } if **rule == view.rule);
+            assert_eq!(house.audit(named), 1, "{view:?}");
+        }
+        let revoked = |event: &AuditEvent| matches!(event, AuditEvent::Revoked { rule } if *rule == left);
+        assert_eq!(house.audit(revoked), usize::from(!all));
+        let class = |event: &AuditEvent| matches!(event, AuditEvent::ClassSet { now: Some(_), .. });
+        assert_eq!(house.audit(class), usize::from(all));
+        let labels = |event: &AuditEvent| matches!(event, AuditEvent::LabelsTrusted { trusted: true, .. });
+        assert_eq!(house.audit(labels), usize::from(all));
+        // Also after a restart.
+        let secrets = house.secrets.clone();
+        let house = house.restarted(secrets).await;
+        assert_eq!(house.tools.rights().view().rules, rules);
+    }
 }
 
 async fn on_keychain(keychain: &Arc<Keychain>) -> House {
