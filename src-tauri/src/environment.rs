@@ -7,11 +7,12 @@
 use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
 
-use gatehouse_common::user_environment::kept_as;
+use gatehouse_common::user_environment::{PROXIES, kept_as};
 
-/// Names of variables that only say something: where the session, its display, folders and proxies are, and
-/// how things should look. None of them names a file with code in it for this process; `GTK_IM_MODULE` names
-/// one of the input methods that the system lists.
+/// Names of variables that, like those of [`PROXIES`], only say something: where the session, its display and
+/// folders are, and how things should look. None of them names a file with code in it for this process;
+/// `GTK_IM_MODULE` names one of the input methods that the system lists. None names certificates either
+/// (`SSL_CERT_FILE`): what they sign could read sign-ins, so those of the system's store count alone.
 const KNOWN: &[&str] = &[
     // The user and the session.
     "HOME",
@@ -58,17 +59,6 @@ const KNOWN: &[&str] = &[
     "WEBKIT_DISABLE_COMPOSITING_MODE",
     "LIBGL_ALWAYS_SOFTWARE",
     "DRI_PRIME",
-    // The network.
-    "HTTP_PROXY",
-    "HTTPS_PROXY",
-    "NO_PROXY",
-    "ALL_PROXY",
-    "http_proxy",
-    "https_proxy",
-    "no_proxy",
-    "all_proxy",
-    "SSL_CERT_FILE",
-    "SSL_CERT_DIR",
     "RUST_BACKTRACE",
     // macOS.
     "__CF_USER_TEXT_ENCODING",
@@ -140,7 +130,11 @@ fn is_known(name: &OsStr, value: &OsStr) -> bool {
             value.to_str().is_some_and(|list| list.split(',').all(|one| BACKENDS.contains(&one)))
         }
         _ if WITHHELD.contains(&name) => false,
-        _ => KNOWN.contains(&name) || KNOWN_PREFIXES.iter().any(|prefix| name.starts_with(prefix)),
+        _ => {
+            KNOWN.contains(&name)
+                || PROXIES.contains(&name)
+                || KNOWN_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+        }
     };
     // There, names in another case are the same names.
     if cfg!(windows) { known(&name.to_ascii_uppercase()) } else { known(name) }
@@ -206,10 +200,12 @@ mod tests {
             "GTK_THEME",
             "GTK_IM_MODULE",
             "XMODIFIERS",
-            "https_proxy",
             "SSH_AUTH_SOCK",
             "GATEHOUSE_DATA_DIR",
-        ] {
+        ]
+        .into_iter()
+        .chain(PROXIES)
+        {
             assert!(is_known(OsStr::new(name), OsStr::new("x")), "{name}");
         }
         for name in [
@@ -252,6 +248,10 @@ mod tests {
             "VK_ICD_FILENAMES",
             "__EGL_VENDOR_LIBRARY_FILENAMES",
             "__GLX_VENDOR_LIBRARY_NAME",
+            // Certificates that are trusted, and what TLS gives away.
+            "SSL_CERT_FILE",
+            "SSL_CERT_DIR",
+            "SSLKEYLOGFILE",
             "OPENSSL_CONF",
             "NODE_OPTIONS",
             "",
@@ -295,6 +295,8 @@ mod tests {
             ("GDK_BACKEND", "broadway"),
             ("XDG_CONFIG_HOME", "/tmp/evil"),
             ("GITHUB_TOKEN", "for a server"),
+            ("SSL_CERT_FILE", "/tmp/evil.pem"),
+            ("SSL_CERT_DIR", "/tmp/evil"),
         ];
         if std::env::var_os(CHILD).is_some() {
             if std::env::vars_os().all(|(name, value)| is_known(&name, &value)) {

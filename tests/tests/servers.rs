@@ -370,3 +370,27 @@ fn a_bare_environment_finds_the_users_programs() -> Result<()> {
     );
     Ok(())
 }
+
+/// What the window's process is not run with is kept under other names, and reaches servers under its own:
+/// where certificates are, and what an entry refers to.
+#[test]
+fn variables_that_the_window_withholds_reach_servers() -> Result<()> {
+    let mut gatehouse = Gatehouse::start()?;
+    gatehouse.stop()?;
+    gatehouse.launch_in(&[
+        ("GATEHOUSE_USER_SSL_CERT_FILE", "/company/ca.pem"),
+        ("GATEHOUSE_USER_WITHHELD_WORD", "xyzzy"),
+    ])?;
+    // What is there under its own name counts.
+    let certificates = std::env::var("SSL_CERT_FILE").unwrap_or_else(|_| "/company/ca.pem".to_owned());
+    let script = r#"echo "certificates $SSL_CERT_FILE, word $WORD, kept ${WITHHELD_WORD:-back}" >&2; exit 3"#;
+    let env = json!({ "WORD": "${env:WITHHELD_WORD}" });
+    let transport = json!({ "type": "stdio", "command": "sh", "args": ["-c", script], "env": env });
+    let draft = json!({ "name": "mine", "transport": transport });
+    gatehouse.command("servers.add", &json!({ "draft": draft, "trustLabels": false, "secrets": [] }))?;
+    let status = until(&gatehouse, "mine", |status| status["state"] == "failed")?;
+    let words = status["message"].as_str().unwrap_or_default();
+    let wanted = format!("certificates {certificates}, word xyzzy, kept back");
+    ensure!(words.contains(&wanted), "{wanted}: {status:#}");
+    Ok(())
+}

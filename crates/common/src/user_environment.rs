@@ -9,6 +9,18 @@ use std::collections::BTreeMap;
 use std::env;
 use std::ffi::{OsStr, OsString};
 
+/// Proxy settings. Programs read them in either case.
+pub const PROXIES: [&str; 8] = [
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "ALL_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+    "all_proxy",
+];
+
 /// In front of the name of a variable that was withheld.
 const WITHHELD: &str = "GATEHOUSE_USER_";
 

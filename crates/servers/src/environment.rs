@@ -12,7 +12,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gatehouse_common::user_environment;
+use gatehouse_common::user_environment::{self, PROXIES};
 use tokio::sync::OnceCell;
 
 use crate::connection::error::ConnectError;
@@ -58,17 +58,6 @@ const PASSED_ON: &[&str] = &[
 ];
 /// Beginnings of names that are passed on: locale, folders, and the package managers' mirrors.
 const PASSED_ON_PREFIXES: &[&str] = &["LC_", "XDG_", "NPM_CONFIG_", "PIP_", "UV_"];
-/// Proxy settings, from the login shell where Gatehouse itself has none.
-const PROXIES: &[&str] = &[
-    "HTTP_PROXY",
-    "HTTPS_PROXY",
-    "NO_PROXY",
-    "ALL_PROXY",
-    "http_proxy",
-    "https_proxy",
-    "no_proxy",
-    "all_proxy",
-];
 
 /// What the user's login shell knows. Asked once, when the first server wants it.
 #[derive(Clone, Default)]
@@ -99,9 +88,10 @@ impl Surroundings {
     fn assemble(shell: BTreeMap<String, OsString>) -> Self {
         let mut variables = user_environment::variables();
         variables.retain(|name, _| name.to_str().is_some_and(is_passed_on));
+        // From the login shell where Gatehouse itself has none.
         for name in PROXIES {
-            if let Some(value) = user_environment::variable(name).or_else(|| shell.get(*name).cloned()) {
-                variables.insert((*name).into(), value);
+            if let Some(value) = user_environment::variable(name).or_else(|| shell.get(name).cloned()) {
+                variables.insert(name.into(), value);
             }
         }
         let home = home();
@@ -215,11 +205,24 @@ mod tests {
 
     #[test]
     fn what_is_not_a_servers_business_is_kept_back() {
-        for name in ["HOME", "LC_ALL", "npm_config_registry", "XDG_RUNTIME_DIR", "UV_INDEX_URL"] {
+        for name in
+            ["HOME", "LC_ALL", "npm_config_registry", "XDG_RUNTIME_DIR", "UV_INDEX_URL", "SSL_CERT_FILE"]
+        {
             assert!(is_passed_on(name), "{name}");
         }
         for name in ["AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "GATEHOUSE_CHILD", "LD_PRELOAD", "SUDO_USER"] {
             assert!(!is_passed_on(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn proxies_come_from_the_login_shell_where_gatehouse_has_none() {
+        let of = |name: &str| format!("http://{name}.example");
+        let shell = PROXIES.map(|name| (name.to_owned(), OsString::from(of(name)))).into();
+        let found = Surroundings::assemble(shell);
+        for name in PROXIES {
+            let own = user_environment::variable(name).map(|value| value.into_string().unwrap());
+            assert_eq!(found.get(name), Some(own.unwrap_or_else(|| of(name))), "{name}");
         }
     }
 
