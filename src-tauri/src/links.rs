@@ -1,8 +1,9 @@
 //! Opens addresses in the user's browser. Only `https`, and `http` on this computer; always as one
 //! argument of one program, never through a shell.
 
+use gatehouse_common::ip_address::is_https_or_loopback;
 use gatehouse_model::{ErrorCode, OpenUrl, Problem};
-use url::{Host, Url};
+use url::Url;
 
 /// The user's browser.
 pub(crate) struct Browser;
@@ -30,18 +31,7 @@ pub(crate) fn open_link(address: &str) -> Result<(), Problem> {
 fn permitted(address: &str) -> Option<Url> {
     let url = Url::parse(address).ok()?;
     let plain = url.username().is_empty() && url.password().is_none();
-    let here = match url.host() {
-        Some(Host::Domain(name)) => name == "localhost",
-        Some(Host::Ipv4(ip)) => ip.is_loopback(),
-        Some(Host::Ipv6(ip)) => ip.is_loopback(),
-        None => false,
-    };
-    let safe = match url.scheme() {
-        "https" => url.host().is_some(),
-        "http" => here,
-        _ => false,
-    };
-    (plain && safe).then_some(url)
+    (plain && is_https_or_loopback(&url)).then_some(url)
 }
 
 #[cfg(test)]
@@ -56,6 +46,7 @@ mod tests {
             ("http://127.0.0.1:4242/callback", true),
             ("http://[::1]:4242/", true),
             ("http://localhost/", true),
+            ("http://id.localhost:8080/authorize", true),
             ("http://example.org/", false),
             ("http://localhost.example.org/", false),
             ("https://user:pass@example.org/", false),

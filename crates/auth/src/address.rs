@@ -1,9 +1,6 @@
-//! Addresses: how a server's is written as a resource, what a resource covers, and which addresses
-//! are of this machine.
+//! Addresses: how a server's is written as a resource, and what a resource covers.
 
-use std::net::IpAddr;
-
-use url::{Host, Url};
+use url::Url;
 
 /// A server's address as `http` or `https`, without a fragment.
 pub(crate) fn server_url(address: &str) -> Option<Url> {
@@ -40,28 +37,6 @@ pub(crate) fn covers(resource: &str, server: &Url) -> bool {
     }
     let above = resource.path().trim_end_matches('/');
     server.path().strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-}
-
-/// Whether an address names this machine.
-pub(crate) fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Domain(name)) => {
-            let name = name.trim_end_matches('.');
-            name == "localhost" || name.ends_with(".localhost")
-        }
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    }
-}
-
-/// The address that a host is, where it is no name.
-pub(crate) fn literal(url: &Url) -> Option<IpAddr> {
-    match url.host()? {
-        Host::Ipv4(address) => Some(IpAddr::V4(address)),
-        Host::Ipv6(address) => Some(IpAddr::V6(address)),
-        Host::Domain(_) => None,
-    }
 }
 
 #[cfg(test)]

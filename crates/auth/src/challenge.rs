@@ -3,6 +3,7 @@
 //!
 //! What a server says here is a hint: discovery follows it with its own checks.
 
+use gatehouse_common::ip_address::is_https_or_loopback;
 use url::Url;
 
 /// Most scopes that are taken from a challenge.
@@ -63,10 +64,7 @@ pub fn issuer_hint(www_authenticate: &str) -> Option<String> {
 
 fn sound(text: &str) -> Option<Url> {
     let url = Url::parse(text).ok()?;
-    let host = url.host_str()?;
-    let local = host == "localhost" || host == "127.0.0.1" || host == "[::1]";
-    let sound = url.scheme() == "https" || (url.scheme() == "http" && local);
-    (sound && url.username().is_empty() && url.password().is_none()).then_some(url)
+    (is_https_or_loopback(&url) && url.username().is_empty() && url.password().is_none()).then_some(url)
 }
 
 /// Name and value of each parameter of the Bearer challenges; parameters of other schemes are
@@ -152,7 +150,9 @@ mod tests {
             ),
             (r#"Basic realm="x", issuer="https://id.example""#, None),
             (r#"Bearer resource_metadata="http://127.0.0.1:9/m""#, Some("http://127.0.0.1:9")),
+            (r#"Bearer resource_metadata="http://id.localhost:9/m""#, Some("http://id.localhost:9")),
             (r#"Bearer resource_metadata="http://mcp.example/m""#, None),
+            (r#"Bearer resource_metadata="http://localhost.evil.example/m""#, None),
             (r#"Bearer issuer="javascript:alert(1)""#, None),
             (r#"Bearer issuer="https://user:pass@id.example""#, None),
             (r#"Bearer issuer="https://id.example"#, Some("https://id.example")),

@@ -3,10 +3,10 @@
 //! answers, and no waiting for ever. What was sent is never part of an error.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
-use gatehouse_common::ip_address::is_public;
+use gatehouse_common::ip_address::{is_https_or_loopback, is_loopback, is_public, literal};
 use gatehouse_model::Secret;
 use parking_lot::Mutex;
 use reqwest::header::{ACCEPT, HeaderMap};
@@ -14,14 +14,18 @@ use reqwest::{Client, RequestBuilder, Response};
 use serde::de::DeserializeOwned;
 use url::Url;
 
-use crate::address::{is_loopback, literal};
-
 /// Longest answer that is read.
 const LONGEST: usize = 256 * 1024;
 /// How long a request may take in all.
 const LIMIT: Duration = Duration::from_secs(10);
 /// How often a redirect is followed.
 const REDIRECTS: usize = 3;
+/// Where `localhost` and the names below it are, whatever a resolver says: what is sent to them need not be
+/// encrypted. The port is that of the URL.
+const LOOPBACK: [SocketAddr; 2] = [
+    SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0),
+    SocketAddr::new(IpAddr::V6(Ipv6Addr::LOCALHOST), 0),
+];
 
 /// Makes requests on behalf of one server.
 pub(crate) struct Web {
@@ -87,8 +91,7 @@ impl Web {
     /// Whether an address may be used at all, for a request or to be opened in a browser.
     pub(crate) fn check(&self, url: &Url) -> Result<(), WebError> {
         let host = host(url);
-        let loopback = is_loopback(url);
-        if !(url.scheme() == "https" || (url.scheme() == "http" && loopback)) {
+        if !is_https_or_loopback(url) {
             return Err(WebError::Forbidden(format!("The address at {host} is not https.")));
         }
         if !url.username().is_empty() || url.password().is_some() || url.fragment().is_some() {
@@ -96,7 +99,7 @@ impl Web {
                 "The address at {host} has parts that it must not have."
             )));
         }
-        if !self.private && (loopback || literal(url).is_some_and(|address| !is_public(address))) {
+        if !self.private && (is_loopback(url) || literal(url).is_some_and(|address| !is_public(address))) {
             return Err(private(&host));
         }
         Ok(())
@@ -162,8 +165,12 @@ impl Web {
             .timeout(LIMIT)
             .referer(false)
             .redirect(same_origin());
+        let domain = url.host_str().unwrap_or_default();
         if is_loopback(url) {
             builder = builder.no_proxy();
+            if literal(url).is_none() {
+                builder = builder.resolve_to_addrs(domain, &LOOPBACK);
+            }
         } else if literal(url).is_none() {
             let found = lookup(url).await.unwrap_or_default();
             let allowed: Vec<SocketAddr> = found
@@ -174,7 +181,7 @@ impl Web {
             if allowed.is_empty() && !found.is_empty() {
                 return Err(private(&name));
             }
-            builder = builder.resolve_to_addrs(url.host_str().unwrap_or_default(), &allowed);
+            builder = builder.resolve_to_addrs(domain, &allowed);
         }
         let client = builder.build().map_err(|error| fault(url, error))?;
         self.clients.lock().insert(name, client.clone());
@@ -266,6 +273,12 @@ mod tests {
             ("http://127.0.0.1:1/", false, true),
             ("http://localhost/", false, true),
             ("https://localhost/", false, true),
+            ("http://localhost./", false, true),
+            ("https://localhost./", false, true),
+            ("http://id.localhost:1/", false, true),
+            ("https://id.localhost/", false, true),
+            ("http://[::ffff:127.0.0.1]/", false, true),
+            ("https://[::ffff:127.0.0.1]/", false, true),
             ("http://localhost.evil.example/", false, false),
             ("https://user@id.example/", false, false),
             ("https://id.example/#part", false, false),
@@ -288,5 +301,29 @@ mod tests {
         ] {
             assert_eq!(Web::of(&Url::parse(address).unwrap()).await.private, private, "{address}");
         }
+    }
+
+    /// No resolver is asked where these names are: what is sent to them is not encrypted.
+    #[tokio::test]
+    async fn names_below_localhost_lead_to_this_machine() {
+        use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+        let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let serving = tokio::spawn(async move {
+            loop {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                let mut head = Vec::new();
+                while !head.ends_with(b"\r\n\r\n") {
+                    assert_ne!(stream.read_buf(&mut head).await.unwrap(), 0);
+                }
+                let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\nconnection: close\r\n\r\ntrue";
+                stream.write_all(answer).await.unwrap();
+            }
+        });
+        for name in ["localhost", "localhost.", "no-such-name.localhost", "a.b.localhost.", "127.0.0.1"] {
+            let url = Url::parse(&format!("http://{name}:{port}/")).unwrap();
+            assert_eq!(web(true).get::<bool>(&url).await, Ok(true), "{name}");
+        }
+        serving.abort();
     }
 }

@@ -1,9 +1,50 @@
-//! Classes of IP addresses: which are of the public internet.
+//! Where addresses lead: which IP addresses are of the public internet, and which URLs stay on this machine.
 //!
-//! Everything else is of this machine, of a private network, or has a special meaning: what a remote party
+//! What is not public is of this machine, of a private network, or has a special meaning: what a remote party
 //! names must not lead there.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use url::{Host, Url};
+
+/// The address that the host of a URL is, where it is no name.
+#[must_use]
+pub fn literal(url: &Url) -> Option<IpAddr> {
+    match url.host()? {
+        Host::Ipv4(address) => Some(IpAddr::V4(address)),
+        Host::Ipv6(address) => Some(IpAddr::V6(address)),
+        Host::Domain(_) => None,
+    }
+}
+
+/// Whether the host of a URL is this machine: a loopback address, also one that is mapped into IPv6, or
+/// `localhost` and the names below it, also with the dot at the end that full names have.
+///
+/// RFC 6761 reserves these names, but not every resolver keeps to that. Whoever sends secrets to such a name
+/// without encryption connects to loopback and asks no resolver.
+#[must_use]
+pub fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => {
+            let name = name.trim_end_matches('.').to_ascii_lowercase();
+            name == "localhost" || name.ends_with(".localhost")
+        }
+        Some(Host::Ipv4(_) | Host::Ipv6(_)) => {
+            literal(url).is_some_and(|address| address.to_canonical().is_loopback())
+        }
+        None => false,
+    }
+}
+
+/// Whether nobody on the way can read what is sent to a URL: it is https, or http to this machine.
+#[must_use]
+pub fn is_https_or_loopback(url: &Url) -> bool {
+    match url.scheme() {
+        "https" => url.has_host(),
+        "http" => is_loopback(url),
+        _ => false,
+    }
+}
 
 /// Whether an address is one of the public internet. An address that has another one inside (mapped, NAT64,
 /// 6to4, Teredo) is public where the one inside is.
@@ -57,6 +98,65 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn which_urls_stay_on_this_machine_and_which_nobody_reads_on_the_way() {
+        for (url, loopback, unread) in [
+            ("http://localhost/", true, true),
+            ("http://LocalHost:80/a?b", true, true),
+            ("http://localhost./", true, true),
+            ("http://localhost../", true, true),
+            ("http://app.localhost:3000/", true, true),
+            ("http://a.b.localhost./", true, true),
+            ("http://127.0.0.1:1/", true, true),
+            ("http://127.255.255.254/", true, true),
+            ("http://0x7f.1/", true, true),
+            ("http://2130706433/", true, true),
+            ("http://[::1]:80/", true, true),
+            ("http://[::ffff:127.0.0.1]/", true, true),
+            ("https://localhost/", true, true),
+            ("ws://localhost/", true, false),
+            ("ftp://127.0.0.1/", true, false),
+            ("https://example.org/", false, true),
+            ("https://10.0.0.1/", false, true),
+            ("http://example.org/", false, false),
+            ("http://localhost.example/", false, false),
+            ("http://localhost.evil.example/", false, false),
+            ("http://notlocalhost/", false, false),
+            ("http://127.0.0.1.evil.example/", false, false),
+            ("http://localhost@evil.example/", false, false),
+            ("http://evil.example/localhost", false, false),
+            ("http://0.0.0.0/", false, false),
+            ("http://10.0.0.1/", false, false),
+            ("http://128.0.0.1/", false, false),
+            ("http://[::]/", false, false),
+            ("http://[::127.0.0.1]/", false, false),
+            ("http://[::ffff:10.0.0.1]/", false, false),
+            ("http://[64:ff9b::7f00:1]/", false, false),
+            ("http://[fe80::1]/", false, false),
+            ("file:///etc/passwd", false, false),
+            ("javascript:alert(1)", false, false),
+            ("data:text/html,localhost", false, false),
+        ] {
+            let parsed = Url::parse(url).unwrap();
+            assert_eq!((is_loopback(&parsed), is_https_or_loopback(&parsed)), (loopback, unread), "{url}");
+        }
+    }
+
+    #[test]
+    fn hosts_that_are_addresses_are_told_from_names() {
+        for (url, address) in [
+            ("http://10.0.0.1/", Some("10.0.0.1")),
+            ("http://0x0a.1/", Some("10.0.0.1")),
+            ("http://[fd00::1]:1/", Some("fd00::1")),
+            ("http://localhost/", None),
+            ("http://10.0.0.1.example/", None),
+            ("data:,x", None),
+        ] {
+            let expected: Option<IpAddr> = address.map(|address| address.parse().unwrap());
+            assert_eq!(literal(&Url::parse(url).unwrap()), expected, "{url}");
+        }
+    }
 
     #[test]
     fn only_addresses_of_the_public_internet_are_public() {

@@ -34,7 +34,7 @@ fn is_our_authority(authority: &str, port: u16) -> bool {
         Some((host, digits)) if !digits.ends_with(']') => (host, parse_port(digits)),
         Some(_) | None => (authority, Some(80)),
     };
-    is_loopback_name(host) && given == Some(port)
+    is_our_name(host) && given == Some(port)
 }
 
 fn is_loopback_origin(origin: &str) -> bool {
@@ -45,14 +45,14 @@ fn is_loopback_origin(origin: &str) -> bool {
         return false;
     }
     match authority.rsplit_once(':') {
-        Some((host, digits)) if !digits.ends_with(']') => {
-            is_loopback_name(host) && parse_port(digits).is_some()
-        }
-        Some(_) | None => is_loopback_name(authority),
+        Some((host, digits)) if !digits.ends_with(']') => is_our_name(host) && parse_port(digits).is_some(),
+        Some(_) | None => is_our_name(authority),
     }
 }
 
-fn is_loopback_name(host: &str) -> bool {
+/// The names by which clients and pages of this machine come, letter by letter. These are fewer than lead to
+/// this machine (`ip_address::is_loopback`), since nobody needs another one for the gateway.
+fn is_our_name(host: &str) -> bool {
     host == "127.0.0.1" || host == "[::1]" || host.eq_ignore_ascii_case("localhost")
 }
 
@@ -181,6 +181,8 @@ mod tests {
             ("0.0.0.0:7000", false),
             ("::1:7000", false),
             ("localhost.:7000", false),
+            ("x.localhost:7000", false),
+            ("[::ffff:127.0.0.1]:7000", false),
             ("localhost.evil.example:7000", false),
             ("evil.example:7000", false),
             ("evil.example", false),
@@ -208,6 +210,9 @@ mod tests {
             ("null", false),
             ("", false),
             ("https://evil.example", false),
+            ("http://localhost.", false),
+            ("http://x.localhost:3000", false),
+            ("http://127.0.0.2", false),
             ("http://localhost.evil.example", false),
             ("http://127.0.0.1.evil.example:80", false),
             ("http://127.0.0.1:x", false),

@@ -5,15 +5,15 @@
 //! A proxy that is configured is not used. It would look names up itself, and the check of the
 //! addresses would mean nothing; where only a proxy leads outside, pages cannot be fetched.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use gatehouse_common::ip_address::literal;
 use http::HeaderMap;
 use http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, LOCATION};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Response, StatusCode};
-use url::{Host, Url};
+use url::Url;
 
 use super::address::{Checked, Lookup, Refused, Rule};
 use super::{ToolFault, charset};
@@ -156,16 +156,14 @@ impl Web {
                 "Fetch takes no address with a user name or password in it. Leave them out.",
             ));
         }
-        let address = match url.host() {
-            Some(Host::Ipv4(address)) => IpAddr::V4(address),
-            Some(Host::Ipv6(address)) => IpAddr::V6(address),
-            Some(Host::Domain(_)) => return Ok(()),
-            None => return Err(ToolFault::said("The address names no server.")),
-        };
-        if (self.rule)(address) {
-            Ok(())
-        } else {
-            Err(ToolFault::said(Refused { name: None, address }.to_string()))
+        if !url.has_host() {
+            return Err(ToolFault::said("The address names no server."));
+        }
+        match literal(url) {
+            Some(address) if !(self.rule)(address) => {
+                Err(ToolFault::said(Refused { name: None, address }.to_string()))
+            }
+            Some(_) | None => Ok(()),
         }
     }
 

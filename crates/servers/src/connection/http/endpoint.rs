@@ -7,6 +7,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use gatehouse_auth::{AuthError, Next, Refusal, TokenSource, issuer_hint};
 use gatehouse_common::invisible_chars::is_invisible;
+use gatehouse_common::ip_address::is_loopback;
 use gatehouse_model::server::HeaderProgram;
 use gatehouse_model::{Secret, ServerConfig};
 use http::header::{
@@ -608,16 +609,6 @@ fn is_rpc_error(body: &[u8]) -> bool {
     matches!(read(body), Ok(Incoming::Response { outcome: Err(_), .. }))
 }
 
-/// Whether an address is on this machine, where no proxy belongs in between.
-fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(url::Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
-        Some(url::Host::Ipv4(address)) => address.is_loopback(),
-        Some(url::Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    }
-}
-
 fn client(url: &Url) -> Result<reqwest::Client, ConnectError> {
     let mut builder = reqwest::Client::builder()
         .user_agent(concat!("Gatehouse/", env!("CARGO_PKG_VERSION")))
@@ -625,6 +616,7 @@ fn client(url: &Url) -> Result<reqwest::Client, ConnectError> {
         .tcp_keepalive(Duration::from_secs(60))
         .referer(false)
         .redirect(same_origin());
+    // No proxy belongs between here and this machine.
     if is_loopback(url) {
         builder = builder.no_proxy();
     }
@@ -642,24 +634,4 @@ fn same_origin() -> reqwest::redirect::Policy {
         let same = attempt.previous().first().is_some_and(|first| first.origin() == attempt.url().origin());
         if keeps && same && attempt.previous().len() <= 5 { attempt.follow() } else { attempt.stop() }
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn addresses_on_this_machine_are_known() {
-        let table = [
-            ("http://localhost:1/mcp", true),
-            ("http://a.localhost/", true),
-            ("http://127.9.9.9/", true),
-            ("http://[::1]:80/", true),
-            ("http://localhost.example/", false),
-            ("https://10.0.0.1/", false),
-        ];
-        for (url, expected) in table {
-            assert_eq!(is_loopback(&Url::parse(url).unwrap()), expected, "{url}");
-        }
-    }
 }
