@@ -2,13 +2,11 @@
 //! that counts. What is kept of it, in the store for secrets, can check it and not say it. A start on a
 //! folder whose key is known hands out nothing, so whoever starts Gatehouse is not the operator by that.
 
+use gatehouse_common::random;
 use gatehouse_model::grant::{Rights, Suspended};
 use gatehouse_model::record::AuditEvent;
 use gatehouse_model::{Effect, ErrorCode, Problem, Secret, ServerConfig};
 use gatehouse_store::{ControlKey, SealError, Store, StoreError};
-
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use crate::authority::OperatorKeys;
 
@@ -51,12 +49,10 @@ pub enum OperatorKeyState {
 /// # Errors
 /// When the system has no randomness to give.
 pub(crate) fn new_operator_key() -> Result<Secret, Problem> {
-    let mut bits = [0_u8; 32];
-    getrandom::fill(&mut bits).map_err(|e| {
+    random::token().map_err(|e| {
         Problem::new(ErrorCode::Internal, "No operator key could be made.")
             .why(format!("The system gave no random bits: {e}."))
-    })?;
-    Ok(Secret::new(URL_SAFE_NO_PAD.encode(bits)))
+    })
 }
 
 /// The key that counts on a folder from now on. Blocks; the caller holds the folder.

@@ -9,6 +9,7 @@ use aws_lc_rs::signature::{
 };
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use gatehouse_common::random;
 use gatehouse_model::{Secret, Timestamp};
 use rustls_pki_types::PrivateKeyDer;
 use rustls_pki_types::pem::PemObject as _;
@@ -40,8 +41,7 @@ pub(crate) fn assertion(
     (key, algorithm): (&Secret, &str),
     now: Timestamp,
 ) -> Result<Secret, KeyFault> {
-    let mut nonce = [0; 16];
-    getrandom::fill(&mut nonce).map_err(|_| KeyFault::Random)?;
+    let nonce: [u8; 16] = random::bytes().map_err(|_| KeyFault::Random)?;
     let issued = now.0 / 1000;
     let claims = json!({
         "iss": client,

@@ -1,6 +1,7 @@
 //! The browser's answer, judged: whether it belongs to the sign-in that waits, who gives it, and what
 //! it says. The listener and the pasted address come here alike, and only one answer is ever taken.
 
+use gatehouse_common::constant_time;
 use gatehouse_model::Secret;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
@@ -88,7 +89,8 @@ impl Expected {
                 (_, Some(_)) => Err(()),
             }
         };
-        if one("state") != Ok(Some(self.state.reveal().to_owned())) {
+        let Ok(Some(state)) = one("state") else { return Err(Stranger) };
+        if !constant_time::is_equal(state.as_bytes(), self.state.reveal().as_bytes()) {
             return Err(Stranger);
         }
         let unusable = |why: &str| Ok(Err(GrantError::Unusable(why.to_owned())));

@@ -3,6 +3,8 @@
 
 pub mod atomic_file;
 pub mod confusables;
+pub mod constant_time;
 pub mod invisible_chars;
 pub mod ip_address;
+pub mod random;
 pub mod user_environment;

@@ -187,7 +187,5 @@ impl Store {
 
 /// Random bytes of the system.
 pub(crate) fn random<const N: usize>() -> Result<[u8; N], StoreError> {
-    let mut bytes = [0; N];
-    getrandom::fill(&mut bytes).map_err(|e| StoreError::Random(e.to_string()))?;
-    Ok(bytes)
+    gatehouse_common::random::bytes().map_err(|e| StoreError::Random(e.to_string()))
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use futures::{SinkExt, StreamExt};
+use gatehouse_common::random;
 use gatehouse_model::BoxFuture;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader, DuplexStream};
 use tokio::sync::mpsc;
@@ -53,8 +54,7 @@ impl Opener for Sockets<'_> {
 
 impl Sockets<'_> {
     async fn opened(&self) -> Result<Opened, ConnectError> {
-        let mut random = [0_u8; 16];
-        getrandom::fill(&mut random).map_err(|error| ConnectError::BadConfig {
+        let random: [u8; 16] = random::bytes().map_err(|error| ConnectError::BadConfig {
             what: format!("The system gives no random numbers ({error})."),
         })?;
         let key = BASE64_STANDARD.encode(random);

@@ -1,0 +1,42 @@
+//! Random bytes of the operating system, for tokens, keys and ids that nobody may guess. Where there are
+//! none, nothing is made: there is no weaker source to go on with.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use gatehouse_model::Secret;
+
+/// Why there are no random bytes, as the system says it.
+pub use getrandom::Error;
+
+/// Random bytes.
+///
+/// # Errors
+/// When the system gives none.
+pub fn bytes<const N: usize>() -> Result<[u8; N], Error> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// A new token or key: 256 random bits in base64url.
+///
+/// # Errors
+/// When the system gives no random bytes.
+pub fn token() -> Result<Secret, Error> {
+    Ok(Secret::new(URL_SAFE_NO_PAD.encode(bytes::<32>()?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_have_256_bits_and_differ() {
+        let (one, other) = (token().unwrap(), token().unwrap());
+        for token in [&one, &other] {
+            assert_eq!(URL_SAFE_NO_PAD.decode(token.reveal()).unwrap().len(), 32);
+        }
+        assert_ne!(one.reveal(), other.reveal());
+        assert_ne!(bytes::<16>().unwrap(), bytes::<16>().unwrap());
+    }
+}
