@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use gatehouse_common::owner_only;
 use gatehouse_model::{ErrorCode, Problem};
 use parking_lot::Mutex;
 use tracing_subscriber::fmt::MakeWriter;
@@ -58,7 +59,7 @@ impl RotatedFile {
     }
 
     fn open_sized(folder: &Path, full: u64) -> io::Result<Self> {
-        make_private_folder(folder)?;
+        owner_only::make_folder(folder)?;
         let file = open_private(&current(folder))?;
         let written = file.metadata()?.len();
         Ok(Self(Arc::new(Mutex::new(Rotated { folder: folder.to_owned(), file, written, full }))))
@@ -116,21 +117,8 @@ impl<'a> MakeWriter<'a> for RotatedFile {
     }
 }
 
-/// Makes a folder that only its owner can enter.
-pub(crate) fn make_private_folder(folder: &Path) -> io::Result<()> {
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
-}
-
 fn open_private(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.append(true).create(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
+    owner_only::file(OpenOptions::new().append(true).create(true)).open(path)
 }
 
 #[cfg(test)]

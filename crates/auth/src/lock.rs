@@ -5,6 +5,7 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use gatehouse_common::owner_only;
 use gatehouse_model::ServerId;
 use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
@@ -41,9 +42,9 @@ pub(crate) async fn hold(folder: &Path, server: &ServerId) -> Result<Held, AuthE
     let path = path(folder, server);
     let opened = tokio::task::spawn_blocking(move || {
         if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder)?;
+            owner_only::make_folder(folder)?;
         }
-        OpenOptions::new().create(true).truncate(false).write(true).open(path)
+        owner_only::file(OpenOptions::new().create(true).truncate(false).write(true)).open(path)
     });
     let file = match opened.await.map_err(|_| AuthError::CutOff)? {
         Ok(file) => file,

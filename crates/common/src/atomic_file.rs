@@ -7,6 +7,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::Path;
 
+use crate::owner_only;
+
 /// Replaces a file: a temporary file beside it that only the owner may read from its creation on, fsync,
 /// rename, fsync of the folder. The temporary file is called as the file with `.new` after it; one that a
 /// crash left behind is removed, and a link in its place is not followed.
@@ -22,7 +24,7 @@ pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         Ok(()) | Err(_) => {}
     }
-    let mut file = owner_only(OpenOptions::new().write(true).create_new(true)).open(&temporary)?;
+    let mut file = owner_only::file(OpenOptions::new().write(true).create_new(true)).open(&temporary)?;
     let written = file.write_all(content).and_then(|()| file.sync_all());
     drop(file);
     if let Err(error) = written.and_then(|()| fs::rename(&temporary, path)) {
@@ -31,19 +33,6 @@ pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
         return Err(error);
     }
     sync_folder(folder)
-}
-
-/// Makes a file that is created with these options readable by its owner only, from its creation on.
-#[cfg(unix)]
-pub fn owner_only(options: &mut OpenOptions) -> &mut OpenOptions {
-    use std::os::unix::fs::OpenOptionsExt as _;
-    options.mode(0o600)
-}
-
-/// Elsewhere the folder's rights are inherited.
-#[cfg(not(unix))]
-pub fn owner_only(options: &mut OpenOptions) -> &mut OpenOptions {
-    options
 }
 
 #[cfg(unix)]

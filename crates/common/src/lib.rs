@@ -6,5 +6,6 @@ pub mod confusables;
 pub mod constant_time;
 pub mod invisible_chars;
 pub mod ip_address;
+pub mod owner_only;
 pub mod random;
 pub mod user_environment;

@@ -7,7 +7,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use gatehouse_common::atomic_file::{self, owner_only};
+use gatehouse_common::{atomic_file, owner_only};
 use gatehouse_model::{ErrorCode, Problem};
 
 use crate::error::StoreError;
@@ -24,9 +24,10 @@ pub(crate) struct OwnerLock {
 impl OwnerLock {
     pub(crate) fn take(dir: &Path, owner: Owner) -> Result<Self, StoreError> {
         let path = dir.join(LOCK_FILE);
-        let mut file = owner_only(OpenOptions::new().read(true).write(true).create(true).truncate(false))
-            .open(&path)
-            .map_err(StoreError::io("The lock of the data folder cannot be opened"))?;
+        let mut file =
+            owner_only::file(OpenOptions::new().read(true).write(true).create(true).truncate(false))
+                .open(&path)
+                .map_err(StoreError::io("The lock of the data folder cannot be opened"))?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -81,7 +82,7 @@ pub(crate) fn tighten(path: &Path) -> Result<(), StoreError> {
 
 /// Makes an empty owner-only file unless it exists, so that whoever opens it next keeps its mode.
 pub(crate) fn touch(path: &Path) -> Result<(), StoreError> {
-    owner_only(OpenOptions::new().write(true).create(true).truncate(false))
+    owner_only::file(OpenOptions::new().write(true).create(true).truncate(false))
         .open(path)
         .map_err(StoreError::io(format!("{} cannot be made", shown(path))))?;
     tighten(path)

@@ -6,10 +6,9 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
+use gatehouse_common::owner_only;
 use sha2::{Digest as _, Sha256};
 use tokio::net::{UnixListener, UnixStream};
-
-use crate::logging::make_private_folder;
 
 const NAME: &str = "control.sock";
 /// Longest path that every system takes for a socket.
@@ -30,7 +29,7 @@ impl Listener {
             .next()
             .ok_or_else(|| io::Error::other("there is no place for the socket"))?;
         if let Some(folder) = path.parent() {
-            make_private_folder(folder)?;
+            owner_only::make_folder(folder)?;
             check_folder(folder)?;
         }
         remove_stale(&path)?;
@@ -178,7 +177,7 @@ mod tests {
     async fn a_path_that_is_too_long_moves_elsewhere_and_is_found_there() {
         let dir = private_dir();
         let deep = dir.path().join("x".repeat(120));
-        make_private_folder(&deep).unwrap();
+        owner_only::make_folder(&deep).unwrap();
         let listener = Listener::bind(&deep).unwrap();
         assert!(listener.path.as_os_str().len() <= LONGEST_PATH);
         connect(&deep).await.unwrap();

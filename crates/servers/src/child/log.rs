@@ -7,6 +7,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use gatehouse_common::owner_only;
 use gatehouse_model::ServerId;
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncReadExt};
@@ -79,24 +80,12 @@ impl LogFile {
 
     fn open_file(&self) -> io::Result<(File, u64)> {
         if let Some(folder) = self.path.parent() {
-            make_folder(folder)?;
+            owner_only::make_folder(folder)?;
         }
-        let mut options = OpenOptions::new();
-        options.append(true).create(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let file = options.open(&self.path)?;
+        let file = owner_only::file(OpenOptions::new().append(true).create(true)).open(&self.path)?;
         let size = file.metadata()?.len();
         Ok((file, size))
     }
-}
-
-fn make_folder(folder: &Path) -> io::Result<()> {
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
 }
 
 /// Reads standard error to its end: each line goes to `take`, all of them to the file. `clean` takes the
