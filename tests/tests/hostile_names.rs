@@ -176,6 +176,19 @@ fn it_names_a_server_like_a_trusted_one() -> Result<()> {
     Ok(())
 }
 
+/// Tried: last words that colour, turn around and hide what stands beside them. Stopped by: the words of a failure
+/// are cleaned before a window, a terminal or a program gets them.
+#[test]
+fn it_hides_in_its_last_words() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    let script = r"printf '\033[31mno\342\200\256 way\342\200\213!\033[0m\n' >&2; exit 3";
+    gatehouse.ask(&["servers", "add", "odd", "--", "sh", "-c", script])?;
+    let found = gatehouse.await_status("odd", "failed")?;
+    let said = found["status"]["message"].as_str().context("no message")?;
+    ensure!(said.contains("no way!") && asks::trick(said).is_none(), "{said:?}");
+    Ok(())
+}
+
 fn printed_of_edit(gatehouse: &Gatehouse) -> Result<String> {
     let mut all = gatehouse.stderr();
     for words in [&["approvals", "list"][..], &["servers", "list"], &["status"]] {

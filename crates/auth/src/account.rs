@@ -3,11 +3,10 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use gatehouse_common::invisible_chars::one_line;
 use gatehouse_model::{Secret, Timestamp};
 use serde::Deserialize;
 use serde_json::Value;
-
-use crate::grant::shown;
 
 /// Longest name that is shown.
 const LONGEST: usize = 80;
@@ -37,7 +36,7 @@ impl Claims {
         [&self.email, &self.preferred_username, &self.sub]
             .into_iter()
             .filter_map(|claim| claim.as_ref()?.as_str())
-            .map(|name| shown(name, LONGEST))
+            .map(|name| one_line(name, LONGEST))
             .find(|name| !name.is_empty())
     }
 
@@ -75,7 +74,7 @@ mod tests {
             account(json!({"sub": "1", "email": "", "preferred_username": "ann"})).as_deref(),
             Some("ann")
         );
-        assert_eq!(account(json!({"sub": "a\u{202e}b\nc"})).as_deref(), Some("abc"));
+        assert_eq!(account(json!({"sub": "a\u{202e}b\nc"})).as_deref(), Some("ab c"));
         assert_eq!(account(json!({"sub": "x".repeat(200)})).unwrap().len(), LONGEST);
         assert_eq!(account(json!({"email": 5})), None);
         assert!(Claims::read(&Secret::new("nonsense")).is_none());

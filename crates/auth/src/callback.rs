@@ -2,16 +2,14 @@
 //! it says. The listener and the pasted address come here alike, and only one answer is ever taken.
 
 use gatehouse_common::constant_time;
+use gatehouse_common::invisible_chars::one_line;
 use gatehouse_model::Secret;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use url::{Url, form_urlencoded};
 
-use crate::grant::{GrantError, meaning, shown};
-
-/// Longest text of the other side that is shown.
-const LONGEST_WORDS: usize = 200;
+use crate::grant::{GrantError, LONGEST_WORDS, meaning};
 
 /// What an answer has to be like.
 pub(crate) struct Expected {
@@ -101,9 +99,9 @@ impl Expected {
             return unusable(why);
         }
         if let Some(error) = error {
-            let said = one("error_description").ok().flatten().map(|text| shown(&text, LONGEST_WORDS));
+            let said = one("error_description").ok().flatten().map(|text| one_line(&text, LONGEST_WORDS));
             let said = said.filter(|text| !text.is_empty()).map(|text| format!(" It says: “{text}”."));
-            let code = shown(&error, 64);
+            let code = one_line(&error, 64);
             let words =
                 format!("The authorization server refuses: {}.{}", meaning(&code), said.unwrap_or_default());
             return Ok(Err(GrantError::Denied { code, words }));

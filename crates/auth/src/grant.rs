@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use gatehouse_common::invisible_chars::is_invisible;
+use gatehouse_common::invisible_chars::one_line;
 use gatehouse_model::sign_in::TokenMethod;
 use gatehouse_model::{Clock, ErrorCode, Problem, Secret};
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
@@ -21,8 +21,8 @@ use crate::web::{Answer, Web, host};
 const JWT_BEARER: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 /// Shortest value that is taken out of what the other side says.
 const SHORTEST_SECRET: usize = 4;
-/// Longest text of the other side that is shown.
-const LONGEST_WORDS: usize = 200;
+/// Longest text of the other side that is shown, in characters.
+pub(crate) const LONGEST_WORDS: usize = 200;
 
 /// How a client proves that it is the one.
 #[derive(Clone, Debug)]
@@ -308,13 +308,7 @@ fn clean(text: &str, form: &Form) -> String {
             text = text.replace(value.reveal(), gatehouse_model::secret::REDACTED);
         }
     }
-    shown(&text, LONGEST_WORDS)
-}
-
-/// A text of another side with nothing in it that hides or turns around the rest.
-pub(crate) fn shown(text: &str, longest: usize) -> String {
-    let clean: String = text.chars().filter(|c| !is_invisible(*c)).take(longest).collect();
-    clean.trim().to_owned()
+    one_line(&text, LONGEST_WORDS)
 }
 
 #[cfg(test)]

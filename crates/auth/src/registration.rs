@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use gatehouse_common::invisible_chars::one_line;
 use gatehouse_model::sign_in::TokenMethod;
 use gatehouse_model::{ErrorCode, Problem, Secret, Timestamp};
 use serde::Deserialize;
@@ -11,7 +12,7 @@ use url::Url;
 
 use crate::AuthError;
 use crate::discovery::{refused, unusable};
-use crate::grant::shown;
+use crate::grant::LONGEST_WORDS;
 use crate::kept::Registration;
 use crate::metadata::ServerMetadata;
 use crate::web::{Answer, Web, host};
@@ -22,8 +23,6 @@ const METHODS: [(TokenMethod, &str); 3] = [
     (TokenMethod::ClientSecretPost, "client_secret_post"),
     (TokenMethod::None, "none"),
 ];
-/// Longest text of the other side that is shown.
-const LONGEST_WORDS: usize = 200;
 
 #[derive(Deserialize)]
 struct Registered {
@@ -79,7 +78,8 @@ pub(crate) async fn register(
             return Err(AuthError::Unreachable(format!("{host} answered with HTTP {}.", answer.status)));
         }
         let denied: Denied = serde_json::from_slice(&answer.body).unwrap_or_default();
-        let said = denied.error_description.or(denied.error.clone()).map(|text| shown(&text, LONGEST_WORDS));
+        let said =
+            denied.error_description.or(denied.error.clone()).map(|text| one_line(&text, LONGEST_WORDS));
         let said = said.filter(|text| !text.is_empty()).map(|text| format!(" It says: “{text}”."));
         why = format!("{host} did not register Gatehouse.{}", said.unwrap_or_default());
         if denied.error.as_deref() != Some("invalid_client_metadata") {

@@ -91,6 +91,22 @@ pub fn clean(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// A text of somebody else as a name, or within a sentence: [`clean`], on one line with single spaces, and cut
+/// to so many characters.
+#[must_use]
+pub fn one_line(text: &str, longest: usize) -> String {
+    // Enough to fill the line; the rest of a huge text need not be looked through.
+    let text = text.trim_start();
+    let end = text.char_indices().nth(longest.saturating_mul(4)).map_or(text.len(), |(end, _)| end);
+    let mut line = clean(&text[..end]).split_whitespace().collect::<Vec<_>>().join(" ");
+    let end = line.char_indices().nth(longest).map(|(end, _)| end);
+    if let Some(end) = end {
+        line.truncate(end);
+        line.truncate(line.trim_end().len());
+    }
+    line
+}
+
 /// What follows a terminal escape sequence whose ESC was just read.
 fn after_escape(text: &str) -> &str {
     let mut chars = text.chars();
@@ -214,6 +230,29 @@ mod tests {
         {
             assert!(!is_invisible(c), "U+{:04X}", u32::from(c));
         }
+    }
+
+    #[test]
+    fn texts_of_others_are_one_clean_line() {
+        for (text, line) in [
+            ("", ""),
+            ("plain text", "plain text"),
+            (" \n a\tb\r\n c  d \n", "a b c d"),
+            ("a\u{202e}b\u{200b}c", "abc"),
+            ("\u{1b}[31mred\u{1b}[0m \u{9b}1mend", "red end"),
+            ("\u{200b}\u{2028} \u{feff}", ""),
+            ("\u{2764}\u{fe0f} \u{6587}", "\u{2764}\u{fe0f} \u{6587}"),
+            ("123456789 0", "123456789"),
+            ("1234567890ab", "1234567890"),
+            (
+                "\u{6587}\u{6587}\u{6587}\u{6587}\u{6587}\u{6587}\u{6587}\u{6587}\u{6587}\u{6587}\u{6587}",
+                "\u{6587}\u{6587}\u{6587}\u{6587}\u{6587}\u{6587}\u{6587}\u{6587}\u{6587}\u{6587}",
+            ),
+        ] {
+            assert_eq!(one_line(text, 10), line, "{text:?}");
+        }
+        assert_eq!(one_line("abc", 0), "");
+        assert_eq!(one_line(&"x ".repeat(1_000_000), 3), "x x");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! ones; an error code that a revision does not know is carried to the one that it does.
 
 use bytes::Bytes;
-use gatehouse_common::invisible_chars::is_invisible;
+use gatehouse_common::invisible_chars::one_line;
 use gatehouse_mcp_wire::raw::{Members, object, place, splice, text_of};
 use memchr::memmem;
 use serde_json::value::RawValue;
@@ -118,9 +118,7 @@ pub(crate) fn says(info: &RawValue) -> Option<String> {
     let members = Members::of(info).ok()?;
     let name = text_of(members.get("name")?)?;
     let version = members.text("version").unwrap_or_default();
-    let mut said: String =
-        format!("{name} {version}").chars().filter(|&c| !is_invisible(c)).take(120).collect();
-    said.truncate(said.trim_end().len());
+    let said = one_line(&format!("{name} {version}"), 120);
     (!said.is_empty()).then_some(said)
 }
 
@@ -244,7 +242,7 @@ mod tests {
         for (info, said) in [
             (r#"{"name":"claude-code","version":"2.1"}"#, Some("claude-code 2.1")),
             (r#"{"name":"x"}"#, Some("x")),
-            (r#"{"name":"a\u202eb\nc\u200b","version":""}"#, Some("abc")),
+            (r#"{"name":"a\u202eb\nc\u200b","version":""}"#, Some("ab c")),
             (r#"{"name":""}"#, None),
             (r#"{"version":"1"}"#, None),
             ("7", None),

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::time::Duration;
 
+use gatehouse_common::invisible_chars::one_line;
 use gatehouse_model::Generation;
 use gatehouse_model::server::Counts;
 use serde::Deserialize;
@@ -297,14 +298,14 @@ async fn fetch_pages(
     Ok(())
 }
 
-/// The message of a JSON-RPC error, short enough for a log.
+/// The message of a JSON-RPC error, as people get to read it.
 pub(crate) fn error_text(error: &RawValue) -> String {
     #[derive(Deserialize)]
     struct Text {
         message: String,
     }
     match serde_json::from_str::<Text>(error.get()) {
-        Ok(Text { message }) => message.chars().take(200).collect(),
+        Ok(Text { message }) => one_line(&message, 200),
         Err(_) => "without words".to_owned(),
     }
 }

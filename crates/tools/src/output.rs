@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 
 use gatehouse_mcp_wire::raw::Members;
 use gatehouse_model::ServerId;
+use gatehouse_policy::show::clean_text;
 use gatehouse_servers::{SchemaCheck, SchemaChecker, SchemaFault};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -94,7 +95,7 @@ pub(crate) struct Checks<'a> {
 }
 
 fn clip(text: &str) -> String {
-    text.chars().take(LONGEST).collect()
+    clean_text(text).chars().take(LONGEST).collect()
 }
 
 #[cfg(test)]
@@ -125,5 +126,8 @@ mod tests {
         }
         let by = Checks { checker: &SchemaChecker::default(), server: &ServerId::new("srv-1") };
         assert_eq!(Output::default().unfit(RawValue::NULL, by), None);
+        let hides = "{\"structuredContent\":{\"n\":\"o\u{202e}ne\u{200b}\"}}";
+        let said = unfit(schema, hides).unwrap();
+        assert!(!said.contains(['\u{202e}', '\u{200b}']), "{said:?}");
     }
 }

@@ -3,9 +3,9 @@
 
 use std::fmt;
 
+use gatehouse_common::invisible_chars::one_line;
 use gatehouse_mcp_wire::raw::{Members, object, raw};
 use gatehouse_model::record::CallProgress;
-use gatehouse_policy::show::clean_text;
 use gatehouse_servers::Progress;
 use parking_lot::Mutex;
 
@@ -65,9 +65,7 @@ pub(crate) fn shown_progress(progress: &Progress) -> CallProgress {
     let members = Members::of(&progress.raw).ok();
     let total = members.as_ref().and_then(|members| serde_json::from_str(members.get("total")?.get()).ok());
     let message = members.as_ref().and_then(|members| members.text("message")).map(|message| {
-        let start: String = message.chars().take(4 * LONGEST_MESSAGE).collect();
-        let clean = clean_text(&start);
-        let line = clean.split_whitespace().collect::<Vec<_>>().join(" ");
+        let line = one_line(&message, LONGEST_MESSAGE + 1);
         match line.char_indices().nth(LONGEST_MESSAGE) {
             Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
             None => line,

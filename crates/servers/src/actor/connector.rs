@@ -1,9 +1,12 @@
 //! The one place where a transport is chosen: the real connections and the built-in servers, both as
-//! [`Link`]s. It opens and translates; it never retries.
+//! [`Link`]s. It opens and translates; it never retries. What went wrong leaves here in
+//! words for people.
 
 use std::collections::BTreeSet;
+use std::fmt::Display;
 use std::sync::Arc;
 
+use gatehouse_common::invisible_chars::clean;
 use gatehouse_model::server::LogLevel;
 use gatehouse_model::status::FailureKind;
 use gatehouse_model::{BoxFuture, Transport};
@@ -83,7 +86,7 @@ impl Link for Connection {
             match reason.cause {
                 CloseCause::SessionGone => LinkEnd::SessionLost,
                 CloseCause::Refused(RequestError::NeedsAuth { issuer }) => LinkEnd::Challenged { issuer },
-                _ => LinkEnd::Closed { kind: reason.failure(), reason: reason.to_string() },
+                _ => LinkEnd::Closed { kind: reason.failure(), reason: words(&reason) },
             }
         })
     }
@@ -105,12 +108,18 @@ impl Link for Connection {
     }
 }
 
+/// What went wrong, in words. The server's own may be among them, its last lines for one, so what hides in a
+/// text is left out.
+fn words(wrong: &impl Display) -> String {
+    clean(&wrong.to_string()).into_owned()
+}
+
 impl From<ConnectError> for Failure {
     fn from(error: ConnectError) -> Self {
         match error {
             ConnectError::NeedsAuth { issuer } => Self::NeedsAuth { issuer },
             ConnectError::Unregistered { reason } => Self::NeedsClientRegistration { reason },
-            other => Self::Error { kind: other.failure(), message: other.to_string() },
+            other => Self::Error { kind: other.failure(), message: words(&other) },
         }
     }
 }
@@ -118,13 +127,35 @@ impl From<ConnectError> for Failure {
 impl From<RequestError> for LinkError {
     fn from(error: RequestError) -> Self {
         match error {
-            RequestError::Closed(reason) => Self::Closed { reason },
+            RequestError::Closed(reason) => Self::Closed { reason: words(&reason) },
             RequestError::TimedOut { after } => Self::TimedOut { after },
             RequestError::Cancelled => Self::Cancelled,
             RequestError::NeedsAuth { issuer } => Self::NeedsAuth { issuer },
             RequestError::Unregistered { .. } => Self::NeedsAuth { issuer: None },
             RequestError::SessionGone => Self::SessionLost,
-            other => Self::Failed { kind: other.failure(), message: other.to_string() },
+            other => Self::Failed { kind: other.failure(), message: words(&other) },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_hides_in_the_words_of_a_failure() {
+        let said = || "a\u{202e}b\u{200b} \u{1b}[31mred\u{1b}[0m".to_owned();
+        let kind = FailureKind::Unknown;
+        let failures = [
+            ConnectError::Ended { reason: said(), kind },
+            ConnectError::Protocol(said()),
+            ConnectError::Status { status: 500, body: said() },
+        ];
+        let errors = [RequestError::Closed(said()), RequestError::Protocol(said())];
+        let failures = failures.map(|error| Failure::from(error).to_string());
+        let errors = errors.map(|error| LinkError::from(error).to_string());
+        for words in failures.iter().chain(&errors) {
+            assert!(words.contains("ab red") && !words.contains('\u{1b}'), "{words:?}");
         }
     }
 }

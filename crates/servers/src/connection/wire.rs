@@ -8,6 +8,7 @@
 use std::io;
 use std::sync::Arc;
 
+use gatehouse_common::invisible_chars::one_line;
 use parking_lot::Mutex;
 use rmcp::RoleClient;
 use rmcp::model::ServerJsonRpcMessage;
@@ -251,7 +252,7 @@ impl LineReader {
         let start = line.get(..SHOWN * 4).unwrap_or(line);
         // Before it is cut: half a secret would not be found.
         let start = self.redactor.text(String::from_utf8_lossy(start).into_owned());
-        let shown: String = start.chars().take(SHOWN).collect();
+        let shown = one_line(&start, SHOWN);
         let too_many = self.garbage.line(&shown);
         self.router.stderr(format!("not a protocol message on standard output: {shown}"));
         match too_many {

@@ -1,7 +1,7 @@
 //! What a server may be called. The name is shown to people, stands in front of tool names and in
 //! the gateway's addresses.
 
-use gatehouse_common::invisible_chars::is_invisible;
+use gatehouse_common::invisible_chars::{is_invisible, one_line};
 use gatehouse_model::{ErrorCode, Problem};
 
 const LONGEST: usize = 64;
@@ -25,7 +25,7 @@ pub fn check_server_name(name: &str) -> Result<(), Problem> {
     } else {
         return Ok(());
     };
-    let shown: String = name.chars().filter(|c| !is_invisible(*c)).take(LONGEST).collect();
+    let shown = one_line(name, LONGEST);
     Err(Problem::new(ErrorCode::BadRequest, format!("A server cannot be called “{shown}”."))
         .why(reason)
         .todo("Use letters, digits, spaces, “-”, “_” or “.”."))

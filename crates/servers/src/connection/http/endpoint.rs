@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use gatehouse_auth::{AuthError, Next, Refusal, TokenSource, issuer_hint};
-use gatehouse_common::invisible_chars::is_invisible;
+use gatehouse_common::invisible_chars::one_line;
 use gatehouse_common::ip_address::is_loopback;
 use gatehouse_model::server::HeaderProgram;
 use gatehouse_model::{Secret, ServerConfig};
@@ -49,7 +49,7 @@ const RESERVED: &[&str] = &[
 ];
 /// Longest body that is read of an answer that is an error.
 const LONGEST_ERROR: usize = 64 * 1024;
-/// How much of it is shown.
+/// How much of it is shown, in characters.
 const SHOWN: usize = 300;
 /// How long reaching the server may take, before anything is sent.
 const REACH: Duration = Duration::from_secs(15);
@@ -509,9 +509,9 @@ impl Endpoint {
                 } else {
                     let body = match to {
                         Some(to) if status.is_redirection() => {
-                            format!("it points to {}", to.chars().take(SHOWN).collect::<String>())
+                            format!("it points to {}", one_line(&to, SHOWN))
                         }
-                        _ => words.trim().chars().filter(|piece| !is_invisible(*piece)).take(SHOWN).collect(),
+                        _ => one_line(&words, SHOWN),
                     };
                     RequestError::Status { status: status.as_u16(), body, retry_after }
                 }
