@@ -226,11 +226,7 @@ fn cut(text: String) -> CutText {
     }
     let whole = text.len() as u64;
     let mut text = text;
-    let mut end = LONGEST_TEXT;
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    text.truncate(end);
+    text.truncate(text.floor_char_boundary(LONGEST_TEXT));
     CutText { text, whole_bytes: Some(whole) }
 }
 

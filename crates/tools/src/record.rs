@@ -121,11 +121,7 @@ fn not_kept(result: &RawValue) -> String {
 
 fn cut(mut text: String) -> String {
     if text.len() > CAP {
-        let mut end = CAP;
-        while !text.is_char_boundary(end) {
-            end -= 1;
-        }
-        text.truncate(end);
+        text.truncate(text.floor_char_boundary(CAP));
         text.push('…');
     }
     text
