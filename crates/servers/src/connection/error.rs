@@ -128,7 +128,7 @@ fn advice(status: u16) -> &'static str {
 pub struct NetworkFault {
     /// What happened.
     pub text: String,
-    /// Whether another try can help.
+    /// Whether it stays until something is changed, so that another try cannot help.
     pub lasting: bool,
 }
 
