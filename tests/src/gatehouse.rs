@@ -1,11 +1,11 @@
 //! A real Gatehouse: `gatehousectl serve` in a folder of its own, and the person in front of it.
 
-use std::fs;
+use std::fs::{self, File};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use gatehouse_app::control::ControlClient;
 use gatehouse_model::Secret;
 use serde_json::Value;
@@ -13,7 +13,7 @@ use serde_json::value::to_raw_value;
 use tempfile::TempDir;
 
 use crate::lines::Lines;
-use crate::places;
+use crate::{administrator, places};
 
 /// Runs commands of the core with the operator's key.
 #[derive(Clone)]
@@ -44,6 +44,7 @@ impl Commands {
 pub struct Gatehouse {
     home: TempDir,
     serve: Option<Lines>,
+    has_administrator: bool,
     /// Address of the gateway.
     pub endpoint: String,
 }
@@ -73,12 +74,29 @@ impl Gatehouse {
     /// # Errors
     /// When it does not get ready.
     pub fn start_with(prepare: impl FnOnce(&Path) -> Result<()>) -> Result<Self> {
-        let home = tempfile::Builder::new().prefix("gatehouse-test-").tempdir()?;
-        fs::DirBuilder::new().mode(0o700).create(home.path().join("data"))?;
-        prepare(&home.path().join("data"))?;
-        let mut gatehouse = Self { home, serve: None, endpoint: String::new() };
+        let mut gatehouse = Self::not_started()?;
+        prepare(&gatehouse.data_dir())?;
         gatehouse.launch()?;
         Ok(gatehouse)
+    }
+
+    /// Starts on a computer that has an administrator, whose policy file is what [`Gatehouse::administer`] writes.
+    /// There is none at first. In a mount namespace of its own, so the machine's own file is left alone.
+    ///
+    /// # Errors
+    /// When it does not get ready, or this machine allows no mount namespaces.
+    pub fn start_administered() -> Result<Self> {
+        let mut gatehouse = Self::not_started()?;
+        administrator::prepare(&gatehouse.computer())?;
+        gatehouse.has_administrator = true;
+        gatehouse.launch()?;
+        Ok(gatehouse)
+    }
+
+    fn not_started() -> Result<Self> {
+        let home = tempfile::Builder::new().prefix("gatehouse-test-").tempdir()?;
+        fs::DirBuilder::new().mode(0o700).create(home.path().join("data"))?;
+        Ok(Self { home, serve: None, has_administrator: false, endpoint: String::new() })
     }
 
     /// Starts as from a desktop entry: with this home folder, a login shell, and nothing else.
@@ -86,9 +104,7 @@ impl Gatehouse {
     /// # Errors
     /// When it does not get ready.
     pub fn start_bare(home: &Path) -> Result<Self> {
-        let folder = tempfile::Builder::new().prefix("gatehouse-test-").tempdir()?;
-        fs::DirBuilder::new().mode(0o700).create(folder.path().join("data"))?;
-        let mut gatehouse = Self { home: folder, serve: None, endpoint: String::new() };
+        let mut gatehouse = Self::not_started()?;
         let mut command = gatehouse.serve_command(&[])?;
         let kept: Vec<(String, std::ffi::OsString)> = command
             .get_envs()
@@ -156,7 +172,13 @@ impl Gatehouse {
 
     fn run(&mut self, command: &mut Command) -> Result<()> {
         fs::write(self.passphrase_file(), PASSPHRASE)?;
-        let mut serve = Lines::start("gatehousectl serve", command)?;
+        const NAME: &str = "gatehousectl serve";
+        let mut serve = if self.has_administrator {
+            let mut inside = administrator::on(&self.computer(), command)?;
+            Lines::start(NAME, inside.stderr(self.stderr_log()?))?
+        } else {
+            Lines::start(NAME, command)?
+        };
         let ready: Value = serde_json::from_str(&serve.next_line()?).context("the ready line is not JSON")?;
         self.endpoint = ready["endpoint"].as_str().context("no endpoint in the ready line")?.to_owned();
         self.serve = Some(serve);
@@ -181,8 +203,20 @@ impl Gatehouse {
             // Gatehouse asks the login shell for its PATH; what somebody's own start-up files take is
             // not what is tested here.
             .env("SHELL", "/bin/sh")
-            .stderr(fs::OpenOptions::new().create(true).append(true).open(self.stderr_file())?);
+            .stderr(self.stderr_log()?);
         Ok(command)
+    }
+
+    /// The administrator writes the policy file of this computer; see [`Gatehouse::start_administered`].
+    ///
+    /// # Errors
+    /// When the computer has no administrator, or the file cannot be written.
+    pub fn administer(&self, policy: &str) -> Result<()> {
+        ensure!(self.has_administrator, "this computer has no administrator");
+        let folder = administrator::folder(&self.computer());
+        // At once, so that half a file is never read.
+        fs::write(folder.join("new.json"), policy)?;
+        Ok(fs::rename(folder.join("new.json"), folder.join("policy.json"))?)
     }
 
     /// Its data folder.
@@ -223,6 +257,15 @@ impl Gatehouse {
 
     fn stderr_file(&self) -> PathBuf {
         self.home.path().join("stderr.log")
+    }
+
+    fn stderr_log(&self) -> Result<File> {
+        Ok(File::options().create(true).append(true).open(self.stderr_file())?)
+    }
+
+    /// What is in the place of `/etc` where there is an administrator.
+    fn computer(&self) -> PathBuf {
+        self.home.path().join("computer")
     }
 
     /// Process id of `serve`.

@@ -1,5 +1,6 @@
 //! What the integration tests share: a real Gatehouse, real clients, a person, raw bytes.
 
+mod administrator;
 pub mod asks;
 pub mod client;
 pub mod conformance;

@@ -1,0 +1,223 @@
+//! A user wants another server than the administrator's policy file allows: by an address that only looks like an
+//! allowed one, by another spelling of a denied one, and by a server that was there before the file. Each test says
+//! what was tried and what stopped it. They need a mount namespace, and fail where the machine allows none.
+#![cfg(target_os = "linux")]
+#![allow(missing_docs, reason = "a test binary has no public items")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use gatehouse_tests::gatehouse::Gatehouse;
+use gatehouse_tests::http;
+use gatehouse_tests::server::{Over, Upstream};
+use serde_json::json;
+
+const REFUSAL: &str = "This computer's administrator does not allow this server.";
+
+/// The example of the README, which administrators copy.
+fn example() -> Result<&'static str> {
+    let section =
+        include_str!("../../README.md").split("## For administrators").nth(1).context("no section")?;
+    let block = section.split("```json").nth(1).context("no example")?;
+    block.split("```").next().context("no end of the example")
+}
+
+/// Runs a command that the administrator may stop: `None` where it succeeded, else what it said.
+fn refusal(gatehouse: &Gatehouse, words: &[&str]) -> Result<Option<String>> {
+    let output = gatehouse.operator(words)?;
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    Ok((!output.status.success()).then_some(said))
+}
+
+/// Connects to an address without keeping it.
+fn tried(gatehouse: &Gatehouse, url: &str) -> Result<Option<String>> {
+    refusal(gatehouse, &["servers", "test", "tried", "--url", url])
+}
+
+/// Stops a server and starts it again.
+fn restart(gatehouse: &Gatehouse, server: &str) -> Result<()> {
+    gatehouse.ask(&["servers", "stop", server])?;
+    gatehouse.await_status(server, "stopped")?;
+    gatehouse.ask(&["servers", "start", server])?;
+    Ok(())
+}
+
+/// Why a server was given up for good.
+fn failed(gatehouse: &Gatehouse, server: &str) -> Result<String> {
+    let status = gatehouse.await_status(server, "failed")?["status"].clone();
+    ensure!(status["nextRetry"].is_null(), "it is tried again: {status:#}");
+    Ok(status["message"].as_str().context("no message")?.to_owned())
+}
+
+/// A server with an address, which notes what reaches it.
+fn noted(gatehouse: &Gatehouse, name: &str) -> Result<(Upstream, PathBuf)> {
+    let log = gatehouse.folder("log")?.join(name);
+    Ok((Upstream::start(Over::Http, &["--log", log.to_str().context("path")?])?, log))
+}
+
+/// How many messages of one method reached a server.
+fn reached(log: &Path, method: &str) -> usize {
+    let (text, wanted) = (fs::read_to_string(log).unwrap_or_default(), format!(r#""{method}""#));
+    text.lines().filter(|line| !line.starts_with('#') && line.contains(&wanted)).count()
+}
+
+/// How often somebody began to speak with a server.
+fn handshakes(log: &Path) -> usize {
+    reached(log, "server/discover") + reached(log, "initialize")
+}
+
+/// Tried: addresses that have an allowed host in their path, their query, their name or the name of their user, and
+/// those of another scheme, port or domain. Stopped by: scheme, host, port and path of the parsed address are compared
+/// one by one, with the very file that the README shows; and by the same file at the next start.
+#[test]
+fn it_adds_an_address_that_looks_like_an_allowed_one() -> Result<()> {
+    let mut gatehouse = Gatehouse::start_administered()?;
+    gatehouse.await_status("Notes", "connected")?;
+    gatehouse.administer(example()?)?;
+    let mut kept = 0;
+    for (number, (url, is_allowed)) in [
+        ("https://a.example.com/mcp", true),
+        ("https://a.b.example.com/", true),
+        ("https://A.EXAMPLE.com:443/mcp?x=1", true),
+        ("wss://a.example.com/mcp", true),
+        ("https://evil.com/a.example.com/x", false),
+        ("https://evil.com/?.example.com/x", false),
+        ("https://evil.com/#.example.com/x", false),
+        ("https://evil.com\\a.example.com/x", false),
+        ("https://a.example.com@evil.com/x", false),
+        ("https://evil.com:443/.example.com/x", false),
+        ("https://a.example.com.evil.com/x", false),
+        ("https://evilexample.com/x", false),
+        ("https://example.com/x", false),
+        ("https://a.example.co\u{43c}/x", false),
+        ("http://a.example.com/x", false),
+        ("ws://a.example.com/x", false),
+        ("https://a.example.com:8443/x", false),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        // Switched off: only the address is looked at, and nobody of that name is asked anything.
+        let name = format!("server-{number}");
+        let refused = refusal(&gatehouse, &["servers", "add", &name, "--disabled", "--url", url])?;
+        ensure!(refused.is_none() == is_allowed, "{url}: {refused:?}");
+        if let Some(said) = refused {
+            ensure!(said.contains(REFUSAL) && said.contains("Ask the help desk"), "{url}: {said}");
+        }
+        kept += usize::from(is_allowed);
+    }
+    let listed = gatehouse.ask(&["servers", "list"])?;
+    let names =
+        listed.as_array().into_iter().flatten().filter_map(|server| server["config"]["name"].as_str());
+    let added = names.filter(|name| !["Time", "Notes"].contains(name)).count();
+    ensure!(added == kept, "what was refused is kept: {listed:#}");
+
+    gatehouse.stop()?;
+    gatehouse.launch()?;
+    gatehouse.await_status("Time", "connected")?;
+    let why = failed(&gatehouse, "Notes")?;
+    ensure!(why.contains(REFUSAL) && why.contains("Ask the help desk"), "{why}");
+    Ok(())
+}
+
+/// Tried: to go on using a server that was there before the file, to start it again, and to reach it by addresses that
+/// have the allowed one in them or spell its own in another way. Stopped by: the file is looked at for each call and
+/// each connection; nothing more reaches the server. The allowed one is reached however its address is spelled.
+#[test]
+fn it_goes_on_with_a_server_that_was_there_before() -> Result<()> {
+    let gatehouse = Gatehouse::start_administered()?;
+    let ((bad, bad_log), (good, good_log)) = (noted(&gatehouse, "bad")?, noted(&gatehouse, "good")?);
+    gatehouse.ask(&["servers", "add", "bad", "--url", &bad.url])?;
+    gatehouse.await_status("bad", "connected")?;
+    gatehouse.ask(&["policy", "auto-approve", "bad", "all"])?;
+    let token = gatehouse.add_client("agent")?;
+    let before = handshakes(&bad_log);
+    ensure!(before > 0, "it was never reached: {}", bad.url);
+
+    let servers = json!({ "allow": [{ "url": good.url }], "reason": "Ask IT." });
+    gatehouse.administer(&json!({ "servers": servers }).to_string())?;
+    let params = r#""name":"echo","arguments":{}"#;
+    let answer = http::modern(&gatehouse.endpoint, &token, "tools/call", params)?;
+    ensure!(answer.body.contains("administrator") && answer.body.contains("Ask IT."), "{answer:?}");
+    ensure!(reached(&bad_log, "tools/call") == 0, "the call reached it");
+    restart(&gatehouse, "bad")?;
+    let why = failed(&gatehouse, "bad")?;
+    ensure!(why.contains(REFUSAL) && why.contains("Ask IT."), "{why}");
+
+    gatehouse.ask(&["servers", "add", "good", "--url", &good.url])?;
+    gatehouse.await_status("good", "connected")?;
+    let (port, other) = (good.port()?, bad.port()?);
+    for url in [
+        bad.url.clone(),
+        format!("http://127.0.0.1:{port}@127.0.0.1:{other}/mcp"),
+        format!("http://127.0.0.1:{other}/mcp?http://127.0.0.1:{port}/mcp"),
+        format!("http://127.0.0.1:{other}/mcp#@127.0.0.1:{port}/mcp"),
+        format!("http://127.0.0.1:{other}\\@127.0.0.1:{port}/mcp"),
+        format!("http://127.1:{other}/mcp"),
+        format!("http://2130706433:{other}/mcp"),
+        format!("http://localhost:{port}/mcp"),
+        format!("http://127.0.0.1:{port}/mcp/../other"),
+    ] {
+        let said = tried(&gatehouse, &url)?.with_context(|| format!("{url} was connected to"))?;
+        ensure!(said.contains(REFUSAL), "{url}: {said}");
+        let said = refusal(&gatehouse, &["servers", "add", "again", "--url", &url])?;
+        ensure!(said.is_some_and(|said| said.contains(REFUSAL)), "{url} was added");
+    }
+    ensure!(handshakes(&bad_log) == before, "somebody spoke with it: {}", fs::read_to_string(&bad_log)?);
+    let spelled = format!("http://0x7f.1:{port}/x/../mcp");
+    ensure!(tried(&gatehouse, &spelled)?.is_none(), "{spelled} is the allowed one");
+    ensure!(handshakes(&good_log) > 1, "it was not reached as {spelled}");
+    Ok(())
+}
+
+/// Tried: a denied address at another port and in other spellings. Stopped by: the address is compared as it is parsed,
+/// and a denial without a port is one of every port; nothing reaches the server.
+#[test]
+fn it_spells_a_denied_address_in_another_way() -> Result<()> {
+    let gatehouse = Gatehouse::start_administered()?;
+    let (server, log) = noted(&gatehouse, "denied")?;
+    ensure!(tried(&gatehouse, &server.url)?.is_none(), "nothing denies it yet");
+    let before = handshakes(&log);
+    gatehouse.administer(r#"{"servers":{"deny":[{"url":"http://127.0.0.1/mcp"}]}}"#)?;
+    let port = server.port()?;
+    for url in [
+        server.url.clone(),
+        format!("http://127.1:{port}/mcp"),
+        format!("http://0x7f000001:{port}/mcp"),
+        format!("HTTP://2130706433:{port}/mcp"),
+        format!("http://[::ffff:127.0.0.1]:{port}/mcp"),
+        format!("http://somebody@127.0.0.1:{port}/mcp?x=1#y"),
+        format!("http://127.0.0.1:{port}/x/../mcp"),
+        format!("http://127.0.0.1:{port}/%6dcp"),
+        format!("http://127.0.0.1:{port}//mcp"),
+        format!("ws://127.0.0.1:{port}/mcp"),
+    ] {
+        let said = tried(&gatehouse, &url)?.with_context(|| format!("{url} was connected to"))?;
+        ensure!(said.contains(REFUSAL), "{url}: {said}");
+    }
+    ensure!(
+        handshakes(&log) == before && before > 0,
+        "somebody spoke with it: {}",
+        fs::read_to_string(&log)?
+    );
+    Ok(())
+}
+
+/// Tried: nothing; the administrator wrote a pattern that cannot be read, and meant to deny. Stopped by: what cannot be
+/// read forbids every server, those inside Gatehouse too, until it is put right.
+#[test]
+fn a_pattern_that_cannot_be_read_lets_nothing_pass() -> Result<()> {
+    let gatehouse = Gatehouse::start_administered()?;
+    gatehouse.await_status("Time", "connected")?;
+    gatehouse.administer(r#"{"servers":{"deny":[{"url":"*evil*"}]}}"#)?;
+    let said = refusal(&gatehouse, &["servers", "add", "clock", "--builtin", "time"])?;
+    ensure!(said.is_some_and(|said| said.contains("cannot be read")), "it was added");
+    restart(&gatehouse, "Time")?;
+    let why = failed(&gatehouse, "Time")?;
+    ensure!(why.contains("cannot be read") && why.contains("/etc/gatehouse/policy.json"), "{why}");
+    gatehouse.administer(r#"{"servers":{"deny":[{"url":"https://evil.example/*"}]}}"#)?;
+    gatehouse.ask(&["servers", "start", "Time"])?;
+    gatehouse.await_status("Time", "connected")?;
+    Ok(())
+}
