@@ -113,14 +113,19 @@ const WITHHELD: [&str; 2] = ["XDG_CONFIG_HOME", "XDG_CONFIG_DIRS"];
 const BACKENDS: [&str; 2] = ["x11", "wayland"];
 
 /// A build that finds any other variable starts again without it, since the toolkit's own threads and
-/// libraries read the environment of the process. Servers get theirs from what is kept beside. Only builds
-/// with the feature `test-door`, which no release has, run as they were started. The answer is the exit code
-/// of this process, where it is to end.
+/// libraries read the environment of the process. Servers get theirs from what is kept beside. The answer is
+/// the exit code of this process, where it is to end.
 pub(crate) fn restart_if_unknown() -> Option<ExitCode> {
-    if cfg!(feature = "test-door") || std::env::vars_os().all(|(name, value)| is_known(&name, &value)) {
+    if is_driven() || std::env::vars_os().all(|(name, value)| is_known(&name, &value)) {
         return None;
     }
     Some(restart(std::env::vars_os()))
+}
+
+/// Whether the driver of a test started this process and steers it by variables. Never so in a build without the
+/// feature `test-door`, which no release has.
+fn is_driven() -> bool {
+    cfg!(feature = "test-door") && std::env::var_os("TAURI_AUTOMATION").is_some()
 }
 
 fn is_known(name: &OsStr, value: &OsStr) -> bool {

@@ -171,8 +171,8 @@ impl Gatehouse {
     }
 
     fn run(&mut self, command: &mut Command) -> Result<()> {
-        fs::write(self.passphrase_file(), PASSPHRASE)?;
         const NAME: &str = "gatehousectl serve";
+        fs::write(self.passphrase_file(), PASSPHRASE)?;
         let mut serve = if self.has_administrator {
             let mut inside = administrator::on(&self.computer(), command)?;
             Lines::start(NAME, inside.stderr(self.stderr_log()?))?
