@@ -72,7 +72,16 @@ impl Client {
     /// When the process cannot be started or the connection is refused.
     pub fn connect(sdk: Sdk, revision: &str, endpoint: &str, token: Option<&str>) -> Result<Self> {
         let command = json!({"op": "connect", "url": endpoint, "token": token, "revision": revision});
-        Self::connected(sdk, revision, &command)
+        Self::spawn(sdk)?.connected(revision, &command)
+    }
+
+    /// Connects with a program of the test's own, which has to run one of the scripts of [`script`].
+    ///
+    /// # Errors
+    /// As [`Client::connect`].
+    pub fn connect_by(program: &mut Command, revision: &str, endpoint: &str, token: &str) -> Result<Self> {
+        let command = json!({"op": "connect", "url": endpoint, "token": token, "revision": revision});
+        Self::run("the client", program)?.connected(revision, &command)
     }
 
     /// Connects with the TypeScript SDK as a client that can be asked: `answers` has an elicitation
@@ -85,34 +94,28 @@ impl Client {
         let command = json!({
             "op": "connect", "url": endpoint, "token": token, "revision": revision, "answers": answers,
         });
-        Self::connected(Sdk::TypeScript, revision, &command)
+        Self::spawn(Sdk::TypeScript)?.connected(revision, &command)
     }
 
-    fn connected(sdk: Sdk, revision: &str, command: &Value) -> Result<Self> {
-        let mut client = Self::spawn(sdk)?;
-        client.lines.say(&command.to_string())?;
-        match client.answer("connect")? {
-            Answer::Result(found) if found["protocol"] == json!(revision) => Ok(client),
+    fn connected(mut self, revision: &str, command: &Value) -> Result<Self> {
+        self.lines.say(&command.to_string())?;
+        match self.answer("connect")? {
+            Answer::Result(found) if found["protocol"] == json!(revision) => Ok(self),
             Answer::Result(found) => bail!("connected, but with {found}"),
             Answer::Error(error) => bail!("connecting failed: {error}"),
         }
     }
 
     fn spawn(sdk: Sdk) -> Result<Self> {
-        let mut command = match sdk {
-            Sdk::TypeScript => {
-                let mut command = Command::new("node");
-                command.arg(places::tests_dir().join("js/client.mjs"));
-                command
-            }
-            Sdk::Python => {
-                let mut command = Command::new(places::python()?);
-                command.arg(places::tests_dir().join("py/client.py"));
-                command
-            }
+        let mut program = match sdk {
+            Sdk::TypeScript => Command::new("node"),
+            Sdk::Python => Command::new(places::python()?),
         };
-        let lines = Lines::start(&format!("the {sdk:?} client"), &mut command)?;
-        Ok(Self { lines, early: Vec::new(), calls: 0 })
+        Self::run(&format!("the {sdk:?} client"), program.arg(script(sdk)))
+    }
+
+    fn run(name: &str, program: &mut Command) -> Result<Self> {
+        Ok(Self { lines: Lines::start(name, program)?, early: Vec::new(), calls: 0 })
     }
 
     /// Names of all tools.
@@ -234,6 +237,15 @@ impl Client {
     pub fn progress_of(&self, id: &str) -> Vec<Value> {
         self.early.iter().filter(|message| message["progressOf"] == json!(id)).cloned().collect()
     }
+}
+
+/// Path of the script that is the client of an SDK.
+#[must_use]
+pub fn script(sdk: Sdk) -> PathBuf {
+    places::tests_dir().join(match sdk {
+        Sdk::TypeScript => "js/client.mjs",
+        Sdk::Python => "py/client.py",
+    })
 }
 
 /// Path of a server from npm, by package name.

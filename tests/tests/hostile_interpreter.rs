@@ -1,0 +1,131 @@
+//! A program that has a client's token runs the very script that the user allows, in an interpreter with code of its
+//! own: preloaded by an option, or around the script. Each test says what it tried and what stopped it.
+#![allow(missing_docs, reason = "a test binary has no public items")]
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use gatehouse_tests::client::{Client, Sdk, script};
+use gatehouse_tests::gatehouse::Gatehouse;
+use gatehouse_tests::{asks, places};
+use serde_json::{Value, json};
+
+const NOTE: &str = "add_note";
+const REVISIONS: [&str; 2] = ["2026-07-28", "2025-11-25"];
+
+/// What a question says of the program that asks.
+fn program(question: &Value) -> &Value {
+    &question["ask"]["client"]["seenFrom"]["program"]
+}
+
+/// Whether it is the program that runs the client's script, by name.
+fn is_named(program: &Value) -> bool {
+    let name = program["name"].as_str().unwrap_or_default();
+    program["isKnown"] == true && name.starts_with("node") && name.ends_with("client.mjs")
+}
+
+fn warns(question: &Value, of: &str) -> bool {
+    question["ask"]["warnings"].as_array().is_some_and(|all| all.iter().any(|one| one["warning"] == of))
+}
+
+/// The client's script with code before it, which leaves a sign that it ran.
+fn preloaded(sign: &Path, folder: &Path, option: &str) -> Result<Command> {
+    let name = if option.starts_with("--import") { "code.mjs" } else { "code.cjs" };
+    let file = folder.join(name);
+    let load =
+        if name == "code.mjs" { "import fs from 'node:fs';" } else { "const fs = require('node:fs');" };
+    fs::write(&file, format!("{load} fs.writeFileSync({}, 'it ran');\n", json!(sign)))?;
+    let file = file.to_str().context("path")?;
+    let mut command = Command::new("node");
+    match option {
+        "-r" => command.args(["-r", file]),
+        "--import" => command.arg(format!("--import=file://{file}")),
+        option => command.arg(format!("{option}={file}")),
+    };
+    command.arg(script(Sdk::TypeScript));
+    Ok(command)
+}
+
+/// The client's script, run by code that is given on the command line.
+fn wrapped(sign: &Path) -> Result<Command> {
+    let mut command = Command::new(places::python()?);
+    let (sign, script) = (json!(sign), json!(script(Sdk::Python)));
+    command.arg("-c").arg(format!(
+        "import runpy; open({sign}, 'w').write('it ran'); runpy.run_path({script}, run_name='__main__')"
+    ));
+    Ok(command)
+}
+
+/// Tried: the script that the user allowed for good, under the same token, in an interpreter that was told to load other
+/// code: by `--require`, `-r` and `--import`, and by code on the command line. Stopped by: with options that may load
+/// code nobody can tell what runs, so the program is an unknown one. No rule of a program counts for it, the question
+/// says so, and nothing for good is offered or taken. The same script without options is the named program that it was.
+#[test]
+fn it_loads_code_into_the_program_that_was_allowed() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    gatehouse.await_status("Notes", "connected")?;
+    let token = gatehouse.add_client("Writer")?;
+    let folder = gatehouse.folder("code")?;
+    let mut usual = Client::connect(Sdk::TypeScript, REVISIONS[0], &gatehouse.endpoint, Some(&token))?;
+    let call = usual.begin(NOTE, &json!({ "text": "usual" }))?;
+    let question = asks::waiting(&gatehouse, 1)?.remove(0);
+    ensure!(is_named(program(&question)), "{question:#}");
+    ensure!(!warns(&question, "unknown_program") && asks::offers_always(&question)?, "{question:#}");
+    let always = json!({ "lifetime": "always", "width": "tool", "everyClient": false, "conditions": [] });
+    asks::allow(&gatehouse, &question["id"], &question["ask"]["hash"], &always)?;
+    ensure!(usual.finish(&call)?.is_ok(), "it was allowed");
+
+    for (number, way) in ["--require", "-r", "--import", "-c"].into_iter().enumerate() {
+        for revision in REVISIONS {
+            let sign = folder.join(format!("sign-{number}-{revision}"));
+            let mut command = if way == "-c" { wrapped(&sign)? } else { preloaded(&sign, &folder, way)? };
+            let mut other = Client::connect_by(&mut command, revision, &gatehouse.endpoint, &token)?;
+            ensure!(
+                fs::read_to_string(&sign).is_ok_and(|said| said == "it ran"),
+                "{way}: no code was loaded"
+            );
+            let call = other.begin(NOTE, &json!({ "text": format!("{way} {revision}") }))?;
+            let question =
+                asks::waiting(&gatehouse, 1).with_context(|| format!("{way} was not asked"))?.remove(0);
+            let seen = program(&question);
+            let path = seen["path"].as_str().context("no path")?;
+            ensure!(seen["isKnown"] == false && path.starts_with('/'), "{way}: {seen:#}");
+            ensure!(!path.contains("client."), "{way}: it is named by a script that says nothing: {seen:#}");
+            ensure!(warns(&question, "unknown_program"), "{way}: the question does not say so: {question:#}");
+            let lasting = |choice: &&Value| choice["lifetime"] != "once" && choice["lifetime"] != "session";
+            let offered = asks::choices(&question)?.iter().find(lasting);
+            ensure!(offered.is_none(), "{way}: {offered:?} is on offer");
+            let taken = asks::allow(&gatehouse, &question["id"], &question["ask"]["hash"], &always);
+            ensure!(taken.is_err(), "{way}: it was allowed for good all the same");
+            gatehouse.ask(&["approvals", "answer", question["id"].as_str().context("id")?, "deny"])?;
+            ensure!(other.finish(&call)?.is_tool_error(), "{way}: it was denied");
+        }
+    }
+    ensure!(usual.call(NOTE, &json!({ "text": "again" }))?.is_ok(), "the usual program lost its grant");
+    let mut again = Client::connect(Sdk::TypeScript, REVISIONS[1], &gatehouse.endpoint, Some(&token))?;
+    ensure!(
+        again.call(NOTE, &json!({ "text": "more" }))?.is_ok(),
+        "the same program in another process is asked"
+    );
+    asks::waiting(&gatehouse, 0)?;
+    Ok(())
+}
+
+/// Not an attack: options that neither load code nor open the program to others leave it the named one.
+#[test]
+fn options_that_load_nothing_change_nothing() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    gatehouse.await_status("Notes", "connected")?;
+    let token = gatehouse.add_client("Writer")?;
+    let mut command = Command::new("node");
+    command.args(["--no-warnings", "--enable-source-maps"]).arg(script(Sdk::TypeScript));
+    let mut client = Client::connect_by(&mut command, REVISIONS[0], &gatehouse.endpoint, &token)?;
+    let call = client.begin(NOTE, &json!({ "text": "one" }))?;
+    let question = asks::waiting(&gatehouse, 1)?.remove(0);
+    ensure!(is_named(program(&question)) && asks::offers_always(&question)?, "{question:#}");
+    gatehouse.ask(&["approvals", "answer", question["id"].as_str().context("id")?, "deny"])?;
+    ensure!(client.finish(&call)?.is_tool_error(), "it was denied");
+    Ok(())
+}
