@@ -2,10 +2,13 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
+use serde_json::{Map, Value, json};
 
-use crate::lines::PATIENCE;
+use crate::lines::{Lines, PATIENCE};
+use crate::places;
 
 /// An answer, read until the other side closes.
 #[derive(Debug)]
@@ -81,6 +84,13 @@ impl Modern<'_> {
     /// # Errors
     /// When the connection fails.
     pub fn send(self, endpoint: &str, token: &str, method: &str, params: &str) -> Result<Answer> {
+        let (headers, body) = self.request(token, method, params);
+        let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (*name, &**value)).collect();
+        post(endpoint, &headers, body.as_bytes())
+    }
+
+    /// The headers and the body of a request.
+    fn request(self, token: &str, method: &str, params: &str) -> (Vec<(&'static str, String)>, String) {
         let Self { name: says, can } = self;
         let name = params
             .split_once(r#""name":""#)
@@ -94,18 +104,54 @@ impl Modern<'_> {
             members => format!("{{{members},{meta}}}"),
         };
         let body = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"{method}","params":{params}}}"#);
-        let authorization = format!("Bearer {token}");
         let mut headers = vec![
-            ("Authorization", authorization.as_str()),
-            ("Content-Type", "application/json"),
-            ("Accept", "application/json, text/event-stream"),
-            ("MCP-Protocol-Version", "2026-07-28"),
-            ("Mcp-Method", method),
+            ("Authorization", format!("Bearer {token}")),
+            ("Content-Type", "application/json".to_owned()),
+            ("Accept", "application/json, text/event-stream".to_owned()),
+            ("MCP-Protocol-Version", "2026-07-28".to_owned()),
+            ("Mcp-Method", method.to_owned()),
         ];
         if !name.is_empty() {
-            headers.push(("Mcp-Name", name.as_str()));
+            headers.push(("Mcp-Name", name));
         }
-        post(endpoint, &headers, body.as_bytes())
+        (headers, body)
+    }
+
+    /// Has another program call a tool with these params, to the byte as [`Modern::begin`] would: node with a script
+    /// of ours, so that a known program of another name is at the other end.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn begin_elsewhere(self, endpoint: &str, token: &str, params: &str) -> Result<Elsewhere> {
+        let (headers, body) = self.request(token, "tools/call", params);
+        let headers: Map<String, Value> =
+            headers.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
+        let mut program = Command::new("node");
+        let mut lines =
+            Lines::start("another program", program.arg(places::tests_dir().join("js").join(ELSEWHERE)))?;
+        lines.say(&json!({ "url": endpoint, "headers": headers, "body": body }).to_string())?;
+        Ok(Elsewhere(lines))
+    }
+}
+
+/// The script of the program that posts for others.
+pub const ELSEWHERE: &str = "post.mjs";
+
+/// A request of another program.
+#[derive(Debug)]
+pub struct Elsewhere(Lines);
+
+impl Elsewhere {
+    /// What became of it. The header lines are left out.
+    ///
+    /// # Errors
+    /// When the connection failed.
+    pub fn end(mut self) -> Result<Answer> {
+        let answer: Value = serde_json::from_str(&self.0.next_line()?)?;
+        let status = answer["status"].as_u64().and_then(|status| u16::try_from(status).ok());
+        let body = answer["body"].as_str().map(str::to_owned);
+        let (Some(status), Some(body)) = (status, body) else { bail!("no answer: {answer}") };
+        Ok(Answer { status, head: String::new(), body })
     }
 }
 

@@ -348,6 +348,42 @@ fn another_program_calls_the_same_under_the_question() -> Result<()> {
     Ok(())
 }
 
+/// Tried: another program that has the token sends the very call whose result perhaps nobody received, and sends it
+/// while it runs. Stopped by: a run and its result are shared by calls of the same program alone. The other program's is
+/// a question of its own; the result is for the one that was shown, and nothing runs again.
+#[test]
+fn another_program_calls_for_the_result() -> Result<()> {
+    const THIEF: http::Modern<'static> = http::Modern { name: "raw", can: "{}" };
+    let gatehouse = Gatehouse::start()?;
+    let (_upstream, log) = noted(&gatehouse)?;
+    let token = gatehouse.add_client("agent")?;
+    let mut client = Raw::connect(&gatehouse, &token, STATELESS)?;
+    let slow = r#""name":"slow","arguments":{"ms":1500}"#;
+    for (params, is_over) in [(NOTE, true), (slow, false)] {
+        let before = calls(&log);
+        let mut silent = client.begin(params)?;
+        let question = asks::waiting(&gatehouse, 1)?.remove(0);
+        aged(&question)?;
+        allow(&gatehouse, &question)?;
+        if is_over {
+            silent.answer()?;
+        } else {
+            until("it runs", || Ok(fs::read_to_string(&log)?.contains("started")))?;
+        }
+        let stolen = THIEF.begin_elsewhere(&gatehouse.endpoint, &token, params)?;
+        let asked = asks::waiting(&gatehouse, 1)?.remove(0);
+        ensure!(asked["ask"]["hash"] != question["ask"]["hash"], "two programs, one hash: {asked:#}");
+        gatehouse.ask(&["approvals", "answer", asked["id"].as_str().context("id")?, "deny"])?;
+        let end = stolen.end()?;
+        ensure!(end.body.contains(r#""isError":true"#) && !end.body.contains(MARK), "it was given: {end:?}");
+        let answer = client.begin(params)?.answer()?;
+        ensure!(answer.contains(MARK) && !answer.contains(r#""isError":true"#), "{answer}");
+        ensure!(calls(&log) == before + 1, "it ran {} times", calls(&log) - before);
+        drop(silent);
+    }
+    Ok(())
+}
+
 /// Tried: a call to a server that the user has stopped. Stopped by: stopped stays stopped until it is started;
 /// nobody is asked, and the model reads what to do.
 #[test]

@@ -250,8 +250,8 @@ fn round(arguments: &str, state: &str) -> String {
     )
 }
 
-/// Tried: the second round of a call that was allowed once, with other arguments, with a state of its own
-/// making, as another client, and a second time. Stopped by: client, call and state have to be those of the
+/// Tried: the second round of a call that was allowed once, with other arguments, to another tool, with a state of its
+/// own making, as another client, and a second time. Stopped by: client, call and state have to be those of the
 /// first round, and each state is good once. The right second round is not asked again.
 #[test]
 fn it_goes_on_with_a_round_that_is_not_its_own() -> Result<()> {
@@ -281,6 +281,9 @@ fn it_goes_on_with_a_round_that_is_not_its_own() -> Result<()> {
         };
         refused(&token, &round(r#"{"a":2}"#, &right), "other arguments")?;
         refused(&token, &round(r#"{"a": 1}"#, &right), "one blank more")?;
+        // The name of the tool comes first.
+        let elsewhere = round(r#"{"a":1}"#, &right).replacen("ask_form", "ask_url", 1);
+        refused(&token, &elsewhere, "another tool")?;
         refused(&token, &round(r#"{"a":1}"#, "ask_form 999"), "a state of its own")?;
         refused(&other, &round(r#"{"a":1}"#, &right), "somebody else's state")?;
         ensure!(calls(&log).len() == 1, "{lifecycle}: {:#?}", calls(&log));
@@ -289,6 +292,45 @@ fn it_goes_on_with_a_round_that_is_not_its_own() -> Result<()> {
         let sent = calls(&log).len();
         refused(&token, &round(r#"{"a":1}"#, &right), "a state a second time")?;
         ensure!(calls(&log).len() == sent, "{lifecycle}: {:#?}", calls(&log));
+    }
+    Ok(())
+}
+
+/// Tried: the second round of another program's call, to the byte and with the state that was issued for it, by a program
+/// that has the same token. Stopped by: a round is for the program that was seen in the first one. The thief's is
+/// refused, or asked about as a call of its own; the state stays good for the program that it was issued to.
+#[test]
+fn another_program_goes_on_with_a_round() -> Result<()> {
+    for lifecycle in ["modern", "legacy"] {
+        let gatehouse = Gatehouse::start()?;
+        let (_upstream, log) = noted(&gatehouse, Over::Stdio, &["--lifecycle", lifecycle])?;
+        let token = gatehouse.add_client("agent")?;
+        let call = ABLE.begin(&gatehouse.endpoint, &token, r#""name":"ask_form","arguments":{"a":1}"#);
+        let question = asks::waiting(&gatehouse, 1)?.remove(0);
+        asks::allow(&gatehouse, &question["id"], &question["ask"]["hash"], &asks::once())?;
+        let right = state(&call.end()?)?;
+        let params = round(r#"{"a":1}"#, &right);
+        let stolen = ABLE.begin_elsewhere(&gatehouse.endpoint, &token, &params)?;
+        let end = if right.starts_with("gatehouse:") {
+            stolen.end()?
+        } else {
+            let asked = asks::waiting(&gatehouse, 1)?.remove(0);
+            let seen = &asked["ask"]["client"]["seenFrom"]["program"];
+            ensure!(seen["path"].as_str().is_some_and(|path| path.ends_with(http::ELSEWHERE)), "{seen:#}");
+            ensure!(
+                asked["ask"]["arguments"].to_string().contains("Zoe"),
+                "the round is not shown: {asked:#}"
+            );
+            deny(&gatehouse, &asked)?;
+            stolen.end()?
+        };
+        ensure!(end.body.contains("requestState") || end.body.contains("isError"), "{lifecycle}: {end:?}");
+        ensure!(!end.body.contains("Zoe"), "{lifecycle}: the other program got the result: {end:?}");
+        asks::waiting(&gatehouse, 0)?;
+        ensure!(calls(&log).len() == 1, "{lifecycle}: it went out: {:#?}", calls(&log));
+        let end = ABLE.begin(&gatehouse.endpoint, &token, &params).end()?;
+        ensure!(end.body.contains("Zoe"), "{lifecycle}: the right round was not let through: {end:?}");
+        asks::waiting(&gatehouse, 0)?;
     }
     Ok(())
 }
