@@ -1,6 +1,6 @@
 //! Questions as the core tells them: what they offer, and answers by id and hash as the windows give them.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
@@ -23,6 +23,24 @@ pub fn waiting(gatehouse: &Gatehouse, count: usize) -> Result<Vec<Value>> {
         ensure!(Instant::now() < deadline, "{} questions wait, not {count}: {pending:#?}", pending.len());
         std::thread::sleep(Duration::from_millis(20));
     }
+}
+
+/// A little longer than the least time-out that a client is taken to have.
+const LEAST_TIMEOUT: Duration = Duration::from_millis(3200);
+
+/// Waits until a question is so old that its client may have given up without a sign.
+///
+/// # Errors
+/// When it says no time, or one that lies too far ahead.
+pub fn aged(question: &Value) -> Result<()> {
+    let asked = u64::try_from(question["askedAt"].as_i64().context("askedAt")?)?;
+    let old = UNIX_EPOCH + Duration::from_millis(asked) + LEAST_TIMEOUT;
+    let deadline = Instant::now() + PATIENCE;
+    while SystemTime::now() <= old {
+        ensure!(Instant::now() < deadline, "a question of the future: {question:#}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Ok(())
 }
 
 /// The choices that a question offers.

@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use gatehouse_tests::client::{Client, Sdk};
@@ -164,15 +164,6 @@ impl Stream {
     }
 }
 
-/// Waits until a question is as old as a client's least time-out.
-fn aged(question: &Value) -> Result<()> {
-    let asked = u64::try_from(question["askedAt"].as_i64().context("askedAt")?)?;
-    until("the question's age", || {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH)?;
-        Ok(now > Duration::from_millis(asked) + Duration::from_millis(3200))
-    })
-}
-
 /// Tried: to call, to close the connection while the person thinks, and to call again after the yes, so that it
 /// acts with nobody there and then once more. Stopped by: the closed stream; the yes becomes a ticket, runs
 /// nothing by itself, and lets the repeat through once.
@@ -262,9 +253,9 @@ fn it_gives_up_without_a_sign_and_calls_again() -> Result<()> {
         // Nobody reads this one, and its connection stays open.
         let silent = client.begin(NOTE)?;
         let question = asks::waiting(&gatehouse, 1)?.remove(0);
-        aged(&question)?;
+        asks::aged(&question)?;
         let mut meanwhile = client.begin(NOTE)?;
-        aged(&question)?;
+        asks::aged(&question)?;
         allow(&gatehouse, &question)?;
         let answer = meanwhile.answer()?;
         ensure!(!answer.contains(r#""isError":true"#), "{revision}: {answer}");
@@ -274,7 +265,7 @@ fn it_gives_up_without_a_sign_and_calls_again() -> Result<()> {
         let slow = r#""name":"slow","arguments":{"ms":1500}"#;
         let silent = client.begin(slow)?;
         let question = asks::waiting(&gatehouse, 1)?.remove(0);
-        aged(&question)?;
+        asks::aged(&question)?;
         allow(&gatehouse, &question)?;
         until("it runs", || Ok(fs::read_to_string(&log)?.contains("started")))?;
         let answer = client.begin(slow)?.answer()?;
@@ -284,7 +275,7 @@ fn it_gives_up_without_a_sign_and_calls_again() -> Result<()> {
         let last = r#""name":"write_note","arguments":{"text":"last"}"#;
         let mut silent = client.begin(last)?;
         let question = asks::waiting(&gatehouse, 1)?.remove(0);
-        aged(&question)?;
+        asks::aged(&question)?;
         allow(&gatehouse, &question)?;
         silent.answer()?;
         let answer = client.begin(last)?.answer()?;
@@ -363,7 +354,7 @@ fn another_program_calls_for_the_result() -> Result<()> {
         let before = calls(&log);
         let mut silent = client.begin(params)?;
         let question = asks::waiting(&gatehouse, 1)?.remove(0);
-        aged(&question)?;
+        asks::aged(&question)?;
         allow(&gatehouse, &question)?;
         if is_over {
             silent.answer()?;

@@ -2,9 +2,11 @@
 //! test says what was tried and what stopped it, and that another server goes on working.
 #![allow(missing_docs, reason = "a test binary has no public items")]
 
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use gatehouse_tests::gatehouse::Gatehouse;
@@ -192,5 +194,100 @@ fn a_client_fills_the_memory_with_questions() -> Result<()> {
     for call in waiting {
         call.end()?;
     }
+    Ok(())
+}
+
+/// A server whose calls ask, and the file in which it notes what reaches it.
+fn noted(scene: &Scene) -> Result<PathBuf> {
+    let log = scene.gatehouse.folder("log")?.join("messages");
+    add(&scene.gatehouse, "asked", Over::Stdio, &["--log", log.to_str().context("path")?])?;
+    Ok(log)
+}
+
+/// How many calls reached that server.
+fn calls(log: &Path) -> Result<usize> {
+    Ok(fs::read_to_string(log)?.lines().filter(|line| line.contains(r#""tools/call""#)).count())
+}
+
+/// The beginning of an answer that may be large.
+fn start(answer: &http::Answer) -> String {
+    answer.body.chars().take(400).collect()
+}
+
+/// Tried: one call of ten mebibytes again and again, so that each waits with bytes of its own at the one question.
+/// Stopped by: the same bound, in which each call that waits counts; what is more is refused at once and does not run.
+/// Those that fit share one yes and one run.
+#[test]
+fn a_client_fills_the_memory_with_one_question() -> Result<()> {
+    const FITTING: usize = 3;
+    let scene = Scene::start()?;
+    let log = noted(&scene)?;
+    // The run takes longer than the calls that share it need to find it.
+    let arguments = json!({ "ms": 3000, "pad": "x".repeat(10 * 1024 * 1024) }).to_string();
+    let call = || http::Waiting::call(&scene.gatehouse.endpoint, &scene.token, "slow", &arguments);
+    let mut all = vec![call()];
+    asks::waiting(&scene.gatehouse, 1)?;
+    all.extend((0..FITTING).map(|_| call()));
+    // One of them is too many once the others wait; which one is up to the order of arrival.
+    let deadline = Instant::now() + PATIENCE;
+    let over = loop {
+        if let Some(at) = all.iter().position(http::Waiting::is_over) {
+            break at;
+        }
+        ensure!(Instant::now() < deadline, "none of them was refused");
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    let answer = all.remove(over).end()?;
+    let said = start(&answer);
+    ensure!(said.contains("too large together") && said.contains("did not run"), "{said}");
+    scene.works()?;
+    let question = asks::waiting(&scene.gatehouse, 1)?.remove(0);
+    ensure!(all.len() == FITTING && !all.iter().any(http::Waiting::is_over), "more than one was refused");
+    asks::allow(&scene.gatehouse, &question["id"], &question["ask"]["hash"], &asks::once())?;
+    for call in all {
+        let end = call.end()?;
+        ensure!(end.body.contains("slept") && !end.body.contains(r#""isError":true"#), "{}", start(&end));
+    }
+    asks::waiting(&scene.gatehouse, 0)?;
+    ensure!(calls(&log)? == 1, "it ran {} times", calls(&log)?);
+    Ok(())
+}
+
+/// Tried: results of ten mebibytes that perhaps nobody received, so that they are all kept for the next identical call.
+/// Stopped by: the bound on the bytes of kept results. The oldest goes, and its call is asked about again; the others
+/// are given out without a question, and nothing runs twice.
+#[test]
+fn a_server_fills_the_memory_with_results_that_are_kept() -> Result<()> {
+    const MARK: &str = "gatehouse/earlierResult";
+    let scene = Scene::start()?;
+    let gatehouse = &scene.gatehouse;
+    let log = noted(&scene)?;
+    let call = |number: usize| {
+        let arguments = json!({ "bytes": 10 * 1024 * 1024 + number }).to_string();
+        http::Waiting::call(&gatehouse.endpoint, &scene.token, "big", &arguments)
+    };
+    let mut waiting = Vec::new();
+    for number in 0..4 {
+        waiting.push(call(number));
+        asks::waiting(gatehouse, number + 1)?;
+    }
+    let questions = asks::waiting(gatehouse, waiting.len())?;
+    asks::aged(questions.last().context("no question")?)?;
+    for (question, call) in questions.iter().zip(waiting) {
+        asks::allow(gatehouse, &question["id"], &question["ask"]["hash"], &asks::once())?;
+        let answer = call.end()?;
+        ensure!(answer.status == 200 && !answer.body.contains(MARK), "{}", start(&answer));
+    }
+    scene.works()?;
+    for number in 1..4 {
+        let answer = call(number).end()?;
+        ensure!(answer.body.contains(MARK), "{number} was not kept: {}", start(&answer));
+    }
+    let oldest = call(0);
+    let question = asks::waiting(gatehouse, 1)?.remove(0);
+    gatehouse.ask(&["approvals", "answer", question["id"].as_str().context("no id")?, "deny"])?;
+    let answer = oldest.end()?;
+    ensure!(answer.body.contains(r#""isError":true"#), "the oldest was kept: {}", start(&answer));
+    ensure!(calls(&log)? == 4, "there were {} runs", calls(&log)?);
     Ok(())
 }
