@@ -1,4 +1,5 @@
-import { existsSync, rmSync, statSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, statSync } from "node:fs";
+import { join } from "node:path";
 
 import { expect, noViolations, pictures, test, type Gatehouse } from "./base.ts";
 
@@ -118,6 +119,39 @@ test("a tool is tried with a form, with JSON, and again", async ({ gatehouse, ma
   await main.getByRole("button", { name: "Try fails" }).click();
   await main.getByRole("button", { name: "Run" }).click();
   await expect(main.getByText("The tool says that it failed")).toBeVisible();
+});
+
+// A default that is not shown, or shown and not sent, makes a call that its user never saw.
+test("a form shows the defaults at every depth, and sends them", async ({ gatehouse, main }) => {
+  const log = join(gatehouse.folder, "messages");
+  const id = await gatehouse.addFixture("fixture", "--fault", "nested-defaults", "--log", log);
+  const sent = () =>
+    readFileSync(log, "utf8")
+      .split("\n")
+      .filter((line) => line.includes('"tools/call"'))
+      .map((line) => (JSON.parse(line) as { params: { arguments: unknown } }).params.arguments);
+  await main.goto(`${gatehouse.address}/#/servers/${id}/tools`);
+  await main.getByRole("button", { name: "Try Order" }).click();
+  const drawer = main.getByRole("dialog", { name: "Try Order" });
+  const field = (name: string) => drawer.getByLabel(name, { exact: true });
+  const shown = { city: "Vienna", floor: "3", note: "", sku: "a-1", count: "2", holder: "Ann" };
+  for (const [name, value] of Object.entries(shown)) await expect(field(name)).toHaveValue(value);
+  const express = drawer.getByRole("checkbox", { name: "express" });
+  await expect(express).toBeChecked();
+
+  const run = drawer.getByRole("button", { name: "Run", exact: true });
+  await drawer.getByLabel("product").fill("tea");
+  await run.click();
+  const rest = { lines: [{ sku: "a-1", count: 2 }], payer: { holder: "Ann" } };
+  const first = { product: "tea", delivery: { address: { city: "Vienna", floor: 3 }, express: true }, ...rest };
+  await expect.poll(sent).toEqual([first]);
+  await expect(drawer.getByText("Done").first()).toBeVisible();
+
+  await field("city").fill("Graz");
+  await express.uncheck();
+  await run.click();
+  const second = { product: "tea", delivery: { address: { city: "Graz", floor: 3 }, express: false }, ...rest };
+  await expect.poll(sent).toEqual([first, second]);
 });
 
 test("pictures, sound, and links to more come from a tool", async ({ gatehouse, main }) => {

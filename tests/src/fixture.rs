@@ -81,6 +81,7 @@
 //! | `adds-prompts` | there is a tool `mutate`: from then on there are the prompt [`LATE_PROMPT`], the resource [`LATE_RESOURCE`] and the template [`LATE_TEMPLATE`], and `plain` is defined otherwise |
 //! | `open-templates` | there are the templates of [`OPEN_TEMPLATES`], and any resource can be read |
 //! | `folds-names` | there is a tool [`LENIENT_TOOL`], which reads its arguments as lenient parsers do |
+//! | `nested-defaults` | there is a tool `order`, which gives its arguments back: they have defaults within objects, lists and references |
 //! | `bad-header` | there is a tool `spoilt`, whose `x-mcp-header` is empty |
 //! | `deceives` | there are the tools of [`DECEIVERS`] |
 //! | `pages` | the tool list comes in pages of 2 |

@@ -219,6 +219,7 @@ fn no_fault_is_missing() -> Result<()> {
         "adds-prompts",
         "open-templates",
         "bad-header",
+        "nested-defaults",
     ];
     let (_, faults) = source.split_once("impl Fault {").context("the faults are elsewhere")?;
     let faults = faults.lines().take_while(|line| !line.starts_with('}'));
