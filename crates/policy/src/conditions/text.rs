@@ -4,6 +4,7 @@
 use globset::{GlobBuilder, GlobMatcher};
 
 use super::Held;
+use super::spelling::unescaped;
 
 /// Characters that end a step of a path or an address.
 const ENDS_STEP: [char; 4] = ['/', '\\', '?', '#'];
@@ -75,13 +76,8 @@ fn held(text: &str, of_steps: bool, holds: bool, perhaps: bool) -> Held {
 fn leads_back(text: &str) -> bool {
     text.split(ENDS_STEP).any(|step| {
         // Readers of addresses leave out line breaks and tabs; some undo escapes twice.
-        let mut step: String = step.chars().filter(|c| !c.is_control()).collect();
-        step.make_ascii_lowercase();
-        while step.contains("%25") {
-            step = step.replace("%25", "%");
-        }
-        let step = step.replace("%2e", ".").replace("%5c", "/").replace("%2f", "/");
-        step.split('/').any(|step| step.trim() == "..")
+        let step: String = step.chars().filter(|c| !c.is_control()).collect();
+        unescaped(&step).split(ENDS_STEP).any(|step| step.trim() == "..")
     })
 }
 
