@@ -439,7 +439,8 @@ pub(crate) enum PolicyVerb {
     },
     /// Block a tool or more.
     ///
-    /// Without the operator key the list of rules says of the block that it was added without it.
+    /// A block of a resource (`--tool resource:URI`) is for every spelling of its URI. Without the operator key
+    /// the list of rules says of the block that it was added without it.
     #[command(after_help = condition::HELP)]
     Deny {
         /// Id or name of the server; every server where absent.

@@ -8,11 +8,12 @@ use gatehouse_model::grant::{Condition, ConditionTest};
 
 use crate::json::{self, Json};
 
+pub(crate) mod host;
+pub(crate) mod path;
+pub(crate) mod spelling;
+
 mod equal;
-mod host;
-mod path;
 mod place;
-mod spelling;
 mod text;
 
 use place::{Found, Place};

@@ -6,6 +6,8 @@ use gatehouse_model::grant::{AccessClass, Classified, ClientScope, Effect, Grant
 use gatehouse_model::id::{CallHash, ClientId, Fingerprint, SessionId};
 use gatehouse_model::time::Timestamp;
 
+use crate::uri_fold::is_another_spelling;
+
 /// Something of a server that can be used: a tool, a resource, a prompt, a completion.
 #[derive(Clone, Copy, Debug)]
 pub struct Item<'a> {
@@ -62,12 +64,15 @@ pub enum Reach {
 }
 
 /// Whether a rule of this width is about an item, given the call where there is one. A deny is for reads that
-/// reach outside too; an allow of all reads never is.
+/// reach outside too; an allow of all reads never is. A deny of a resource or a completion is for every spelling of
+/// its URI; an allow is for its own alone.
 #[must_use]
 pub fn is_about(effect: Effect, width: &Width, item: &Item<'_>, call: Option<&CallHash>) -> bool {
     match width {
         Width::Call { hash } => call == Some(hash),
-        Width::Tool { tool } => tool == item.subject,
+        Width::Tool { tool } => {
+            tool == item.subject || (effect == Effect::Deny && is_another_spelling(tool, item.subject))
+        }
         Width::Reads => {
             item.class.class == AccessClass::Read && (effect == Effect::Deny || !item.class.reaches_outside)
         }

@@ -16,6 +16,7 @@ pub mod verdict;
 mod deeds;
 mod places;
 mod secrets;
+mod uri_fold;
 mod words;
 
 pub use gatehouse_mcp_wire::json;

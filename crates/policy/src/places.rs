@@ -103,7 +103,8 @@ pub(crate) fn is_open(template: &str) -> bool {
     }
 }
 
-fn is_scheme(text: &str) -> bool {
+/// Whether a text can be the scheme of a URI.
+pub(crate) fn is_scheme(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic())
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'))
 }

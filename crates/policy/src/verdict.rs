@@ -1,8 +1,9 @@
 //! The verdict on one call, with the rule that made it (PERM-1, 3, 4, 5, 6, 8, 18).
 //!
 //! Rules are looked up by server, then by exact call, by name, and last among the wide ones, so that
-//! thousands of rules cost one call little; the common case allocates nothing. A rule never allows what
-//! it cannot be sure to cover, and a deny never lets go of what it might be meant for.
+//! thousands of rules cost one call little; the common case allocates nothing. Denies of resources are
+//! looked up by the places that a URI can be read as. A rule never allows what it cannot be sure to cover,
+//! and a deny never lets go of what it might be meant for.
 //!
 //! Where an allow is suspended because the tool's definition changed, only that allow is: an answer
 //! that was given for the definition as it is now (a ticket, a newer grant) still counts, or the user
@@ -18,6 +19,7 @@ use gatehouse_model::time::Timestamp;
 use crate::conditions::{Conditions, Held};
 use crate::cover::{Defined, Item, Reach, Use, is_in_force, is_to_be_bound, reach};
 use crate::json::Json;
+use crate::uri_fold::{Reading, readings};
 
 /// Everything that a verdict depends on.
 #[derive(Clone, Copy)]
@@ -101,6 +103,8 @@ struct Shelf {
 struct Drawer {
     by_call: HashMap<CallHash, Vec<usize>>,
     by_name: HashMap<Box<str>, Vec<usize>>,
+    /// Denies of a resource or a completion, by each place that its URI can be read as.
+    by_place: HashMap<Box<str>, Vec<(usize, Reading)>>,
     wide: Vec<usize>,
 }
 
@@ -108,16 +112,29 @@ impl Drawer {
     fn put(&mut self, at: usize, rule: &Grant) {
         match &rule.width {
             Width::Call { hash } => self.by_call.entry(hash.clone()).or_default().push(at),
-            Width::Tool { tool } => self.by_name.entry(tool.as_str().into()).or_default().push(at),
+            Width::Tool { tool } => {
+                let readings = if rule.effect == Effect::Deny { readings(tool) } else { Vec::new() };
+                if readings.is_empty() {
+                    self.by_name.entry(tool.as_str().into()).or_default().push(at);
+                }
+                for reading in readings {
+                    self.by_place.entry(reading.place.clone()).or_default().push((at, reading));
+                }
+            }
             Width::Reads | Width::Writes | Width::Everything => self.wide.push(at),
         }
     }
 
-    fn candidates(&self, call: &CallFacts<'_>) -> impl Iterator<Item = usize> {
+    /// `used` are the readings of what is used, where this drawer has denies by place.
+    fn candidates(&self, call: &CallFacts<'_>, used: &[Reading]) -> impl Iterator<Item = usize> {
         let by_call = if self.by_call.is_empty() { None } else { self.by_call.get(call.hash) };
         let by_name = if self.by_name.is_empty() { None } else { self.by_name.get(call.subject) };
-        let found = by_call.into_iter().chain(by_name).flatten();
-        found.chain(&self.wide).copied()
+        let by_place = used.iter().flat_map(move |used| {
+            let denied = self.by_place.get(&used.place).into_iter().flatten();
+            denied.filter(move |(_, denied)| used.is_denied_by(denied)).map(|(at, _)| *at)
+        });
+        let found = by_call.into_iter().chain(by_name).flatten().copied();
+        found.chain(by_place).chain(self.wide.iter().copied())
     }
 }
 
@@ -196,8 +213,11 @@ impl RuleBook {
     }
 
     fn denied(&self, shelf: Option<&Shelf>, call: &CallFacts<'_>) -> Option<&Grant> {
-        let here = shelf.into_iter().flat_map(|shelf| shelf.denies.candidates(call));
-        let mut all = self.everywhere.candidates(call).chain(here).filter_map(|at| self.entries.get(at));
+        let drawers = || std::iter::once(&self.everywhere).chain(shelf.map(|shelf| &shelf.denies));
+        let has_places = drawers().any(|drawer| !drawer.by_place.is_empty());
+        let used = if has_places { readings(call.subject) } else { Vec::new() };
+        let candidates = drawers().flat_map(|drawer| drawer.candidates(call, &used));
+        let mut all = candidates.filter_map(|at| self.entries.get(at));
         all.find(|entry| entry.denies(call)).map(|entry| &entry.rule)
     }
 
@@ -206,7 +226,7 @@ impl RuleBook {
         let mut suspended: Option<(Rank, usize)> = None;
         let mut unbound: Option<(Rank, usize)> = None;
         let first = |known: Option<(Rank, usize)>, key| Some(known.map_or(key, |known| known.min(key)));
-        for at in shelf.allows.candidates(call) {
+        for at in shelf.allows.candidates(call, &[]) {
             let Some(entry) = self.entries.get(at) else { continue };
             let key = (entry.rank(), at);
             if best.is_some_and(|best| best <= key) {

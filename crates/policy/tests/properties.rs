@@ -124,6 +124,127 @@ fn near(call: &str, effect: &'static str) -> impl Strategy<Value = String> + use
         .prop_map(move |(a, b, c, d, e, f)| [effect, &a, &b, &c, &d, &e, &f].concat())
 }
 
+/// Resources: what stands before their steps, first as people write it and then in ways that some server reads alike,
+/// and their steps.
+const RESOURCES: &[(&[&str], &[&str])] = &[
+    (
+        &[
+            "file:///",
+            "FILE:///",
+            " file:///",
+            "file:/",
+            "file:////",
+            "file:///./",
+            "file:///../",
+            "file://localhost/",
+            "file://LocalHost:80/",
+            "file://nas.example/",
+            "file:\\\\localhost\\",
+        ],
+        &["home", "a", "secret.txt"],
+    ),
+    (
+        &[
+            "https://host.example/",
+            "HTTPS://Host.Example/",
+            "https://host.example:443/",
+            "https://host.example./",
+            "https://host.example.:443/",
+            "https://host.example:8443/",
+            "https://me:x@host.example/",
+            "https:\\\\host.example\\",
+            "https:host.example/",
+            "https://%68ost.example/",
+            "https://\u{ff48}ost.example/",
+        ],
+        &["a", "secret"],
+    ),
+    (
+        &["http://127.0.0.1/", "http://127.1/", "http://2130706433:80/", "http://[::ffff:127.0.0.1]/"],
+        &["secret"],
+    ),
+    (
+        &[
+            "notes://work/",
+            "NOTES://Work/",
+            "notes:///work/",
+            "notes:/work/",
+            "notes:work/",
+            "notes://%77ork/",
+            "notes://x/../work/",
+            "notes://work:1/",
+        ],
+        &["all", "7"],
+    ),
+];
+
+/// What stands between two steps.
+const BETWEEN: &[&str] = &[
+    "/",
+    "//",
+    "/./",
+    "/x/../",
+    "\\",
+    "%2F",
+    "%5c",
+    "/%2e/",
+    "/x/%2E%2e/",
+    "/x/%252e%252e/",
+    "/x/..;v/",
+    "\u{ff0f}",
+];
+
+/// What stands behind the last step.
+const ENDS: &[&str] = &[
+    "", "/", "/.", "/x/..", "#f", "?", "?v=1", "?v=1#f", "%3Fv", "%23v", "%00.txt", ";v=1", ".", " ", "%20",
+    "%20.",
+];
+
+/// The ways to write a letter of a step.
+fn forms(c: char) -> Vec<String> {
+    let escaped = |text: &str| text.bytes().map(|byte| format!("%{byte:02x}")).collect::<String>();
+    let plain = c.to_string();
+    let wide = char::from_u32(u32::from(c) + 0xfee0).unwrap().to_string();
+    let once = escaped(&plain);
+    vec![
+        plain.clone(),
+        plain.to_uppercase(),
+        once.to_uppercase(),
+        once.replace('%', "%25"),
+        once.replace('%', "%2525"),
+        once.replace('%', "\u{ff05}"),
+        escaped(&once),
+        escaped(&wide),
+        wide,
+        format!("{plain}\u{200b}"),
+        format!("{plain}%e2%80%8b"),
+        format!("{plain}\t"),
+        once,
+    ]
+}
+
+/// A resource as people write it, and in another way that some server reads alike.
+fn any_spelling() -> impl Strategy<Value = (String, String)> {
+    let spelled = |step: &&str| {
+        let letters: Vec<_> = step.chars().map(|c| prop::sample::select(forms(c))).collect();
+        prop_oneof![Just((*step).to_owned()), letters.prop_map(|letters| letters.concat())]
+    };
+    prop::sample::select(RESOURCES).prop_flat_map(move |(starts, steps)| {
+        let plain = format!("{}{}", starts[0], steps.join("/"));
+        let written: Vec<_> = steps.iter().map(spelled).collect();
+        let between = prop::collection::vec(prop::sample::select(BETWEEN), steps.len());
+        let around = (prop::sample::select(starts), prop::sample::select(ENDS));
+        (Just(plain), around, written, between).prop_map(|(plain, (start, end), written, between)| {
+            let mut spelled = start.to_owned();
+            for (at, step) in written.iter().enumerate() {
+                spelled.push_str(if at > 0 { between[at] } else { "" });
+                spelled.push_str(step);
+            }
+            (plain, spelled + end)
+        })
+    })
+}
+
 fn grants(rules: &[String], call: &Call) -> Vec<Grant> {
     rules.iter().enumerate().map(|(at, text)| rule(text, at + 1, call)).collect()
 }
@@ -315,6 +436,26 @@ proptest! {
         prop_assert_eq!(verdict.decision, Decision::Ask);
         let binds = matches!(verdict.rule, Rule::UnboundGrant { .. });
         prop_assert!(!binds, "an unknown program binds a grant");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 20_000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_deny_of_a_resource_is_for_all_its_spellings((plain, spelled) in any_spelling(), is_completion in any::<bool>()) {
+        let kind = if is_completion { "completion" } else { "resource" };
+        let mut call = Call::parse("resource:a");
+        call.subject = format!("{kind}:{spelled}");
+        let decision = |effect: &str, place: &str| {
+            let mut grant = rule(&format!("{effect} tool x pins - {place}"), 1, &call);
+            grant.width = Width::Tool { tool: format!("{kind}:{plain}") };
+            call.decide(&RuleBook::new(vec![grant])).decision
+        };
+        prop_assert_eq!(decision("deny", ""), Decision::Deny, "{:?}", spelled);
+        prop_assert_eq!(decision("deny", "anywhere"), Decision::Deny, "{:?}", spelled);
+        let allowed = if spelled == plain { Decision::Allow } else { Decision::Ask };
+        prop_assert_eq!(decision("allow", ""), allowed, "{:?}", spelled);
     }
 }
 

@@ -47,6 +47,21 @@ fn main() -> Result<()> {
         });
         row(&format!("decide: {name}"), cost);
     }
+    let book = blocked_resources();
+    for (name, uri) in [
+        ("a blocked resource", "file:///home/ana/notes/17.md"),
+        ("a blocked resource, spelled otherwise", "FILE://localhost/home/ana/x/../notes/%31%37.md"),
+        ("a resource beside blocked ones", "file:///home/ana/notes/other.md"),
+    ] {
+        let read = Call { tool: format!("resource:{uri}"), ..house.call(0) };
+        let decided = book.decide(&read.facts(&arguments)).rule;
+        ensure!(
+            matches!(decided, Rule::ExplicitDeny { .. }) == name.starts_with("a blocked"),
+            "{name}: {decided:?}"
+        );
+        let cost = p50(|_| drop(black_box(book.decide(black_box(&read.facts(&arguments))))));
+        row(&format!("decide: {name}"), cost);
+    }
     row("json::read of 200 bytes", p50(|_| drop(black_box(read(black_box(ARGUMENTS))))));
     let call = house.call(0);
     let exact = ExactCall {
@@ -167,6 +182,15 @@ impl House {
             Classified { class: AccessClass::Read, reason: ClassReason::Override, reaches_outside: false };
         Call { client, server, tool: name, fingerprint, class, hash }
     }
+}
+
+/// As many denies of single resources of one server.
+fn blocked_resources() -> RuleBook {
+    let rule = |number: usize| {
+        let tool = format!("resource:file:///home/ana/notes/{number}.md");
+        grant(number, Effect::Deny, 0, Width::Tool { tool }, &[])
+    };
+    RuleBook::new((0..GRANTS).map(rule).collect())
 }
 
 fn tool_name(tool: usize) -> String {

@@ -108,6 +108,17 @@ fn is_the_same_address(a: &Host<String>, b: &Host<String>) -> bool {
     }
 }
 
+/// A host as a deny compares it: without a dot at its end, and an IPv4 address within an IPv6 one as that address.
+pub(crate) fn plain(host: &Host<&str>) -> String {
+    match host {
+        Host::Domain(name) => name.trim_end_matches('.').to_owned(),
+        Host::Ipv4(address) => address.to_string(),
+        Host::Ipv6(address) => {
+            within(*address).map_or_else(|| format!("[{address}]"), |four| four.to_string())
+        }
+    }
+}
+
 fn within(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let [.., a, b, c, d] = address.octets();
     match address.segments() {

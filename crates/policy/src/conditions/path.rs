@@ -92,7 +92,7 @@ fn readings(text: &str) -> Vec<String> {
 }
 
 /// A path with each `..` and the step before it left out.
-fn by_the_text(path: &str) -> String {
+pub(crate) fn by_the_text(path: &str) -> String {
     let mut kept: Vec<&str> = Vec::new();
     for step in path.split(SEPARATORS) {
         match step {

@@ -19,6 +19,7 @@ use table::{Call, rule};
 const ORDER: &str = include_str!("order.md");
 const REACH: &str = include_str!("reach.md");
 const CONDITIONS: &str = include_str!("conditions.md");
+const SPELLINGS: &str = include_str!("spellings.md");
 const GRID: &str = include_str!("grid.md");
 
 /// One row of a table.
@@ -108,6 +109,11 @@ fn whom_and_what_a_rule_is_for() {
 #[test]
 fn conditions_on_arguments() {
     check(CONDITIONS, 310);
+}
+
+#[test]
+fn denies_of_a_resource_by_any_spelling() {
+    check(SPELLINGS, 135);
 }
 
 /// Each column of the grid is a call; the first of them is the one that a rule `this-call` was made of.

@@ -1,0 +1,185 @@
+//! Which URIs a deny of one resource or completion is for (PERM-3, PERM-18): all that some server may take for the
+//! one that it names. Never used for an allow: two URIs that fold to the same may well be two resources.
+//!
+//! A client writes the URI of a resource, and it goes to the server as it was written. Servers undo escapes, fold
+//! case, resolve `..`, leave out a port, a query or the machine of a file, each in its own way. So a URI has several
+//! readings, each folded as far as any server goes, and a deny is for every URI that has a reading in common with
+//! its own. Tools and prompts need none of this: a client's name for one is looked up, and the server's own name is
+//! what rules go by.
+
+use gatehouse_model::ask::Subject;
+use url::Url;
+
+use crate::conditions::host;
+use crate::conditions::path::by_the_text;
+use crate::conditions::spelling::{case_folded, is_unseen, unescaped};
+use crate::places::is_scheme;
+
+/// What ends the path of a folded URI. Some readers undo escapes first, and some end a name at a zero byte.
+const ENDS_PATH: [char; 3] = ['?', '#', '\0'];
+
+/// What stands between the parameters of a folded URI.
+const ENDS_PARAMETER: [char; 5] = ['?', '#', '\0', '&', ';'];
+
+/// One reading of a URI.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Reading {
+    /// Kind of subject, scheme, host and path.
+    pub(crate) place: Box<str>,
+    /// What a server may heed or leave out: the port, and the parameters of the query and of the path's steps.
+    /// Sorted, each once.
+    parameters: Box<[Box<str>]>,
+}
+
+impl Reading {
+    /// `root` is the kind of subject and the scheme, `rest` what stands behind the scheme, folded.
+    fn new(root: &str, rest: &str, port: Option<u16>) -> Self {
+        let (path, query) = rest.split_at(rest.find(ENDS_PATH).unwrap_or(rest.len()));
+        let query = query.replace('+', " ");
+        let port = port.map(|port| format!(":{port}"));
+        let mut parameters: Vec<&str> = query.split(ENDS_PARAMETER).chain(port.as_deref()).collect();
+        let mut steps = Vec::new();
+        for step in path.split('/') {
+            let (step, own) = step.split_once(';').unwrap_or((step, ""));
+            parameters.extend(own.split(';'));
+            steps.push(plain_step(step));
+        }
+        let path = by_the_text(&steps.join("/"));
+        let mut parameters: Vec<Box<str>> =
+            parameters.into_iter().map(str::trim).filter(|one| !one.is_empty()).map(Box::from).collect();
+        parameters.sort_unstable();
+        parameters.dedup();
+        Self {
+            place: format!("{root}:{}", path.trim_start_matches('/')).into(),
+            parameters: parameters.into_boxed_slice(),
+        }
+    }
+
+    /// As the URL standard reads a URI; `None` where it is none by that.
+    fn of_url(kind: &str, text: &str) -> Option<Self> {
+        let url = Url::parse(text).ok()?;
+        let host = url.host().map_or_else(String::new, |host| host::plain(&host));
+        let rest = folded(&format!("{host}/{}?{}", url.path(), url.query().unwrap_or_default()));
+        Some(Self::new(&format!("{kind}:{}", url.scheme()), &rest, url.port()))
+    }
+
+    /// Whether a deny with the other reading is for this one: it is the same place, and has all parameters that
+    /// the deny names, be there others or not.
+    pub(crate) fn is_denied_by(&self, denied: &Self) -> bool {
+        self.place == denied.place
+            && denied.parameters.iter().all(|one| self.parameters.binary_search(one).is_ok())
+    }
+}
+
+/// The readings of a resource's or a completion's URI by its rule name (`Subject::rule_name`); none of anything else.
+pub(crate) fn readings(rule_name: &str) -> Vec<Reading> {
+    let (kind, uri) = match Subject::of_rule_name(rule_name) {
+        Subject::Resource { uri } => ("resource", uri),
+        Subject::Completion { reference } => ("completion", reference),
+        Subject::Tool { .. } | Subject::Prompt { .. } => return Vec::new(),
+    };
+    let uri = heeded(&uri);
+    let folded = folded(uri);
+    let parted = folded.split_once(':').filter(|(scheme, _)| is_scheme(scheme));
+    let (scheme, rest) = parted.unwrap_or(("", folded.as_str()));
+    let root = format!("{kind}:{scheme}");
+    // To many servers the host is the first step of a path, which `..` can leave again.
+    let by_text = Some(Reading::new(&root, &format!("/{rest}"), None));
+    // Others leave out which machine a file is on.
+    let path = rest.strip_prefix("//").filter(|_| scheme == "file").and_then(|rest| rest.split_once('/'));
+    let by_path = path.map(|(_, path)| Reading::new(&root, &format!("/{path}"), None));
+    let by_url = [uri, folded.as_str()].map(|text| Reading::of_url(kind, text));
+    let mut readings: Vec<Reading> = Vec::new();
+    for reading in [by_text, by_path].into_iter().chain(by_url).flatten() {
+        if !readings.contains(&reading) {
+            readings.push(reading);
+        }
+    }
+    readings
+}
+
+/// Whether what a deny names is another spelling of what is used, both by their rule names.
+pub(crate) fn is_another_spelling(denied: &str, used: &str) -> bool {
+    let used = readings(used);
+    !used.is_empty()
+        && readings(denied).iter().any(|denied| used.iter().any(|used| used.is_denied_by(denied)))
+}
+
+/// A URI without blanks around it, and without what no server heeds: the fragment, and the query of a file.
+fn heeded(uri: &str) -> &str {
+    let uri = uri.trim_matches(|c: char| c.is_whitespace() || c.is_control());
+    let is_file = uri.split_once(':').is_some_and(|(scheme, _)| scheme.eq_ignore_ascii_case("file"));
+    let ends: &[char] = if is_file { &['#', '?'] } else { &['#'] };
+    uri.split(ends).next().unwrap_or_default()
+}
+
+/// A text with escapes undone, compatibility forms and case folded, `/` for `\`, and without what cannot be seen.
+fn folded(text: &str) -> String {
+    let folded = seen(&unescaped(text));
+    if !folded.contains('%') {
+        return folded;
+    }
+    // What was a compatibility form of `%` or of a figure makes an escape only now.
+    seen(&unescaped(&folded))
+}
+
+fn seen(text: &str) -> String {
+    let plain = |c: char| if c == '\\' { '/' } else { c };
+    let is_kept = |c: &char| *c == '\0' || !is_unseen(*c);
+    if text.is_ascii() {
+        return text.chars().map(|c| plain(c.to_ascii_lowercase())).filter(is_kept).collect();
+    }
+    case_folded(text).map(plain).filter(is_kept).collect()
+}
+
+/// A step without blanks around it and without the dots at its end, which some file systems and name servers leave
+/// out.
+fn plain_step(step: &str) -> &str {
+    let step = step.trim();
+    if matches!(step, "." | "..") { step } else { step.trim_end_matches(['.', ' ']) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_one_spelling_has_no_readings() {
+        for name in ["read_file", "prompt:review", "file:///a", "Resource:x", ""] {
+            assert!(readings(name).is_empty(), "{name}");
+        }
+    }
+
+    #[test]
+    fn readings_of_a_uri() {
+        let of = |name: &str| -> Vec<String> {
+            readings(name)
+                .iter()
+                .map(|reading| {
+                    format!("{} {}", reading.place, reading.parameters.join(" ")).trim().to_owned()
+                })
+                .collect()
+        };
+        assert_eq!(of("resource:file:///Home/./a//%73ecret?x#y"), ["resource:file:home/a/secret"]);
+        assert_eq!(of("resource:file://nas/x"), ["resource:file:nas/x", "resource:file:x"]);
+        assert_eq!(
+            of("resource:https://Host.:8443/a;v=1?b&a=1&&b#c"),
+            ["resource:https:host.:8443/a a=1 b v=1", "resource:https:host/a :8443 a=1 b v=1"]
+        );
+        assert_eq!(
+            of("completion:notes://all/../{id}"),
+            ["completion:notes:{id}", "completion:notes:all/{id}"]
+        );
+        assert_eq!(of("resource:no uri"), ["resource::no uri"]);
+    }
+
+    #[test]
+    fn many_steps_and_escapes_take_no_time() {
+        let began = std::time::Instant::now();
+        for part in ["%25", "/..", "/a", "?&", ";", "\u{fdfa}", "//"] {
+            let uri = format!("resource:https://host/{}", part.repeat(64 * 1024 / part.len()));
+            assert!(!is_another_spelling("resource:https://host/x", &uri), "{part}");
+        }
+        assert!(began.elapsed() < std::time::Duration::from_secs(5));
+    }
+}
