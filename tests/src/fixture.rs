@@ -82,6 +82,7 @@
 //! | `open-templates` | there are the templates of [`OPEN_TEMPLATES`], and any resource can be read |
 //! | `folds-names` | there is a tool [`LENIENT_TOOL`], which reads its arguments as lenient parsers do |
 //! | `nested-defaults` | there is a tool `order`, which gives its arguments back: they have defaults within objects, lists and references |
+//! | `folds-uris` | there is the template [`ANY_TEMPLATE`], and files are read by their URIs as lenient parsers read those |
 //! | `bad-header` | there is a tool `spoilt`, whose `x-mcp-header` is empty |
 //! | `deceives` | there are the tools of [`DECEIVERS`] |
 //! | `pages` | the tool list comes in pages of 2 |
@@ -135,7 +136,7 @@ use options::{Fault, Options, Transport};
 pub use bombs::{SCHEMAS as BOMBS, VALUE as BOMB_VALUE, schema as bomb};
 pub use lenient::LENIENT_TOOL;
 pub use prompts::LATE_PROMPT;
-pub use resources::{LATE_RESOURCE, LATE_TEMPLATE, OPEN_TEMPLATES};
+pub use resources::{ANY_TEMPLATE, LATE_RESOURCE, LATE_TEMPLATE, OPEN_TEMPLATES};
 pub use tools::{CHANGED_DESCRIPTION, CHANGED_TOOL, DECEIVERS, LATE_TOOL, ODD_RESULT_MEMBERS};
 
 /// The revision that has no sessions.

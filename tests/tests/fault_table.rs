@@ -212,6 +212,7 @@ fn no_fault_is_missing() -> Result<()> {
         "adds-tool",
         "deceives",
         "folds-names",
+        "folds-uris",
         "leaks",
         "bombs",
         "big-pages",

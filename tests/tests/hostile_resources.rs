@@ -1,7 +1,10 @@
 //! A server and an agent try to have "all reads" cover what nobody meant by it: addresses that the agent chooses, and
-//! prompts and templates that came later. Each test says what it tried and what stopped it.
+//! prompts and templates that came later; and to have a deny not cover what everybody means by it. Each test says what
+//! it tried and what stopped it.
 #![allow(missing_docs, reason = "a test binary has no public items")]
 
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
@@ -22,9 +25,13 @@ struct Agent {
 
 impl Agent {
     fn with_all_reads(fault: &str) -> Result<Self> {
-        let gatehouse = Gatehouse::start()?;
-        let upstream = add(&gatehouse, "raw", Over::Http, &["--fault", fault])?;
-        gatehouse.ask(&["policy", "auto-approve", "raw", "reads"])?;
+        let agent = Self::start(Gatehouse::start()?, &["--fault", fault])?;
+        agent.gatehouse.ask(&["policy", "auto-approve", "raw", "reads"])?;
+        Ok(agent)
+    }
+
+    fn start(gatehouse: Gatehouse, server: &[&str]) -> Result<Self> {
+        let upstream = add(&gatehouse, "raw", Over::Http, server)?;
         let token = gatehouse.add_client("agent")?;
         Ok(Self { gatehouse, token, _upstream: upstream })
     }
@@ -52,10 +59,10 @@ impl Agent {
         })
     }
 
-    fn runs(&self, method: &'static str, member: &str, name: &str) -> Result<()> {
+    fn runs(&self, method: &'static str, member: &str, name: &str) -> Result<Answer> {
         let end = self.begin(method, member, name).join().map_err(|_| anyhow::anyhow!("broke off"))??;
         ensure!(end.body.contains("\"result\""), "{name} did not run: {end:?}");
-        Ok(())
+        Ok(end)
     }
 
     /// Asks, denies the question that has to come, and returns it.
@@ -124,4 +131,109 @@ fn a_server_adds_prompts_and_templates_after_a_wide_grant() -> Result<()> {
         agent.runs("resources/read", "uri", known)?;
     }
     Ok(())
+}
+
+/// A file that an agent must not read, on a server that reads a file's URI as lenient parsers do.
+struct Secret {
+    agent: Agent,
+    folder: PathBuf,
+    log: PathBuf,
+}
+
+impl Secret {
+    fn new() -> Result<Self> {
+        let gatehouse = Gatehouse::start()?;
+        let (folder, log) = (gatehouse.folder("in")?, gatehouse.home().join("server.log"));
+        fs::write(folder.join("secret.txt"), "s3cret")?;
+        fs::write(folder.join("other.txt"), "harmless")?;
+        let server = ["--fault", "folds-uris", "--log", log.to_str().context("path")?];
+        Ok(Self { agent: Agent::start(gatehouse, &server)?, folder, log })
+    }
+
+    fn uri(&self, file: &str) -> Result<String> {
+        Ok(format!("file://{}/{file}", self.folder.to_str().context("path")?))
+    }
+
+    /// Ways to write the URI of the secret, all of which the server takes for it.
+    fn spellings(&self) -> Result<Vec<String>> {
+        let folder = self.folder.to_str().context("path")?;
+        Ok(vec![
+            format!("file://{folder}/./secret.txt"),
+            format!("file://{folder}/../in/secret.txt"),
+            format!("file://{folder}//secret.txt"),
+            format!("file://{folder}/%73ecret.txt"),
+            format!("file://{folder}/%73ecret%2Etxt"),
+            format!("file://{folder}%2f%2e%2fsecret.txt"),
+            format!("FILE://{folder}/secret.txt"),
+            format!("file://localhost{folder}/secret.txt"),
+            format!("file://localhost:80{folder}/secret.txt"),
+            format!("file://nas.example{folder}/secret.txt"),
+            format!("file:{folder}/secret.txt"),
+            format!("file://{folder}/secret.txt#x"),
+            format!("file://{folder}/secret.txt?x=1"),
+        ])
+    }
+
+    fn reads(&self, uri: &str, content: &str) -> Result<()> {
+        let end = self.agent.runs("resources/read", "uri", uri)?;
+        ensure!(end.body.contains(content), "{uri} was not read: {end:?}");
+        Ok(())
+    }
+
+    /// What is denied is read in no spelling, without a question and without a word to the server.
+    fn is_out_of_reach(&self) -> Result<()> {
+        let before = reads_of(&self.log)?;
+        for uri in self.spellings()?.into_iter().chain([self.uri("secret.txt")?]) {
+            let read = self.agent.begin("resources/read", "uri", &uri);
+            let end = read.join().map_err(|_| anyhow::anyhow!("broke off"))??;
+            ensure!(end.body.contains("\"error\""), "{uri} ran: {end:?}");
+            ensure!(!end.body.contains("s3cret"), "{uri} was read: {end:?}");
+        }
+        let after = reads_of(&self.log)?;
+        ensure!(after == before, "{} reads reached the server", after - before);
+        asks::waiting(&self.agent.gatehouse, 0)?;
+        self.reads(&self.uri("other.txt")?, "harmless")
+    }
+}
+
+/// How many reads of resources the server got.
+fn reads_of(log: &Path) -> Result<usize> {
+    Ok(fs::read_to_string(log)?.lines().filter(|line| line.contains("\"resources/read\"")).count())
+}
+
+/// Tried: a resource that a rule denies, by other spellings of its URI, on a server of which everything else is
+/// allowed. Stopped by: a deny of a resource is for every URI that some server may take for the one that it names.
+#[test]
+fn it_gets_round_a_deny_of_a_resource_by_another_spelling() -> Result<()> {
+    let secret = Secret::new()?;
+    let gatehouse = &secret.agent.gatehouse;
+    gatehouse.ask(&["policy", "auto-approve", "raw", "all"])?;
+    for uri in secret.spellings()? {
+        secret.reads(&uri, "s3cret")?;
+    }
+    let rule = format!("resource:{}", secret.uri("secret.txt")?);
+    gatehouse.ask(&["policy", "deny", "raw", "--tool", &rule])?;
+    secret.is_out_of_reach()
+}
+
+/// Tried: the same after the person answered the question for one spelling, which the agent chose, with a deny that
+/// lasts. Stopped by: the same, whichever spelling was denied first.
+#[test]
+fn it_gets_round_a_denied_question_by_another_spelling() -> Result<()> {
+    let secret = Secret::new()?;
+    let gatehouse = &secret.agent.gatehouse;
+    let first = format!("{}#first", secret.uri("%2e/secret.txt")?);
+    let read = secret.agent.begin("resources/read", "uri", &first);
+    let question = asks::waiting(gatehouse, 1)?.remove(0);
+    ensure!(question["ask"]["subject"]["uri"] == first.as_str(), "{question:#}");
+    let choice = json!({ "lifetime": "until_quit", "width": "tool", "everyClient": false, "conditions": [] });
+    let answer = json!({ "answer": "deny", "choice": choice, "reason": null });
+    let answers = json!({ "answers": [
+        { "id": question["id"], "hash": question["ask"]["hash"], "answer": answer },
+    ] });
+    gatehouse.command("approvals.answer", &answers)?;
+    let end = read.join().map_err(|_| anyhow::anyhow!("broke off"))??;
+    ensure!(end.body.contains("\"error\""), "{first} ran: {end:?}");
+    gatehouse.ask(&["policy", "auto-approve", "raw", "all"])?;
+    secret.is_out_of_reach()
 }
