@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use gatehouse_mcp_wire::json::Json;
+use gatehouse_model::ask::ShownArgument;
 use gatehouse_model::grant::{Condition, ConditionTest};
 use gatehouse_policy::conditions::{Conditions, Held};
 use gatehouse_policy::show::{has_hidden, shown_arguments};
@@ -14,7 +15,10 @@ use crate::paths;
 
 /// Conditions are proposed for so many arguments at most.
 const ARGUMENTS: usize = 8;
-/// Longer values make no condition that a person would read.
+/// So many arguments are tried. Each condition is held against the names of all arguments, of which a call can have
+/// a million.
+const TRIED: usize = 64;
+/// Longer values and names make no condition that a person would read.
 const LONGEST_VALUE: usize = 200;
 /// A condition "one of" grows up to so many values.
 const MOST_VALUES: usize = 20;
@@ -25,9 +29,13 @@ pub(crate) type Earlier = BTreeMap<String, Vec<String>>;
 /// The conditions, argument by argument, for each the most fitting one first.
 pub(crate) fn proposals(arguments: &Json, earlier: &Earlier) -> Vec<Condition> {
     let Json::Object(members) = arguments else { return Vec::new() };
-    let masked: Vec<String> =
-        shown_arguments(arguments).into_iter().filter(|shown| shown.masked).map(|shown| shown.name).collect();
-    let open = members.iter().filter(|(name, _)| !masked.iter().any(|masked| **masked == **name));
+    // They are shown in the order of the members.
+    let shown = members.iter().zip(shown_arguments(arguments));
+    let is_open = |member: &(&(Box<str>, Json), ShownArgument)| {
+        let ((name, _), shown) = member;
+        !shown.masked && name.len() <= LONGEST_VALUE
+    };
+    let open = shown.filter(is_open).map(|(member, _)| member).take(TRIED);
     let of_argument = |(name, value): &(Box<str>, Json)| -> Vec<Condition> {
         let pointer = format!("/{}", name.replace('~', "~0").replace('/', "~1"));
         let known = earlier.get(&pointer).map(Vec::as_slice).unwrap_or_default();
@@ -182,6 +190,17 @@ mod tests {
         ] {
             assert_eq!(proposed(arguments, &Earlier::new()), expected, "{arguments}");
         }
+    }
+
+    #[test]
+    fn long_names_and_what_comes_after_many_arguments_make_no_condition() {
+        let none = Earlier::new();
+        let long = format!(r#"{{"{}":1}}"#, "n".repeat(LONGEST_VALUE + 1));
+        assert!(proposed(&long, &none).is_empty());
+        let before: Vec<String> = (0..TRIED).map(|at| format!(r#""a{at}":null"#)).collect();
+        let after = |before: &[String]| proposed(&format!(r#"{{{},"z":1}}"#, before.join(",")), &none);
+        assert_eq!(after(&before[1..]), ["/z is 1"]);
+        assert!(after(&before).is_empty());
     }
 
     #[test]
