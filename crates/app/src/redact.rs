@@ -136,6 +136,8 @@ fn emptied_call(call: CallAsk) -> CallAsk {
         exposed_name,
         class,
         arguments: _,
+        argument_bytes: _,
+        is_abridged: _,
         // An answer has to repeat the hash; who may not answer has no use for it.
         hash: _,
         warnings: _,
@@ -151,6 +153,8 @@ fn emptied_call(call: CallAsk) -> CallAsk {
         subject: without_path(subject),
         class,
         arguments: None,
+        argument_bytes: 0,
+        is_abridged: false,
         hash: CallHash::new(""),
         warnings: Vec::new(),
         changes: Vec::new(),

@@ -1,11 +1,12 @@
 //! `approvals …`: the questions that wait, and their answers.
 
-use gatehouse_model::command::{ApprovalsAnswer, ApprovalsList};
+use gatehouse_model::command::ApprovalsAnswer;
 use gatehouse_model::{AskId, ErrorCode, Problem};
 
 use crate::cli::ApprovalsVerb;
 use crate::failure::Failure;
 use crate::output::Output;
+use crate::questions;
 use crate::session::Session;
 use crate::watch;
 use crate::watch::answer::{Word, answer};
@@ -14,7 +15,7 @@ use crate::watch::question;
 pub(crate) async fn run(verb: ApprovalsVerb, session: &mut Session, output: &Output) -> Result<(), Failure> {
     match verb {
         ApprovalsVerb::List => {
-            let pending = session.run(&ApprovalsList { known: Vec::new() }).await?;
+            let pending = questions::read(session, &[]).await?;
             output.show(&pending, |pending| {
                 if pending.is_empty() {
                     return vec!["Nothing waits.".to_owned()];
@@ -27,7 +28,7 @@ pub(crate) async fn run(verb: ApprovalsVerb, session: &mut Session, output: &Out
         ApprovalsVerb::Answer { ask, answer: word, reason } => {
             let word = Word::read(&word, &reason.join(" ")).map_err(Failure::Usage)?;
             let id = AskId::new(ask);
-            let pending = session.run(&ApprovalsList { known: Vec::new() }).await?;
+            let pending = questions::read(session, &[]).await?;
             let pending = pending.iter().find(|pending| pending.id == id).ok_or_else(|| {
                 Problem::new(ErrorCode::StaleAnswer, format!("There is no question {id} that waits."))
             })?;

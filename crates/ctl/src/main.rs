@@ -16,6 +16,7 @@ mod operator_key;
 mod output;
 mod plain;
 mod policy;
+mod questions;
 mod rehearse;
 mod serve;
 mod servers;

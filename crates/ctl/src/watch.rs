@@ -13,21 +13,22 @@ use std::io::BufRead as _;
 use gatehouse_app::control::ControlEvents;
 use gatehouse_app::events::Heard;
 use gatehouse_model::ask::Subject;
-use gatehouse_model::command::{ApprovalsAnswer, ApprovalsList};
+use gatehouse_model::command::ApprovalsAnswer;
 use gatehouse_model::{AskAnswer, Event, Problem};
 use tokio::sync::mpsc;
 
 use crate::failure::Failure;
 use crate::output::{self, Output};
 use crate::plain;
+use crate::questions;
 use crate::session::Session;
 use board::{Board, Change};
 
 pub(crate) async fn run(session: &mut Session, output: &Output) -> Result<(), Failure> {
     // The snapshot after the stream has begun, so that nothing falls in between.
     let events = session.events().await?;
-    let mut desk = Desk { board: Board::default(), events, session };
-    let first = desk.read_all().await?;
+    let mut desk = Desk { board: Board::default(), events, session, to_read: Some(Reading::All) };
+    let first = desk.next().await?;
     if output::at_terminal() && !output.is_json() {
         return terminal::run(desk, first, output).await;
     }
@@ -39,28 +40,42 @@ struct Desk<'a> {
     board: Board,
     events: ControlEvents,
     session: &'a mut Session,
+    /// What is to be read before the next event.
+    to_read: Option<Reading>,
+}
+
+/// Why the questions are read.
+#[derive(Clone, Copy)]
+enum Reading {
+    /// One is new or changed.
+    New,
+    /// Events were missed, so that others may be gone.
+    All,
 }
 
 impl Desk<'_> {
     /// Waits for something that changes the questions.
     async fn next(&mut self) -> Result<Vec<Change>, Failure> {
-        match self.events.next().await? {
-            Heard::Event(envelope) => match envelope.event {
-                // An event says that there is something to read, and does not carry it.
-                Event::ApprovalRequested { .. } | Event::ApprovalChanged { .. } => {
-                    let known = self.board.pending().iter().map(|pending| pending.id.clone()).collect();
-                    let pending = self.session.run(&ApprovalsList { known }).await?;
-                    Ok(self.board.add(pending))
-                }
-                ref other => Ok(self.board.hear(other)),
+        let reading = match self.to_read {
+            Some(reading) => reading,
+            None => match self.events.next().await? {
+                Heard::Event(envelope) => match &envelope.event {
+                    // An event says that there is something to read, and does not carry it.
+                    Event::ApprovalRequested { .. } | Event::ApprovalChanged { .. } => Reading::New,
+                    other => return Ok(self.board.hear(other)),
+                },
+                Heard::Missed => Reading::All,
             },
-            Heard::Missed => self.read_all().await,
-        }
-    }
-
-    async fn read_all(&mut self) -> Result<Vec<Change>, Failure> {
-        let pending = self.session.run(&ApprovalsList { known: Vec::new() }).await?;
-        Ok(self.board.replace(pending))
+        };
+        // Large questions take a while, and the caller may turn to something else before they are read. Then
+        // they are read the next time.
+        self.to_read = Some(reading);
+        let pending = questions::read(self.session, &self.board.known()).await?;
+        self.to_read = None;
+        Ok(match reading {
+            Reading::New => self.board.add(pending),
+            Reading::All => self.board.replace(pending),
+        })
     }
 
     /// Sends an answer; a problem with it is for the person, not the end of the watch.

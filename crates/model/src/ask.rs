@@ -43,8 +43,13 @@ pub struct CallAsk {
     /// Access class with its reason.
     pub class: Classified,
     /// The whole arguments, top-level member by member, in their order. They can be large, so they are absent
-    /// in events, and for readers who said that they have them.
+    /// in events, for readers who said that they have them, and where a reply has no room for them.
     pub arguments: Option<Vec<ShownArgument>>,
+    /// Bytes of the arguments as they are shown.
+    pub argument_bytes: u32,
+    /// Whether the arguments are absent because the reply had no room for them. They come when the list is asked
+    /// for again and those that came are named as known.
+    pub is_abridged: bool,
     /// Hash that the answer has to repeat (PERM-7, PERM-9).
     pub hash: CallHash,
     /// What the user should know before answering.

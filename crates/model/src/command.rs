@@ -427,7 +427,9 @@ commands! {
         client: String,
     } -> (), Operator: "It destroys a token and the client's rules.";
 
-    /// The questions that wait, with the whole arguments (secrets masked).
+    /// The questions that wait, with the whole arguments (secrets masked) of as many as one reply has room
+    /// for, which is one at least. The others say that they are abridged; they come when the list is asked for
+    /// again.
     "approvals.list" ApprovalsList {
         /// Questions whose arguments the reader has already; they are left out.
         #[serde(default)]

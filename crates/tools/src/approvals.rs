@@ -11,7 +11,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use gatehouse_model::ask::{Elicited, RevealedArgument};
+use gatehouse_model::ask::{Elicited, RevealedArgument, ShownArgument};
 use gatehouse_model::record::AuditEvent;
 use gatehouse_model::{
     Answer, Ask, AskAnswer, AskId, AskUser, BoxFuture, CallAsk, CallHash, ClientId, ErrorCode, Event,
@@ -103,6 +103,14 @@ impl Span {
 const CLIENT_BYTES: usize = 32 * 1024 * 1024;
 const ALL_BYTES: usize = 128 * 1024 * 1024;
 
+/// Most bytes of the questions about calls that one reply has with their arguments. A larger question comes as
+/// the only one of its reply, so that each can be read.
+const REPLY_BYTES: usize = 16 * 1024 * 1024;
+
+/// Bytes that hold one argument, in memory and in a reply, beside its name and text: many small arguments take
+/// room as well.
+const HOLDER_BYTES: usize = 64;
+
 /// Most bytes of all questions that are not about calls. A server may send 64 of 1 MiB.
 const PLAIN_BYTES: usize = 16 * 1024 * 1024;
 
@@ -113,6 +121,19 @@ pub(crate) enum TooMany {
     Count(usize),
     /// What waits is too large already.
     Bytes,
+}
+
+/// Bytes of arguments as they are shown.
+pub(crate) fn shown_bytes(arguments: &[ShownArgument]) -> usize {
+    arguments.iter().map(|argument| argument.name.len() + argument.text.len()).sum()
+}
+
+/// Bytes of a question about a call: its arguments, what holds each of them, and all that is announced of it.
+fn call_size(announced: &CallAsk, arguments: &[ShownArgument]) -> usize {
+    // What cannot be written is too large for every limit.
+    let announced = serde_json::to_vec(announced).map_or(usize::MAX, |text| text.len());
+    let holders = arguments.len().saturating_mul(HOLDER_BYTES);
+    announced.saturating_add(shown_bytes(arguments)).saturating_add(holders)
 }
 
 /// Bytes of a question that is not about a call.
@@ -189,13 +210,14 @@ impl ApprovalQueue {
         Self { inner: queue }
     }
 
-    /// The questions that wait, oldest first.
+    /// The questions that wait, oldest first. As many as one reply has room for come with their arguments.
     #[must_use]
     pub fn pending(&self) -> Vec<PendingAsk> {
         self.pending_beside(&[])
     }
 
-    /// The questions that wait, oldest first, those that are known without their arguments.
+    /// The same, those that are known without their arguments. Of the others one at least has them, so that who
+    /// asks again with what came as known gets them all.
     #[must_use]
     pub fn pending_beside(&self, known: &[AskId]) -> Vec<PendingAsk> {
         self.inner.desk.lock().pending(known)
@@ -357,19 +379,19 @@ impl Queue {
         if let Some(seat) = self.attach(matter, span)? {
             return Ok(seat);
         }
+        let arguments = call.arguments.take().unwrap_or_default();
+        let size = call_size(&call, &arguments);
         let mut desk = self.desk.lock();
         let limit = self.patience.max_pending_per_client;
         if desk.of_client(&matter.caller.client.id) >= limit {
             return Err(TooMany::Count(limit));
         }
-        let size = call.arguments.iter().flatten().map(|argument| argument.text.len()).sum::<usize>();
         let (own, all) = desk.bytes(&matter.caller.client.id);
-        if own + size > CLIENT_BYTES || all + size > ALL_BYTES {
+        if own.saturating_add(size) > CLIENT_BYTES || all.saturating_add(size) > ALL_BYTES {
             return Err(TooMany::Bytes);
         }
         let now = self.rights.time();
         let until = now.plus(span.left());
-        let arguments = call.arguments.take();
         let (to, settled) = oneshot::channel();
         let no = desk.next();
         let question = Question {
@@ -378,7 +400,7 @@ impl Queue {
             expires_at: now.plus(self.patience.ask_deadline),
             deadline: Instant::now() + self.patience.ask_deadline,
             ask: Ask::Call(call),
-            arguments,
+            arguments: Some(arguments),
             size,
             about: About::Call {
                 matter: matter.clone(),

@@ -11,7 +11,7 @@ use gatehouse_policy::definition::{diff, fingerprint};
 use gatehouse_policy::show::reveal;
 use tokio::time::{Instant, interval_at, sleep_until};
 
-use crate::approvals::{Seat, Settled, Span};
+use crate::approvals::{Seat, Settled, Span, shown_bytes};
 use crate::door::{Approval, Course, Ended};
 use crate::hold::Sign;
 use crate::manager::Inner;
@@ -213,6 +213,7 @@ impl Inner {
             }
             None => reveal(&name).into_owned(),
         };
+        let arguments = request.shown();
         CallAsk {
             client: matter.asks(),
             server: AskServer {
@@ -226,7 +227,9 @@ impl Inner {
             title,
             exposed_name: matter.exposed_name.to_string(),
             class: matter.class.clone(),
-            arguments: Some(request.shown()),
+            argument_bytes: u32::try_from(shown_bytes(&arguments)).unwrap_or(u32::MAX),
+            arguments: Some(arguments),
+            is_abridged: false,
             hash: matter.shown_hash.clone(),
             choices: choices(matter, &rights, &warnings),
             warnings,

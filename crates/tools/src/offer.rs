@@ -10,7 +10,11 @@ use gatehouse_policy::show::{clean_text, has_hidden};
 
 use crate::matter::Matter;
 use crate::proposals::{Earlier, proposals};
+use crate::request::cut;
 use crate::standing::RightsNow;
+
+/// Arguments with hidden characters that are named one by one.
+const NAMED: usize = 8;
 
 /// What is known of calls before this one.
 pub(crate) struct Past {
@@ -36,11 +40,8 @@ pub(crate) fn warnings(matter: &Matter, rights: &RightsNow, rule: &Rule, past: &
     } else if has_hidden(&matter.subject.rule_name()) {
         warnings.push(Warning::HiddenCharacters { place: "name".to_owned() });
     }
-    if let Json::Object(members) = &*matter.arguments {
-        let hidden = members.iter().filter(|(name, value)| has_hidden(name) || hides(value));
-        warnings
-            .extend(hidden.map(|(name, _)| Warning::HiddenCharacters { place: format!("argument {name}") }));
-    }
+    warnings
+        .extend(hidden_in(&matter.arguments).into_iter().map(|place| Warning::HiddenCharacters { place }));
     if matter.config.origin != Origin::User {
         warnings.push(Warning::UnconfirmedServer);
     }
@@ -62,6 +63,19 @@ fn unbound_grant(matter: &Matter, rights: &RightsNow, rule: &Rule) -> Option<War
     let rule = rights.rules().find(|rule| rule.id == *grant && is_unbound(rule))?;
     let program = clean_text(matter.program()?).into_owned();
     Some(Warning::UnboundGrant { grant: grant.clone(), width: rule.width.clone(), program })
+}
+
+/// The arguments with hidden characters. A client chooses how many there are and how long their names, and
+/// warnings are announced to everybody who listens, so only some are named, and not at any length.
+fn hidden_in(arguments: &Json) -> Vec<String> {
+    let Json::Object(members) = arguments else { return Vec::new() };
+    let mut hidden = members.iter().filter(|(name, value)| has_hidden(name) || hides(value));
+    let named = hidden.by_ref().take(NAMED).map(|(name, _)| format!("argument {}", cut(name)));
+    let mut places: Vec<String> = named.collect();
+    if hidden.next().is_some() {
+        places.push("more arguments".to_owned());
+    }
+    places
 }
 
 fn hides(value: &Json) -> bool {
@@ -196,9 +210,23 @@ pub(crate) fn is_offered(choice: &GrantChoice, offered: &[GrantChoice]) -> bool 
 
 #[cfg(test)]
 mod tests {
+    use gatehouse_mcp_wire::json::read;
     use gatehouse_model::grant::Condition;
 
     use super::*;
+
+    #[test]
+    fn arguments_with_hidden_characters_are_named_but_not_without_end() {
+        let places = |text: &str| hidden_in(&read(text).unwrap());
+        assert_eq!(places("{\"a\":\"x\",\"b\":[\"\u{202E}\"],\"c\":1}"), ["argument b"]);
+        let long = format!("{{\"\u{202E}{}\":1}}", "x".repeat(1000));
+        assert_eq!(places(&long), [format!("argument \u{202E}{}", "x".repeat(63))]);
+        let many: Vec<String> = (0..NAMED + 2).map(|at| format!("\"a{at}\":\"\u{202E}\"")).collect();
+        let many = places(&format!("{{{}}}", many.join(",")));
+        assert_eq!((many.len(), many.last().map(String::as_str)), (NAMED + 1, Some("more arguments")));
+        let eight: Vec<String> = (0..NAMED).map(|at| format!("\"a{at}\":\"\u{202E}\"")).collect();
+        assert_eq!(places(&format!("{{{}}}", eight.join(","))).len(), NAMED);
+    }
 
     #[test]
     fn an_offer_may_be_narrowed_and_never_widened() {

@@ -35,6 +35,8 @@ const PER_CONNECTION: [&str; 4] = [
 ];
 /// Longest id of a client's own that is passed on unseen.
 const LONGEST_ID: usize = 64;
+/// Longest URI or name that may be asked for, in bytes: it is announced, listed and recorded with each request.
+const LONGEST_TARGET: usize = 8 * 1024;
 /// So many characters of a name stand in logs and errors.
 const LONGEST_SAID: usize = 64;
 
@@ -130,6 +132,9 @@ impl Request {
     pub(crate) fn access(caller: Caller, call: AccessCall) -> Result<Self, CallEnd> {
         let AccessCall { server, kind, target, exposed_name, rest, meta, progress, asks, listening, cancel } =
             call;
+        if target.len() > LONGEST_TARGET {
+            return Err(refused(&format!("A URI or name may have {} KiB.", LONGEST_TARGET / 1024)));
+        }
         let (name, value) = match kind {
             AccessKind::ReadResource | AccessKind::Subscribe => ("uri", quoted(&target)),
             AccessKind::GetPrompt => ("name", quoted(&target)),
@@ -614,5 +619,24 @@ mod tests {
         assert!(access(AccessKind::GetPrompt, &[("name", "\"other\"")]).is_err());
         assert!(access(AccessKind::CompletePrompt, &[("ref", "{}")]).is_err());
         assert_ne!(read.exact, access(AccessKind::Subscribe, &[]).unwrap().exact);
+    }
+
+    #[test]
+    fn a_long_target_is_refused() {
+        for (length, is_taken) in [(LONGEST_TARGET, true), (LONGEST_TARGET + 1, false)] {
+            let call = AccessCall {
+                server: "s".into(),
+                kind: AccessKind::ReadResource,
+                target: "x".repeat(length),
+                exposed_name: "x".into(),
+                rest: Vec::new(),
+                meta: None,
+                progress: None,
+                asks: None,
+                listening: None,
+                cancel: CancellationToken::new(),
+            };
+            assert_eq!(Request::access(caller(), call).is_ok(), is_taken, "{length}");
+        }
     }
 }

@@ -18,6 +18,8 @@ export function someAsk(id: string, differs: Partial<CallAsk> = {}, waiting = tr
       exposedName: "files__write_file",
       class: { class: "write", reason: { by: "annotation", hint: "destructiveHint" }, reachesOutside: false },
       arguments: [{ name: "path", text: '"/home/ana/notes/todo.md"', masked: false, extra: false }],
+      argumentBytes: 30,
+      isAbridged: false,
       hash: `hash-${id}`,
       warnings: [],
       changes: [],

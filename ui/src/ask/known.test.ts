@@ -4,14 +4,22 @@ import type { AskId, PendingAsk } from "../gen/types";
 import { someAsk } from "./example";
 import { questionReader } from "./known";
 
-/** A core that leaves out what is known. */
-function core() {
+function bare(pending: PendingAsk, isAbridged: boolean): PendingAsk {
+  return pending.ask.ask === "call" ? { ...pending, ask: { ...pending.ask, arguments: null, isAbridged } } : pending;
+}
+
+/** A core that leaves out what is known, and what one reply has no room for. */
+function core(room = Infinity) {
   const state = { waiting: [] as PendingAsk[], asked: [] as AskId[][] };
-  const bare = (pending: PendingAsk): PendingAsk =>
-    pending.ask.ask === "call" ? { ...pending, ask: { ...pending.ask, arguments: null } } : pending;
   const read = questionReader((known) => {
     state.asked.push(known);
-    return Promise.resolve(state.waiting.map((one) => (known.includes(one.id) ? bare(one) : one)));
+    let left = room;
+    const shown = (one: PendingAsk) => {
+      if (known.includes(one.id)) return bare(one, false);
+      left -= 1;
+      return left < 0 ? bare(one, true) : one;
+    };
+    return Promise.resolve(state.waiting.map(shown));
   });
   return { state, read };
 }
@@ -45,8 +53,17 @@ describe("arguments that were read once", () => {
     expect(await Promise.all(both)).toEqual([state.waiting, state.waiting]);
   });
 
+  it("come one after the other where a reply has no room for all of them", async () => {
+    const { state, read } = core(1);
+    state.waiting = [someAsk("a"), someAsk("b"), someAsk("c")];
+    expect(await read()).toEqual(state.waiting);
+    expect(state.asked).toEqual([[], ["a"], ["a", "b"]]);
+  });
+
   it("that are missing are an error and never an empty list", async () => {
-    const one = someAsk("a", { arguments: null });
-    await expect(questionReader(() => Promise.resolve([one]))()).rejects.toThrow("missing");
+    for (const isAbridged of [false, true]) {
+      const one = bare(someAsk("a"), isAbridged);
+      await expect(questionReader(() => Promise.resolve([one]))()).rejects.toThrow("missing");
+    }
   });
 });

@@ -55,7 +55,9 @@ export type ApprovalsAnswer = {
 answers: Array<AskAnswer>, };
 
 /**
- * The questions that wait, with the whole arguments (secrets masked).
+ * The questions that wait, with the whole arguments (secrets masked) of as many as one reply has room
+ * for, which is one at least. The others say that they are abridged; they come when the list is asked for
+ * again.
  */
 export type ApprovalsList = {
 /**
@@ -540,9 +542,18 @@ exposedName: string,
 class: Classified,
 /**
  * The whole arguments, top-level member by member, in their order. They can be large, so they are absent
- * in events, and for readers who said that they have them.
+ * in events, for readers who said that they have them, and where a reply has no room for them.
  */
 arguments: Array<ShownArgument> | null,
+/**
+ * Bytes of the arguments as they are shown.
+ */
+argumentBytes: number,
+/**
+ * Whether the arguments are absent because the reply had no room for them. They come when the list is asked
+ * for again and those that came are named as known.
+ */
+isAbridged: boolean,
 /**
  * Hash that the answer has to repeat (PERM-7, PERM-9).
  */

@@ -68,6 +68,9 @@ pub(crate) fn wider_words(pending: &PendingAsk) -> Vec<&'static str> {
 /// The answer that a word means for a question.
 pub(crate) fn answer(pending: &PendingAsk, word: &Word) -> Result<AskAnswer, String> {
     let answer = match (&pending.ask, word) {
+        (Ask::Call(call), Word::Allow | Word::Wider(..)) if call.arguments.is_none() => {
+            return Err("The arguments of this call were not read, so it can only be denied.".to_owned());
+        }
         (Ask::Call(_), Word::Allow) => Answer::Allow { choice: GrantChoice::once() },
         (Ask::Call(_), Word::Deny(reason)) => {
             Answer::Deny { choice: GrantChoice::once(), reason: reason.clone() }
@@ -102,4 +105,20 @@ fn find(call: &CallAsk, lifetime: ChoiceLifetime, width: ChoiceWidth) -> Option<
     } else {
         first
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::questions::tests::asked;
+
+    #[test]
+    fn a_call_whose_arguments_were_not_read_can_only_be_denied() {
+        let (read, unread) = (asked("ask-1", Some("1"), false), asked("ask-1", None, true));
+        assert!(answer(&read, &Word::Allow).is_ok());
+        for word in [Word::Allow, Word::Wider(ChoiceLifetime::Always, ChoiceWidth::Tool)] {
+            assert!(answer(&unread, &word).is_err(), "{word:?}");
+        }
+        assert!(answer(&unread, &Word::Deny(None)).is_ok());
+    }
 }

@@ -38,6 +38,19 @@ impl Board {
         &self.pending
     }
 
+    /// The questions that are here with the whole of what they are about.
+    pub(super) fn known(&self) -> Vec<AskId> {
+        let is_whole = |pending: &&PendingAsk| match &pending.ask {
+            Ask::Call(call) => call.arguments.is_some(),
+            Ask::Client(_)
+            | Ask::ConfigChange(_)
+            | Ask::Elicitation(_)
+            | Ask::Sampling(_)
+            | Ask::StepUp(_) => true,
+        };
+        self.pending.iter().filter(is_whole).map(|pending| pending.id.clone()).collect()
+    }
+
     /// One question.
     pub(super) fn find(&self, id: &AskId) -> Option<&PendingAsk> {
         self.pending.iter().find(|pending| pending.id == *id)
@@ -77,9 +90,12 @@ impl Board {
             self.pending.push(pending.clone());
             return vec![Change::Asked(Box::new(pending))];
         };
-        // Arguments that were known are not sent again.
-        if let (Ask::Call(new), Ask::Call(old)) = (&mut pending.ask, &mut old.ask) {
-            new.arguments = new.arguments.take().or_else(|| old.arguments.take());
+        // Arguments that were known are not sent again. They are those of one call and stand in for no other's.
+        if let (Ask::Call(new), Ask::Call(old)) = (&mut pending.ask, &mut old.ask)
+            && new.arguments.is_none()
+            && new.hash == old.hash
+        {
+            new.arguments = old.arguments.take();
         }
         let before = std::mem::replace(old, pending.clone());
         if hash(&before) != hash(&pending) {
@@ -114,6 +130,7 @@ mod tests {
     use gatehouse_model::ask::ClientAsk;
 
     use super::*;
+    use crate::questions::tests::asked;
 
     fn ask(id: &str, waiting: bool) -> PendingAsk {
         let ask = Ask::Client(ClientAsk {
@@ -133,6 +150,20 @@ mod tests {
         let gone = Event::ApprovalResolved { ask: "ask-1".into(), allowed: true };
         assert_eq!(board.hear(&gone), [Change::Gone("ask-1".into(), How::Answered { allowed: true })]);
         assert!(board.hear(&gone).is_empty());
+    }
+
+    #[test]
+    fn known_arguments_stay_with_their_call() {
+        let mut board = Board::default();
+        board.add(vec![asked("ask-1", Some("1"), false), ask("ask-2", true)]);
+        assert_eq!(board.known(), [AskId::new("ask-1"), AskId::new("ask-2")]);
+        assert!(board.add(vec![asked("ask-1", None, false)]).is_empty());
+        assert_eq!(board.find(&"ask-1".into()), Some(&asked("ask-1", Some("1"), false)));
+        let mut other = asked("ask-1", None, false);
+        let Ask::Call(call) = &mut other.ask else { panic!("no call") };
+        call.hash = CallHash::new("another");
+        assert_eq!(board.add(vec![other.clone()]), [Change::Asked(Box::new(other))]);
+        assert_eq!(board.known(), [AskId::new("ask-2")]);
     }
 
     #[test]

@@ -90,12 +90,12 @@ fn call(lines: &mut Vec<String>, ask: &CallAsk) {
         field(lines, "Warning", &warned(warning));
     }
     changes(lines, &ask.changes);
-    let arguments = ask.arguments.as_deref().unwrap_or_default();
-    if arguments.is_empty() {
-        field(lines, "Arguments", "none");
-    } else {
-        lines.push("Arguments".to_owned());
-    }
+    let arguments = match ask.arguments.as_deref() {
+        None => return field(lines, "Arguments", &format!("not read ({} bytes)", ask.argument_bytes)),
+        Some([]) => return field(lines, "Arguments", "none"),
+        Some(arguments) => arguments,
+    };
+    lines.push("Arguments".to_owned());
     for argument in arguments {
         let masked = if argument.masked { "   (secrets masked)" } else { "" };
         let text = plain::lines(&argument.text).replace('\n', "\n      ");
@@ -183,5 +183,18 @@ pub(super) fn gone(how: How) -> &'static str {
         How::Answered { allowed: true } => "allowed",
         How::Answered { allowed: false } => "denied",
         How::Over => "over without an answer",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::questions::tests::asked;
+
+    #[test]
+    fn arguments_that_are_missing_are_not_shown_as_none() {
+        let shown = |pending: &PendingAsk| lines(pending, 1, 1).join("\n");
+        assert!(shown(&asked("ask-1", Some("\"x\""), false)).contains("text = \"x\""));
+        assert!(shown(&asked("ask-1", None, true)).contains("Arguments   not read (7 bytes)"));
     }
 }

@@ -9,7 +9,7 @@ use gatehouse_model::{Answer, Ask, AskId, CallHash, ClientId, PendingAsk, Timest
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::Settled;
+use super::{REPLY_BYTES, Settled};
 use crate::matter::Matter;
 use crate::runs::CallKey;
 
@@ -106,6 +106,15 @@ impl Question {
         pending
     }
 
+    /// The question without its arguments, for which the reply has no room.
+    fn abridged(&self) -> PendingAsk {
+        let mut pending = self.announced();
+        if let Ask::Call(call) = &mut pending.ask {
+            call.is_abridged = true;
+        }
+        pending
+    }
+
     /// The question without its arguments, which can be large.
     pub(super) fn announced(&self) -> PendingAsk {
         let mut ask = self.ask.clone();
@@ -144,6 +153,24 @@ impl Question {
             About::Call { matter, .. } => Some(matter),
             About::Plain(_) => None,
         }
+    }
+}
+
+/// What a reply holds of questions with their arguments.
+#[derive(Default)]
+struct ReplyRoom {
+    taken: usize,
+}
+
+impl ReplyRoom {
+    /// Takes a question of so many bytes in, if there is room for it. There always is for the first.
+    fn takes(&mut self, size: usize) -> bool {
+        let after = self.taken.saturating_add(size);
+        let fits = self.taken == 0 || after <= REPLY_BYTES;
+        if fits {
+            self.taken = after;
+        }
+        fits
     }
 }
 
@@ -197,9 +224,18 @@ impl Desk {
         self.questions.get_mut(self.hashes.get(hash)?)
     }
 
+    /// All questions. Those that are known come without their arguments, and of the others those for which the
+    /// reply has no room.
     pub(super) fn pending(&self, known: &[AskId]) -> Vec<PendingAsk> {
+        let mut room = ReplyRoom::default();
         let each = |question: &Question| {
-            if known.contains(&question.id) { question.announced() } else { question.whole() }
+            if question.arguments.is_none() || known.contains(&question.id) {
+                question.announced()
+            } else if room.takes(question.size) {
+                question.whole()
+            } else {
+                question.abridged()
+            }
         };
         self.questions.values().map(each).collect()
     }
@@ -269,5 +305,25 @@ impl Desk {
         let now = Instant::now();
         let due = |question: &&Question| question.announce_at.is_some_and(|at| at <= now);
         self.iter().filter(due).map(|question| question.id.clone()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reply_has_room_for_one_question_at_least_and_for_no_more_than_its_bytes() {
+        const HALF: usize = REPLY_BYTES / 2;
+        for (sizes, taken) in [
+            (&[HALF, HALF, 1][..], &[true, true, false][..]),
+            (&[HALF, HALF + 1, HALF], &[true, false, true]),
+            (&[REPLY_BYTES + 1, 1], &[true, false]),
+            (&[usize::MAX, usize::MAX], &[true, false]),
+        ] {
+            let mut room = ReplyRoom::default();
+            let found: Vec<bool> = sizes.iter().map(|size| room.takes(*size)).collect();
+            assert_eq!(found, taken, "{sizes:?}");
+        }
     }
 }

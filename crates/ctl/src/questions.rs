@@ -1,0 +1,144 @@
+//! Reads the questions that wait, each with the whole of its arguments. One reply has room for some of them
+//! only, so the list is asked for again until none is missing: nobody is shown a part as if it were all.
+
+use std::collections::HashMap;
+
+use gatehouse_model::ask::{Ask, ShownArgument};
+use gatehouse_model::command::ApprovalsList;
+use gatehouse_model::{AskId, CallHash, ErrorCode, PendingAsk, Problem};
+
+use crate::failure::Failure;
+use crate::session::Session;
+
+/// Reads the questions; those that are known come without their arguments.
+///
+/// # Errors
+/// As [`Session::run`]; also when a reply that leaves arguments out brings none of those that are missing.
+pub(crate) async fn read(session: &mut Session, known: &[AskId]) -> Result<Vec<PendingAsk>, Failure> {
+    let mut gathered = Gathered::default();
+    loop {
+        let known = known.iter().chain(gathered.0.keys()).cloned().collect();
+        let reply = session.run(&ApprovalsList { known }).await?;
+        if let Some(whole) = gathered.add(reply)? {
+            return Ok(whole);
+        }
+    }
+}
+
+/// The arguments that came so far, with the hash of the call that they are of.
+#[derive(Default)]
+struct Gathered(HashMap<AskId, (CallHash, Vec<ShownArgument>)>);
+
+impl Gathered {
+    /// Takes a reply in. Answers all questions once no arguments are missing; until then there is more to read.
+    fn add(&mut self, mut reply: Vec<PendingAsk>) -> Result<Option<Vec<PendingAsk>>, Problem> {
+        let (mut is_whole, mut has_more) = (true, false);
+        for pending in &mut reply {
+            let Ask::Call(call) = &mut pending.ask else { continue };
+            is_whole &= !call.is_abridged;
+            if let Some(arguments) = call.arguments.take() {
+                self.0.insert(pending.id.clone(), (call.hash.clone(), arguments));
+                has_more = true;
+            }
+        }
+        if !is_whole && !has_more {
+            return Err(Problem::new(ErrorCode::Internal, "The arguments of a question did not come."));
+        }
+        if !is_whole {
+            return Ok(None);
+        }
+        for pending in &mut reply {
+            let Ask::Call(call) = &mut pending.ask else { continue };
+            let gathered = self.0.remove(&pending.id).filter(|(hash, _)| *hash == call.hash);
+            call.arguments = gathered.map(|(_, arguments)| arguments);
+        }
+        Ok(Some(reply))
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use gatehouse_model::ask::{AskClient, AskServer, CallAsk, GrantChoice, Subject};
+    use gatehouse_model::grant::{AccessClass, ClassReason, Classified};
+    use gatehouse_model::{Generation, Timestamp};
+
+    use super::*;
+
+    /// A question about a call, with this argument.
+    pub(crate) fn asked(id: &str, argument: Option<&str>, is_abridged: bool) -> PendingAsk {
+        let shown = |text: &str| ShownArgument {
+            name: "text".into(),
+            text: text.to_owned(),
+            masked: false,
+            extra: false,
+        };
+        let call = CallAsk {
+            client: AskClient {
+                id: "c".into(),
+                name: "C".into(),
+                says: None,
+                seen_from: None,
+                session: None,
+            },
+            server: AskServer {
+                id: "s".into(),
+                generation: Generation(0),
+                name: "S".into(),
+                description: None,
+                icon: String::new(),
+            },
+            subject: Subject::Tool { name: "t".into() },
+            title: "t".into(),
+            exposed_name: "t".into(),
+            class: Classified {
+                class: AccessClass::Write,
+                reason: ClassReason::Default,
+                reaches_outside: false,
+            },
+            arguments: argument.map(|text| vec![shown(text)]),
+            argument_bytes: 7,
+            is_abridged,
+            hash: CallHash::new(format!("hash of {id}")),
+            warnings: Vec::new(),
+            changes: Vec::new(),
+            choices: vec![GrantChoice::once()],
+            client_waits_until: None,
+        };
+        PendingAsk {
+            id: AskId::new(id),
+            asked_at: Timestamp(0),
+            expires_at: Timestamp(9),
+            ask: Ask::Call(call),
+            waiting: true,
+        }
+    }
+
+    #[test]
+    fn questions_are_whole_once_none_is_abridged() {
+        let mut gathered = Gathered::default();
+        assert_eq!(gathered.add(vec![asked("a", Some("1"), false), asked("b", None, true)]).unwrap(), None);
+        let known: Vec<&AskId> = gathered.0.keys().collect();
+        assert_eq!(known, [&AskId::new("a")]);
+        let rest = vec![asked("a", None, false), asked("b", Some("2"), false)];
+        let whole = vec![asked("a", Some("1"), false), asked("b", Some("2"), false)];
+        assert_eq!(gathered.add(rest).unwrap(), Some(whole));
+    }
+
+    #[test]
+    fn a_reply_that_brings_nothing_ends_the_reading() {
+        let abridged = || vec![asked("a", None, true)];
+        assert!(Gathered::default().add(abridged()).is_err());
+        assert_eq!(Gathered::default().add(Vec::new()).unwrap(), Some(Vec::new()));
+    }
+
+    #[test]
+    fn arguments_of_another_call_stand_in_for_none() {
+        let mut gathered = Gathered::default();
+        gathered.add(vec![asked("a", Some("1"), false), asked("b", None, true)]).unwrap();
+        let mut other = asked("a", None, false);
+        let Ask::Call(call) = &mut other.ask else { panic!("no call") };
+        call.hash = CallHash::new("another");
+        let whole = gathered.add(vec![other.clone()]).unwrap();
+        assert_eq!(whole, Some(vec![other]));
+    }
+}
