@@ -92,8 +92,10 @@ impl Modern<'_> {
     /// The headers and the body of a request.
     fn request(self, token: &str, method: &str, params: &str) -> (Vec<(&'static str, String)>, String) {
         let Self { name: says, can } = self;
-        let name = params
-            .split_once(r#""name":""#)
+        // What is wanted stands in a header as well.
+        let name = [r#""name":""#, r#""uri":""#]
+            .iter()
+            .find_map(|member| params.split_once(member))
             .and_then(|(_, rest)| rest.split_once('"'))
             .map_or_else(String::new, |(name, _)| name.to_owned());
         let meta = format!(
@@ -186,7 +188,18 @@ impl Modern<'static> {
     /// Calls a tool with these params, in a thread.
     #[must_use]
     pub fn begin(self, endpoint: &str, token: &str, params: &str) -> Waiting {
+        self.begin_request(endpoint, token, ("tools/call", params))
+    }
+
+    /// Sends a request with this method and these params, in a thread.
+    #[must_use]
+    pub fn begin_request(
+        self,
+        endpoint: &str,
+        token: &str,
+        (method, params): (&'static str, &str),
+    ) -> Waiting {
         let (endpoint, token, params) = (endpoint.to_owned(), token.to_owned(), params.to_owned());
-        Waiting(std::thread::spawn(move || self.send(&endpoint, &token, "tools/call", &params)))
+        Waiting(std::thread::spawn(move || self.send(&endpoint, &token, method, &params)))
     }
 }

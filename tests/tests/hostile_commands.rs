@@ -10,6 +10,7 @@ use anyhow::{Context, Result, ensure};
 use gatehouse_model::command::{Authority, COMMANDS};
 use gatehouse_tests::gatehouse::Gatehouse;
 use gatehouse_tests::lines::PATIENCE;
+use gatehouse_tests::server::{Over, add};
 use gatehouse_tests::{asks, http};
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -445,5 +446,52 @@ fn it_reads_along_what_is_in_a_call() -> Result<()> {
     let rehearsed = without_key(&gatehouse, "policy.rehearse", &json!({ "since": 0, "draft": {} }))?;
     ensure!(is_refused(&rehearsed), "{rehearsed:#}");
     ensure!(gatehouse.ask(&["calls"])?.to_string().contains(telling), "the operator does not see it");
+    Ok(())
+}
+
+/// Tried: to read in the audit, in the rules and in the list of servers which resource was asked for, and what a rule
+/// took from a call; an address can have a token in its path. Stopped by: whoever has no key is told scheme and host of
+/// an address, and of a condition which argument it is about.
+#[test]
+fn it_reads_addresses_and_conditions_in_the_audit_and_the_rules() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    let _upstream = add(&gatehouse, "raw", Over::Stdio, &[])?;
+    let token = gatehouse.add_client("agent")?;
+    let (host, telling) = ("fixture://item", "very-telling-words");
+    let uri = format!("{host}/{telling}");
+    let read = http::Modern { name: "agent", can: "{}" }.begin_request(
+        &gatehouse.endpoint,
+        &token,
+        ("resources/read", &format!(r#""uri":"{uri}""#)),
+    );
+    let question = asks::waiting(&gatehouse, 1)?.remove(0);
+    gatehouse.ask(&["approvals", "answer", question["id"].as_str().context("id")?, "deny"])?;
+    ensure!(!read.end()?.body.contains(r#""result""#), "it was read");
+    let test = json!({ "test": "equals", "value": json!(uri).to_string() });
+    let choice = json!({
+        "lifetime": "always", "width": "tool", "everyClient": true,
+        "conditions": [{ "pointer": "/uri", "test": test }],
+    });
+    let rule =
+        json!({ "server": "raw", "tool": format!("resource:{uri}"), "client": null, "choice": choice });
+    gatehouse.command("policy.grant", &rule)?;
+
+    for (name, args) in [
+        ("audit.list", json!({ "after": null, "limit": null })),
+        ("audit.latest", json!({ "before": null, "limit": null })),
+        ("audit.export", json!({ "format": "json_lines" })),
+        ("audit.export", json!({ "format": "csv" })),
+        ("policy.show", json!({})),
+        ("servers.list", json!({})),
+    ] {
+        let told = without_key(&gatehouse, name, &args)?["reply"].to_string();
+        ensure!(told.contains(host) && !told.contains(telling), "{name}: {told}");
+        let whole = gatehouse.command(name, &args)?.to_string();
+        ensure!(whole.contains(telling), "{name} does not tell the operator: {whole}");
+    }
+    let shown = without_key(&gatehouse, "policy.show", &json!({}))?;
+    let condition = &shown["reply"]["rules"][0]["rule"]["conditions"][0];
+    ensure!(condition["pointer"] == "/uri" && condition["test"]["test"] == "equals", "{shown:#}");
+    ensure!(gatehouse.ask(&["audit", "verify"])?["result"] == "whole", "the chain is broken");
     Ok(())
 }

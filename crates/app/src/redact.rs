@@ -1,12 +1,16 @@
-//! What a caller without the operator key gets to know of calls and questions: that they are there,
-//! from whom, to whom and about what, but nothing of what is in them (PERM-16). Each match and each
-//! struct is taken apart in full, so that whatever is new has to be decided here.
+//! What a caller without the operator key gets to know of calls and questions, and of the rules and the entries of
+//! the audit that come of them: that they are there, from whom, to whom and about what, but nothing of what is in
+//! them (PERM-16). Each match and each struct is taken apart in full, so that whatever is new has to be decided here.
 
 use gatehouse_model::ask::{
     Ask, CallAsk, ClientAsk, ConfigChangeAsk, ElicitationAsk, Elicited, SamplingAsk, StepUpAsk, Subject,
 };
+use gatehouse_model::grant::{Condition, ConditionTest};
 use gatehouse_model::record::CallOutcome;
-use gatehouse_model::{CallHash, CallRecord, Envelope, Event, PendingAsk};
+use gatehouse_model::{AuditEvent, CallHash, CallRecord, Envelope, Event, Grant, PendingAsk, Width};
+
+/// Stands for the value of a condition that is left out.
+const LEFT_OUT: &str = "…";
 
 /// The event with the contents of calls and questions left out.
 pub(crate) fn without_contents(envelope: &Envelope) -> Envelope {
@@ -15,7 +19,7 @@ pub(crate) fn without_contents(envelope: &Envelope) -> Envelope {
         Event::ApprovalChanged { pending } => Event::ApprovalChanged { pending: emptied(pending) },
         // It may wait: nobody has seen yet what is in it.
         Event::CallStarted { call, client, server, tool, input: _ } => {
-            let tool = without_path(Subject::of_rule_name(&tool)).rule_name().into_owned();
+            let tool = rule_name(&tool);
             Event::CallStarted { call, client, server, tool, input: String::new() }
         }
         // The server's words about what is in the call.
@@ -56,6 +60,75 @@ pub(crate) fn record(record: &mut CallRecord) {
     record.outcome = without_words(record.outcome.clone());
     record.exposed_name = name_of(&record.subject, std::mem::take(&mut record.exposed_name));
     record.subject = without_path(record.subject.clone());
+}
+
+/// Leaves out of an entry of the audit what was in a call. The hash of the entry stays that of the whole entry.
+pub(crate) fn audit(event: &mut AuditEvent) {
+    match event {
+        AuditEvent::Decided { ask: _, hash, client: _, server: _, subject, allowed: _, reason: _, by: _ } => {
+            *hash = no_hash();
+            *subject = without_path(subject.clone());
+        }
+        AuditEvent::Lapsed { ask: _, hash } => *hash = no_hash(),
+        AuditEvent::Granted { rule } => grant(rule),
+        AuditEvent::Revoked { .. }
+        | AuditEvent::GrantBound { .. }
+        | AuditEvent::AutoApproveSet { .. }
+        | AuditEvent::ClassSet { .. }
+        | AuditEvent::LabelsTrusted { .. }
+        | AuditEvent::ServerChanged { .. }
+        | AuditEvent::SettingsChanged { .. }
+        | AuditEvent::HandEdit { .. }
+        | AuditEvent::ClientChanged { .. }
+        | AuditEvent::SignIn { .. }
+        | AuditEvent::ServerRequestAnswered { .. }
+        | AuditEvent::Paused { .. }
+        | AuditEvent::RightsRejected { .. }
+        | AuditEvent::Lifecycle { .. } => {}
+    }
+}
+
+/// Leaves out of a rule what it took from a call: the paths of addresses, and the values of conditions. Which
+/// arguments it is about, and in what way, stays.
+pub(crate) fn grant(rule: &mut Grant) {
+    let Grant {
+        id: _,
+        effect: _,
+        server: _,
+        width,
+        clients: _,
+        lifetime: _,
+        conditions,
+        pins: _,
+        program: _,
+        created: _,
+        reason: _,
+    } = rule;
+    match width {
+        Width::Call { hash } => *hash = no_hash(),
+        Width::Tool { tool } => *tool = rule_name(tool),
+        Width::Reads | Width::Writes | Width::Everything => {}
+    }
+    for Condition { pointer: _, test } in conditions {
+        match test {
+            ConditionTest::Equals { value: left }
+            | ConditionTest::StartsWith { text: left }
+            | ConditionTest::Inside { folder: left }
+            | ConditionTest::HostIs { host: left, port: _ }
+            | ConditionTest::Glob { pattern: left } => LEFT_OUT.clone_into(left),
+            ConditionTest::OneOf { values } => *values = vec![LEFT_OUT.to_owned()],
+        }
+    }
+}
+
+/// The name that rules go by, or a text that begins with one, without the path of an address.
+pub(crate) fn rule_name(name: &str) -> String {
+    without_path(Subject::of_rule_name(name)).rule_name().into_owned()
+}
+
+/// In the place of the hash of a call: of few possible calls it tells which one was made.
+fn no_hash() -> CallHash {
+    CallHash::new("")
 }
 
 /// What a call is about, without what the client put into an address.
@@ -155,7 +228,7 @@ fn emptied_call(call: CallAsk) -> CallAsk {
         arguments: None,
         argument_bytes: 0,
         is_abridged: false,
-        hash: CallHash::new(""),
+        hash: no_hash(),
         warnings: Vec::new(),
         changes: Vec::new(),
         choices: Vec::new(),
@@ -165,9 +238,11 @@ fn emptied_call(call: CallAsk) -> CallAsk {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use gatehouse_model::ask::ConfigChangeKind;
-    use gatehouse_model::grant::{FieldChange, FieldConcern};
-    use gatehouse_model::{AskId, Decision, Rule, Timestamp, Verdict};
+    use gatehouse_model::grant::{ClientScope, FieldChange, FieldConcern};
+    use gatehouse_model::{AskId, Decision, Effect, Lifetime, Rule, Timestamp, Verdict};
 
     use super::*;
 
@@ -226,6 +301,59 @@ mod tests {
         assert_eq!(name_of(&tool, "a:b".into()), "a:b");
         assert_eq!(without_path(tool.clone()), tool);
         assert_eq!(name_of(&Subject::Resource { uri: telling.clone() }, telling), "file://");
+    }
+
+    #[test]
+    fn of_a_rule_and_of_the_audit_values_and_paths_are_left_out() {
+        let telling = || "very-telling".to_owned();
+        let tests = [
+            ConditionTest::Equals { value: telling() },
+            ConditionTest::OneOf { values: vec![telling()] },
+            ConditionTest::StartsWith { text: telling() },
+            ConditionTest::Inside { folder: telling() },
+            ConditionTest::HostIs { host: telling(), port: None },
+            ConditionTest::Glob { pattern: telling() },
+        ];
+        let rule = |width| Grant {
+            id: "grt-1".into(),
+            effect: Effect::Deny,
+            server: None,
+            width,
+            clients: ClientScope::Every,
+            lifetime: Lifetime::Always,
+            conditions: tests
+                .iter()
+                .map(|test| Condition { pointer: "/uri".into(), test: test.clone() })
+                .collect(),
+            pins: BTreeMap::new(),
+            program: None,
+            created: Timestamp(1),
+            reason: None,
+        };
+        let resource = Width::Tool { tool: "resource:notes://all/very-telling".into() };
+        let call = Width::Call { hash: CallHash::new("very-telling") };
+        let granted = [resource, call].map(|width| AuditEvent::Granted { rule: Box::new(rule(width)) });
+        let decided = AuditEvent::Decided {
+            ask: AskId::new("ask-1"),
+            hash: CallHash::new("very-telling"),
+            client: "c".into(),
+            server: "s".into(),
+            subject: Subject::Resource { uri: "notes://all/very-telling".into() },
+            allowed: true,
+            reason: None,
+            by: None,
+        };
+        let lapsed = AuditEvent::Lapsed { ask: AskId::new("ask-1"), hash: CallHash::new("very-telling") };
+        for mut event in granted.into_iter().chain([decided, lapsed]) {
+            audit(&mut event);
+            let text = serde_json::to_string(&event).unwrap();
+            assert!(!text.contains("very-telling"), "{text}");
+            let (is_rule, is_decision) = (text.contains("granted"), text.contains("decided"));
+            assert!(!is_rule || text.contains("/uri"), "{text}");
+            assert!(!is_decision || text.contains("notes://all"), "{text}");
+        }
+        assert_eq!(rule_name("resource:notes://all/very-telling (for agent)"), "resource:notes://all");
+        assert_eq!(rule_name("add_note (for agent, on conditions)"), "add_note (for agent, on conditions)");
     }
 
     #[test]

@@ -199,7 +199,8 @@ commands! {
     "status" Status {} -> StatusReport, Anyone: "It only looks.";
 
     /// All servers with their states.
-    "servers.list" ServersList {} -> Vec<ServerView>, Anyone: "It only looks; secrets are not in it.";
+    "servers.list" ServersList {} -> Vec<ServerView>,
+        Anyone: "It only looks; secrets are not in it, and paths of addresses in rules are for the operator.";
     /// Adds a server and starts it if it is to run.
     "servers.add" ServersAdd {
         /// The server.
@@ -451,7 +452,8 @@ commands! {
     } -> (), Operator: "It lets calls run.";
 
     /// All rules.
-    "policy.show" PolicyShow {} -> PolicyView, Anyone: "It only looks.";
+    "policy.show" PolicyShow {} -> PolicyView,
+        Anyone: "It only looks; paths of addresses and values of conditions are for the operator.";
     /// Sets what runs without asking, on one server or on every server that there is now, for every
     /// client or for one.
     "policy.autoApprove" PolicyAutoApprove {
@@ -497,7 +499,8 @@ commands! {
         reason: Option<String>,
     } -> (), Anyone: "It only adds a block; without the operator's word it replaces none but a shorter one that was made without it.";
     /// What was allowed under an operator key that was made anew since; it counts for nothing.
-    "policy.suspended" PolicySuspended {} -> Vec<RuleView>, Anyone: "It only looks.";
+    "policy.suspended" PolicySuspended {} -> Vec<RuleView>,
+        Anyone: "It only looks; paths of addresses and values of conditions are for the operator.";
     /// Lets suspended rules count again, and forgets the others.
     "policy.confirm" PolicyConfirm {
         /// Which; where absent all of them, with the classes and labels that were set.
@@ -541,7 +544,8 @@ commands! {
         after: Option<u64>,
         /// At most so many; 1,000 where absent.
         limit: Option<u32>,
-    } -> Vec<AuditEntry>, Anyone: "It only looks.";
+    } -> Vec<AuditEntry>,
+        Anyone: "It only looks; paths of addresses and values of conditions are for the operator.";
     /// Entries of the audit, newest first.
     "audit.latest" AuditLatest {
         /// Before this entry; from the last where absent.
@@ -549,7 +553,8 @@ commands! {
         before: Option<u64>,
         /// At most so many; 1,000 where absent.
         limit: Option<u32>,
-    } -> Vec<AuditEntry>, Anyone: "It only looks.";
+    } -> Vec<AuditEntry>,
+        Anyone: "It only looks; paths of addresses and values of conditions are for the operator.";
     /// Checks the audit chain.
     "audit.verify" AuditVerify {} -> AuditVerdict, Anyone: "It only looks.";
     /// Ceases to report in the status that the end of the audit was cut off. `audit.verify` goes on
@@ -559,7 +564,8 @@ commands! {
     "audit.export" AuditExport {
         /// In which form.
         format: ExportFormat,
-    } -> Exported, Anyone: "It only looks.";
+    } -> Exported,
+        Anyone: "It only looks; paths of addresses and values of conditions are for the operator.";
 
     /// What is set for Gatehouse as a whole.
     "settings.show" SettingsShow {} -> Settings, Anyone: "It only looks.";

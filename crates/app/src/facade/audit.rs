@@ -1,25 +1,49 @@
-//! The audit: looking at it, checking it, taking it out. Nothing here writes an entry.
+//! The audit: looking at it, checking it, taking it out. Nothing here writes an entry. What was in a call is for the
+//! operator.
 
 use std::sync::Arc;
 
-use gatehouse_model::command::{AuditLatest, AuditList, ExportFormat, Exported};
+use gatehouse_model::command::{AuditLatest, AuditList, Authority, ExportFormat, Exported};
 use gatehouse_model::record::AuditVerdict;
-use gatehouse_model::{AuditEntry, ErrorCode, Problem};
+use gatehouse_model::{AuditEntry, AuditEvent, ErrorCode, Problem};
 use gatehouse_store::AuditFormat;
 
 use super::Parts;
+use crate::redact;
 
 /// Entries of a list where nothing else is said.
 const USUAL: u32 = 1000;
 
-pub(super) async fn list(parts: &Arc<Parts>, wanted: &AuditList) -> Result<Vec<AuditEntry>, Problem> {
+pub(super) async fn list(
+    parts: &Arc<Parts>,
+    wanted: &AuditList,
+    by: Authority,
+) -> Result<Vec<AuditEntry>, Problem> {
     let (after, limit) = (wanted.after, wanted.limit.unwrap_or(USUAL));
-    parts.on_store(move |store| store.audit().list(after, limit)).await
+    let entries = parts.on_store(move |store| store.audit().list(after, limit)).await?;
+    Ok(shown(entries, by))
 }
 
-pub(super) async fn latest(parts: &Arc<Parts>, wanted: &AuditLatest) -> Result<Vec<AuditEntry>, Problem> {
+pub(super) async fn latest(
+    parts: &Arc<Parts>,
+    wanted: &AuditLatest,
+    by: Authority,
+) -> Result<Vec<AuditEntry>, Problem> {
     let (before, limit) = (wanted.before, wanted.limit.unwrap_or(USUAL));
-    parts.on_store(move |store| store.audit().latest(before, limit)).await
+    let entries = parts.on_store(move |store| store.audit().latest(before, limit)).await?;
+    Ok(shown(entries, by))
+}
+
+/// What is left out of each entry for a caller.
+fn redaction(by: Authority) -> Option<fn(&mut AuditEvent)> {
+    if by < Authority::Operator { Some(redact::audit) } else { None }
+}
+
+fn shown(mut entries: Vec<AuditEntry>, by: Authority) -> Vec<AuditEntry> {
+    if let Some(redact) = redaction(by) {
+        entries.iter_mut().for_each(|entry| redact(&mut entry.event));
+    }
+    entries
 }
 
 pub(super) async fn verify(parts: &Arc<Parts>) -> Result<AuditVerdict, Problem> {
@@ -43,12 +67,17 @@ pub(super) async fn problem(parts: &Arc<Parts>) -> Option<Problem> {
     }
 }
 
-pub(super) async fn export(parts: &Arc<Parts>, format: ExportFormat) -> Result<Exported, Problem> {
+pub(super) async fn export(
+    parts: &Arc<Parts>,
+    format: ExportFormat,
+    by: Authority,
+) -> Result<Exported, Problem> {
     let format = match format {
         ExportFormat::JsonLines => AuditFormat::JsonLines,
         ExportFormat::Csv => AuditFormat::Csv,
     };
     let _alone = parts.reading_audit.lock().await;
-    let text = parts.on_store(move |store| store.audit().export(format)).await?;
+    let redact = redaction(by);
+    let text = parts.on_store(move |store| store.audit().export(format, redact)).await?;
     Ok(Exported { text })
 }

@@ -12,9 +12,23 @@ use gatehouse_model::{ClientId, GrantId, Problem, ServerId};
 use gatehouse_tools::{DraftOrder, PresetOrder, RuleOrder};
 
 use super::{Parts, clients, servers};
+use crate::redact;
 
-pub(super) async fn show(parts: &Arc<Parts>) -> Result<PolicyView, Problem> {
-    Ok(parts.tools.rights().view())
+pub(super) async fn show(parts: &Arc<Parts>, by: Authority) -> Result<PolicyView, Problem> {
+    let mut view = parts.tools.rights().view();
+    view.rules = shown(parts, view.rules, by);
+    Ok(view)
+}
+
+/// Rules as a caller may see them: what they took from a call is for the operator.
+fn shown(parts: &Parts, mut rules: Vec<RuleView>, by: Authority) -> Vec<RuleView> {
+    if by < Authority::Operator {
+        for view in &mut rules {
+            redact::grant(&mut view.rule);
+            view.sentence = parts.tools.rights().sentence(&view.rule);
+        }
+    }
+    rules
 }
 
 pub(super) async fn auto_approve(
@@ -67,8 +81,8 @@ pub(super) async fn deny(parts: &Arc<Parts>, wanted: PolicyDeny, by: Authority) 
     parts.tools.rights().deny(order, wanted.reason, by).await.map(drop)
 }
 
-pub(super) async fn suspended(parts: &Arc<Parts>) -> Result<Vec<RuleView>, Problem> {
-    Ok(parts.tools.rights().suspended())
+pub(super) async fn suspended(parts: &Arc<Parts>, by: Authority) -> Result<Vec<RuleView>, Problem> {
+    Ok(shown(parts, parts.tools.rights().suspended(), by))
 }
 
 pub(super) async fn confirm(parts: &Arc<Parts>, wanted: PolicyConfirm) -> Result<(), Problem> {

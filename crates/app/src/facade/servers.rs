@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use gatehouse_model::ask::AutoApprove;
 use gatehouse_model::command::{
-    ServersAdd, ServersDuplicate, ServersEdit, ServersStop, ServersTest, ServersTrustLabels,
+    Authority, ServersAdd, ServersDuplicate, ServersEdit, ServersStop, ServersTest, ServersTrustLabels,
 };
 use gatehouse_model::event::ConfigCause;
 use gatehouse_model::record::AuditEvent;
@@ -18,15 +18,21 @@ use gatehouse_servers::ServerSnapshot;
 use tokio::sync::MutexGuard;
 
 use super::{Parts, draft, secrets, sign_in};
-use crate::first_start;
+use crate::{first_start, redact};
 
 type Configs<'a> = MutexGuard<'a, Vec<ServerConfig>>;
 
-pub(super) async fn list(parts: &Arc<Parts>) -> Result<Vec<ServerView>, Problem> {
+pub(super) async fn list(parts: &Arc<Parts>, by: Authority) -> Result<Vec<ServerView>, Problem> {
     let snapshots = parts.servers.list();
     // Whoever reads here that a server is connected finds its tools in the catalogue.
     parts.tools.refresh().await;
-    Ok(join_all(snapshots.into_iter().map(|snapshot| view_of(parts, snapshot))).await)
+    let mut all = join_all(snapshots.into_iter().map(|snapshot| view_of(parts, snapshot))).await;
+    if by < Authority::Operator {
+        for rule in all.iter_mut().flat_map(|view| &mut view.auto_approve) {
+            *rule = redact::rule_name(rule);
+        }
+    }
+    Ok(all)
 }
 
 pub(super) async fn add(parts: &Arc<Parts>, wanted: ServersAdd) -> Result<ServerView, Problem> {
@@ -157,7 +163,7 @@ pub(super) async fn reset(parts: &Arc<Parts>) -> Result<Vec<ServerView>, Problem
         parts.config_changed(*cause, Some(config));
     }
     drop(configs);
-    list(parts).await
+    list(parts, Authority::Operator).await
 }
 
 pub(super) async fn start(parts: &Arc<Parts>, server: &str) -> Result<(), Problem> {

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use gatehouse_model::AuditEvent;
+
 use super::Audit;
 use super::chain::each;
 use crate::error::StoreError;
@@ -9,17 +11,26 @@ use crate::error::StoreError;
 pub use gatehouse_model::command::ExportFormat as AuditFormat;
 
 impl Audit {
-    /// The whole audit as text. CSV follows RFC 4180, with a header.
+    /// The whole audit as text. CSV follows RFC 4180, with a header. `redact` leaves out of each entry what its
+    /// reader is not to know; the hashes stay those of the whole entries.
     ///
     /// # Errors
     /// When the database refuses or an entry is not one.
-    pub fn export(&self, format: AuditFormat) -> Result<String, StoreError> {
+    pub fn export(
+        &self,
+        format: AuditFormat,
+        redact: Option<fn(&mut AuditEvent)>,
+    ) -> Result<String, StoreError> {
         let mut text = String::new();
         if format == AuditFormat::Csv {
             text.push_str("seq,at,time,kind,details,hash\r\n");
         }
         each(&self.ledger.lock(), 0, None, |stored| {
-            let (event, entry) = (stored.event.clone(), stored.entry()?);
+            let (mut event, mut entry) = (stored.event.clone(), stored.entry()?);
+            if let Some(redact) = redact {
+                redact(&mut entry.event);
+                event = serde_json::to_string(&entry.event)?;
+            }
             match format {
                 AuditFormat::JsonLines => {
                     text.push_str(&serde_json::to_string(&entry)?);

@@ -194,6 +194,12 @@ fn retention_drops_the_oldest_and_the_chain_stays_whole() {
     assert_eq!(broken_at(&place), Some(7));
 }
 
+fn without_names(event: &mut AuditEvent) {
+    if let AuditEvent::ServerChanged { name, .. } = event {
+        name.clear();
+    }
+}
+
 #[test]
 fn exports() {
     let place = Place::new();
@@ -202,7 +208,7 @@ fn exports() {
     store.audit().append(AuditEvent::Paused { paused: true }).unwrap();
     let hash = |index: usize| store.audit().list(None, 9).unwrap()[index].hash.clone();
     assert_eq!(
-        store.audit().export(AuditFormat::Csv).unwrap(),
+        store.audit().export(AuditFormat::Csv, None).unwrap(),
         format!(
             "seq,at,time,kind,details,hash\r\n\
              1,{NOW},2026-05-28T20:26:40Z,\"server_changed\",\"{{\"\"audit\"\":\"\"server_changed\"\",\"\"server\"\":\"\"srv-1\"\",\"\"name\"\":\"\"a, \\\"\"b\\\"\"\\nc\"\",\"\"what\"\":\"\"added\"\"}}\",{}\r\n\
@@ -211,10 +217,14 @@ fn exports() {
             hash(1)
         )
     );
-    let lines = store.audit().export(AuditFormat::JsonLines).unwrap();
+    let lines = store.audit().export(AuditFormat::JsonLines, None).unwrap();
     let read: Vec<gatehouse_model::AuditEntry> =
         lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(read, store.audit().list(None, 9).unwrap());
+    for format in [AuditFormat::Csv, AuditFormat::JsonLines] {
+        let text = store.audit().export(format, Some(without_names)).unwrap();
+        assert!(!text.contains("a, ") && text.contains("paused") && text.contains(&hash(0)), "{text}");
+    }
 }
 
 /// The entries and the head as they are now, to put back later; and the way back.

@@ -61,6 +61,12 @@ impl RightsKeeper {
         }
     }
 
+    /// A rule in words.
+    #[must_use]
+    pub fn sentence(&self, rule: &Grant) -> String {
+        self.inner.sentence(rule, self.inner.time())
+    }
+
     /// What may run without asking on a server: its always-grants in words (PERM-3).
     #[must_use]
     pub fn auto_approve(&self, server: &ServerId) -> Vec<String> {
