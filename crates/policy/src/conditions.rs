@@ -16,6 +16,7 @@ mod equal;
 mod place;
 mod text;
 
+pub use path::readings as path_readings;
 use place::{Found, Place};
 
 /// Whether something holds.
@@ -82,7 +83,8 @@ pub fn check(condition: &Condition) -> Result<(), ConditionDefect> {
     }
 }
 
-/// Turns a path into the absolute one that it leads to.
+/// Turns a path into the absolute one that it leads to. Looking that up takes time and may hang, so callers look
+/// up what [`Conditions::paths`] and [`Conditions::folders`] name beforehand.
 pub type ResolvePath<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// Conditions made ready to be tried often.
@@ -123,6 +125,26 @@ impl Conditions {
         self.0.is_empty()
     }
 
+    /// Whether any of them is about where a path leads.
+    #[must_use]
+    pub fn need_paths(&self) -> bool {
+        self.folders().next().is_some()
+    }
+
+    /// The paths in these arguments that have to be resolved before [`Self::hold`] can say yes.
+    #[must_use]
+    pub fn paths(&self, arguments: &Json) -> Vec<String> {
+        self.0.iter().flat_map(|condition| condition.paths(arguments)).collect()
+    }
+
+    /// The folders that have to be resolved too before it can say no: without them it says unknown instead.
+    pub fn folders(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().filter_map(|condition| match &condition.test {
+            Test::Inside(folder) => Some(&**folder),
+            Test::OneOf(_) | Test::StartsWith(_) | Test::HostIs(_) | Test::Glob(_) | Test::Broken => None,
+        })
+    }
+
     /// Whether all of them hold for these arguments.
     #[must_use]
     pub fn hold(&self, arguments: &Json, resolve: ResolvePath<'_>) -> Held {
@@ -147,6 +169,16 @@ impl Ready {
             Found::Value(value) => self.test.holds(value, resolve),
             Found::Nothing => Held::No,
             Found::Doubtful => Held::Unknown,
+        }
+    }
+
+    fn paths(&self, arguments: &Json) -> Vec<String> {
+        if !matches!(self.test, Test::Inside(_)) {
+            return Vec::new();
+        }
+        match self.place.find(arguments) {
+            Found::Value(value) => value.as_str().map(path::readings).unwrap_or_default(),
+            Found::Nothing | Found::Doubtful => Vec::new(),
         }
     }
 }

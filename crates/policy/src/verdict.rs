@@ -45,7 +45,7 @@ pub struct CallFacts<'a> {
     /// The present moment.
     pub now: Timestamp,
     /// Turns a path into the absolute one that it leads to, with `..` and links resolved; `None`
-    /// when it cannot tell.
+    /// when it cannot tell. Only the paths of [`RuleBook::paths`] make a difference.
     pub resolve_path: &'a dyn Fn(&str) -> Option<String>,
     /// What holds beside the rules.
     pub standing: Standing<'a>,
@@ -106,11 +106,14 @@ struct Drawer {
     /// Denies of a resource or a completion, by each place that its URI can be read as.
     by_place: HashMap<Box<str>, Vec<(usize, Reading)>>,
     wide: Vec<usize>,
+    /// Whether any rule in it has a condition about where a path leads.
+    needs_paths: bool,
 }
 
 impl Drawer {
-    fn put(&mut self, at: usize, rule: &Grant) {
-        match &rule.width {
+    fn put(&mut self, at: usize, entry: &Entry) {
+        self.needs_paths |= entry.conditions.need_paths();
+        match &entry.rule.width {
             Width::Call { hash } => self.by_call.entry(hash.clone()).or_default().push(at),
             Width::Tool { tool } => {
                 let readings = if rule.effect == Effect::Deny { readings(tool) } else { Vec::new() };
@@ -166,19 +169,19 @@ impl RuleBook {
         let mut book = Self::default();
         for rule in rules {
             let at = book.entries.len();
-            match (&rule.server, rule.effect) {
+            let entry = Entry { conditions: Conditions::new(&rule.conditions), rule };
+            match (&entry.rule.server, entry.rule.effect) {
                 (Some(bound), effect) => {
                     let shelf = book.shelves.entry(bound.server.clone()).or_default();
                     match effect {
-                        Effect::Allow => shelf.allows.put(at, &rule),
-                        Effect::Deny => shelf.denies.put(at, &rule),
+                        Effect::Allow => shelf.allows.put(at, &entry),
+                        Effect::Deny => shelf.denies.put(at, &entry),
                     }
                 }
-                (None, Effect::Deny) => book.everywhere.put(at, &rule),
+                (None, Effect::Deny) => book.everywhere.put(at, &entry),
                 (None, Effect::Allow) => {}
             }
-            let conditions = Conditions::new(&rule.conditions);
-            book.entries.push(Entry { rule, conditions });
+            book.entries.push(entry);
         }
         book
     }
@@ -186,6 +189,47 @@ impl RuleBook {
     /// The rules, in the order in which they were given.
     pub fn rules(&self) -> impl Iterator<Item = &Grant> {
         self.entries.iter().map(|entry| &entry.rule)
+    }
+
+    /// The paths that have to be resolved before this call is decided on, some of them perhaps twice. An allow
+    /// takes only a yes, for which it is enough to know where the arguments lead; for a deny the folder counts too.
+    #[must_use]
+    pub fn paths(&self, call: &CallFacts<'_>) -> Vec<String> {
+        let mut paths = Vec::new();
+        let standing = &call.standing;
+        if standing.blocked_by_file.is_some() || standing.paused {
+            return paths;
+        }
+        let shelf = self.shelves.get(&call.server.server);
+        for deny in self.with_paths([Some(&self.everywhere), shelf.map(|shelf| &shelf.denies)], call) {
+            if deny.is_deny_for(call) {
+                let arguments = deny.conditions.paths(call.arguments);
+                if !arguments.is_empty() {
+                    paths.extend(deny.conditions.folders().map(str::to_owned));
+                }
+                paths.extend(arguments);
+            }
+        }
+        if standing.ticket.is_none() && standing.verified {
+            for allow in self.with_paths([shelf.map(|shelf| &shelf.allows), None], call) {
+                if allow.says(call) != Says::Nothing {
+                    paths.extend(allow.conditions.paths(call.arguments));
+                }
+            }
+        }
+        paths
+    }
+
+    /// The rules in these drawers that may be about a call and have a condition about where a path leads.
+    fn with_paths<'b>(
+        &'b self,
+        drawers: [Option<&'b Drawer>; 2],
+        call: &'b CallFacts<'_>,
+    ) -> impl Iterator<Item = &'b Entry> {
+        let drawers = drawers.into_iter().flatten().filter(|drawer| drawer.needs_paths);
+        let found = drawers.flat_map(move |drawer| drawer.candidates(call));
+        let entries = found.filter_map(move |at| self.entries.get(at));
+        entries.filter(|entry| entry.conditions.need_paths())
     }
 
     /// Decides on one call.
@@ -273,24 +317,35 @@ impl Entry {
 
     /// A deny counts what it cannot judge.
     fn denies(&self, call: &CallFacts<'_>) -> bool {
-        reach(&self.rule, &call.item(), Some(call.hash)) == Reach::Covers
-            && is_in_force(&self.rule, &call.used_by())
+        self.is_deny_for(call)
             && (self.conditions.is_empty()
                 || self.conditions.hold(call.arguments, call.resolve_path) != Held::No)
     }
 
+    /// Whether it denies a call for which its conditions hold.
+    fn is_deny_for(&self, call: &CallFacts<'_>) -> bool {
+        reach(&self.rule, &call.item(), Some(call.hash)) == Reach::Covers
+            && is_in_force(&self.rule, &call.used_by())
+    }
+
     fn allows(&self, call: &CallFacts<'_>) -> Says {
+        let says = self.says(call);
+        let holds = says == Says::Nothing
+            || self.conditions.is_empty()
+            || self.conditions.hold(call.arguments, call.resolve_path) == Held::Yes;
+        if holds { says } else { Says::Nothing }
+    }
+
+    /// What it says of a call for which its conditions hold.
+    fn says(&self, call: &CallFacts<'_>) -> Says {
         let by = call.used_by();
         let is_in_force = is_in_force(&self.rule, &by);
-        let says = match reach(&self.rule, &call.item(), Some(call.hash)) {
+        match reach(&self.rule, &call.item(), Some(call.hash)) {
             Reach::Covers if is_in_force => Says::Allowed,
             Reach::Covers if is_to_be_bound(&self.rule, &by) => Says::Unbound,
             Reach::Suspended if is_in_force || is_to_be_bound(&self.rule, &by) => Says::Suspended,
-            Reach::Covers | Reach::Suspended | Reach::Later | Reach::Not => return Says::Nothing,
-        };
-        let holds = self.conditions.is_empty()
-            || self.conditions.hold(call.arguments, call.resolve_path) == Held::Yes;
-        if holds { says } else { Says::Nothing }
+            Reach::Covers | Reach::Suspended | Reach::Later | Reach::Not => Says::Nothing,
+        }
     }
 }
 

@@ -17,9 +17,6 @@ pub(super) fn is_folder(folder: &str) -> bool {
 /// For a yes the path has to be inside the folder as it is written in the condition, so that a folder
 /// that becomes a link widens nothing; a folder that is itself reached by a link is merely not known.
 pub(super) fn inside(text: &str, folder: &str, resolve: ResolvePath<'_>) -> Held {
-    if is_odd(text) {
-        return Held::Unknown;
-    }
     let mut all = None;
     for reading in readings(text) {
         let held = reads_inside(&reading, folder, resolve);
@@ -71,8 +68,12 @@ fn is_odd(text: &str) -> bool {
 }
 
 /// The ways in which a path is read: as the disk goes up, as the text does, and in the other forms of
-/// its letters.
-fn readings(text: &str) -> Vec<String> {
+/// its letters. Of a path that is written oddly none is known.
+#[must_use]
+pub fn readings(text: &str) -> Vec<String> {
+    if is_odd(text) {
+        return Vec::new();
+    }
     let mut readings = vec![text.to_owned()];
     if text.split(SEPARATORS).any(|step| step == "..") {
         readings.push(by_the_text(text));

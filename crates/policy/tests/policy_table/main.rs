@@ -13,8 +13,8 @@
 mod table;
 
 use gatehouse_model::grant::{Decision, Rule, Verdict};
-use gatehouse_policy::verdict::RuleBook;
-use table::{Call, rule};
+use gatehouse_policy::verdict::{CallFacts, RuleBook};
+use table::{Call, resolve, rule};
 
 const ORDER: &str = include_str!("order.md");
 const REACH: &str = include_str!("reach.md");
@@ -49,12 +49,23 @@ fn cases(text: &str) -> Vec<Case<'_>> {
     cases
 }
 
-/// The rules, separated by `;` and numbered from 1, applied to a call.
-fn outcome(rules: &str, call: &str) -> String {
+/// The rules, separated by `;` and numbered from 1, with the call that they are applied to.
+fn book(rules: &str, call: &str) -> (RuleBook, Call) {
     let call = Call::parse(call);
     let rules = rules.split(';').map(str::trim).filter(|rule| !matches!(*rule, "" | "-"));
     let book = RuleBook::new(rules.enumerate().map(|(at, text)| rule(text, at + 1, &call)).collect());
+    (book, call)
+}
+
+fn outcome(rules: &str, call: &str) -> String {
+    let (book, call) = book(rules, call);
     in_words(&call.decide(&book))
+}
+
+/// The verdict where only these paths are known, and the others lead nowhere certain.
+fn decided_with(known: &[String], book: &RuleBook, call: &Call) -> Verdict {
+    let resolve = |path: &str| resolve(path).filter(|_| known.iter().any(|known| known == path));
+    call.with_facts(|facts| book.decide(&CallFacts { resolve_path: &resolve, ..*facts }))
 }
 
 fn in_words(verdict: &Verdict) -> String {
@@ -151,4 +162,49 @@ fn every_width_with_every_lifetime_and_scope() {
     // Two effects, five widths, five lifetimes, two scopes.
     assert_eq!((rows, columns.len()), (100, 16));
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+/// What [`RuleBook::paths`] names is all that a verdict needs to know of the disk.
+#[test]
+fn the_paths_that_are_named_beforehand_are_enough() {
+    let mut with_paths = 0;
+    for Case { name, rules, call, .. } in [ORDER, REACH, CONDITIONS].into_iter().flat_map(cases) {
+        let (book, call) = book(rules, call);
+        let paths = call.with_facts(|facts| book.paths(facts));
+        assert_eq!(decided_with(&paths, &book, &call), call.decide(&book), "{name}: {paths:?}");
+        with_paths += usize::from(!paths.is_empty());
+    }
+    assert!(with_paths > 25, "only {with_paths} cases");
+}
+
+#[test]
+fn only_rules_about_a_call_name_paths() {
+    let inside = "allow tool read_file if /p inside /home/me/work";
+    let deny = "deny tool read_file if /p inside /etc";
+    for (rules, call, expected) in [
+        // For a yes it is enough where the argument leads.
+        (inside, r#"read_file args {"p":"/home/me/a"}"#, &["/home/me/a"][..]),
+        (deny, r#"read_file args {"p":"/home/me/a"}"#, &["/etc", "/home/me/a"]),
+        ("deny everything anywhere if /p inside /etc", r#"read_file args {"p":"/a"}"#, &["/etc", "/a"]),
+        (inside, r#"read_file args {"p":"/home/me/../a"}"#, &["/home/me/../a", "/home/a"]),
+        // Nothing that could lead anywhere.
+        (inside, r#"read_file args {"p":7}"#, &[]),
+        (inside, r#"read_file args {"q":"/home/me/a"}"#, &[]),
+        (deny, r#"read_file args {"p":"/a/%2e%2e"}"#, &[]),
+        // Rules for something else, for somebody else, that are over, and of another kind.
+        (inside, r#"read_more args {"p":"/home/me/a"}"#, &[]),
+        (inside, r#"read_file on s2 args {"p":"/home/me/a"}"#, &[]),
+        ("allow reads for c2 if /p inside /a", r#"read_file args {"p":"/a"}"#, &[]),
+        ("allow reads until 50 if /p inside /a", r#"read_file args {"p":"/a"}"#, &[]),
+        ("allow reads if /p starts /a; deny reads if /p glob /b/*", r#"read_file args {"p":"/a"}"#, &[]),
+        // Where the paths change nothing.
+        (deny, r#"read_file args {"p":"/a"} paused"#, &[]),
+        (deny, r#"read_file args {"p":"/a"} blocked"#, &[]),
+        (inside, r#"read_file args {"p":"/a"} ticket"#, &[]),
+        (inside, r#"read_file args {"p":"/a"} unverified"#, &[]),
+        (deny, r#"read_file args {"p":"/a"} ticket"#, &["/etc", "/a"]),
+    ] {
+        let (book, call) = book(rules, call);
+        assert_eq!(call.with_facts(|facts| book.paths(facts)), expected, "{rules}: {}", call.text);
+    }
 }
