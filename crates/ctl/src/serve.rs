@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use gatehouse_app::{
     Core, CoreOptions, OperatorKey, OperatorKeyState, SecretStore, memory, open_keychain, open_vault,
@@ -19,6 +20,9 @@ use crate::failure::Failure;
 
 /// File with the port of last time, so that clients need not be told a new one.
 const PORT_FILE: &str = "port";
+
+/// So long is waited at the end for threads that look something up still.
+const LAST_WAIT: Duration = Duration::from_secs(1);
 
 /// The one line on standard output.
 #[derive(Serialize)]
@@ -51,7 +55,10 @@ pub(crate) fn run(
     let listen = wanted.listen.unwrap_or_else(|| usual_address(&data_dir));
     let guard_program = Some(std::env::current_exe()?);
     let options = CoreOptions { operator_key, guard_program, ..CoreOptions::new(data_dir, listen, secrets) };
-    runtime.block_on(serve(options, sink))
+    let served = runtime.block_on(serve(options, sink));
+    // Whatever has to be finished is finished by now. A lookup on a file system that hangs may never end.
+    runtime.shutdown_timeout(LAST_WAIT);
+    served
 }
 
 async fn serve(options: CoreOptions, sink: Option<KeySink>) -> Result<(), Failure> {
