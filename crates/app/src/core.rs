@@ -14,7 +14,7 @@ use gatehouse_model::record::AuditEvent;
 use gatehouse_model::{Clock, ErrorCode, EventSink, OpenUrl, Problem};
 use gatehouse_servers::{PolicyFile, ServerDeps, ServerManager};
 use gatehouse_store::{LoadedServers, Owner, SecretStore, Store, StoreOptions};
-use gatehouse_tools::{Patience, ToolDeps, ToolManager};
+use gatehouse_tools::{Patience, SystemPaths, ToolDeps, ToolManager};
 use parking_lot::Mutex;
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -145,6 +145,7 @@ impl Core {
             events: Arc::clone(&events),
             clock: Arc::clone(&options.clock),
             patience: options.patience.clone(),
+            paths: Arc::new(SystemPaths),
         })
         .await;
         let tools = match tools {

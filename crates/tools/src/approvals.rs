@@ -25,6 +25,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::matter::Matter;
+use crate::path_lookup::PathLookup;
 use crate::rights::{Keeper, RightsKeeper};
 use crate::runs::{CallKey, Run, Runs};
 use desk::{About, Desk, Kept, Late, Presence, Question, Waiter, Word};
@@ -172,6 +173,7 @@ pub(crate) struct Queue {
     rights: Arc<Keeper>,
     patience: Patience,
     schemas: Arc<SchemaChecker>,
+    paths: Arc<PathLookup>,
     /// What was let through and goes on, or has ended with nobody there.
     pub(crate) runs: Arc<Runs>,
     closing: CancellationToken,
@@ -186,6 +188,8 @@ pub(crate) struct QueueParts {
     pub(crate) patience: Patience,
     /// Checks what is entered in forms.
     pub(crate) schemas: Arc<SchemaChecker>,
+    /// Looks up paths that conditions are about.
+    pub(crate) paths: Arc<PathLookup>,
     /// Cancelled by a shutdown.
     pub(crate) closing: CancellationToken,
     /// Waits for the tasks of the queue.
@@ -194,7 +198,7 @@ pub(crate) struct QueueParts {
 
 impl ApprovalQueue {
     pub(crate) fn start(rights: &RightsKeeper, parts: QueueParts) -> Self {
-        let QueueParts { events, patience, schemas, closing, tracker } = parts;
+        let QueueParts { events, patience, schemas, paths, closing, tracker } = parts;
         let queue = Arc::new(Queue {
             desk: Mutex::new(Desk::default()),
             wake: Notify::new(),
@@ -203,6 +207,7 @@ impl ApprovalQueue {
             runs: Runs::new(patience.ticket_life),
             patience,
             schemas,
+            paths,
             closing,
             tracker: tracker.clone(),
         });

@@ -18,6 +18,8 @@ use crate::manager::Inner;
 use crate::matter::Matter;
 use crate::offer::{Past, choices, warnings};
 use crate::origin::Origin;
+use crate::path_lookup::{self, KnownPaths};
+use crate::proposals;
 use crate::request::Request;
 use crate::rounds::{Carried, Step};
 use crate::texts::{self, Words};
@@ -201,6 +203,9 @@ impl Inner {
         };
         let past =
             Past { first_use: self.is_first_use(matter).await, programs: self.programs_of(matter).await };
+        let mut paths = KnownPaths::default();
+        let missing = paths.missing(proposals::paths(&matter.arguments));
+        self.shown_paths.look_up(missing, path_lookup::deadline(), &mut paths).await;
         let rights = self.rights.inner.now();
         let mut warnings = warnings(matter, &rights, rule, &past);
         if !changes.is_empty() && !warnings.contains(&Warning::DefinitionChanged) {
@@ -231,7 +236,7 @@ impl Inner {
             arguments: Some(arguments),
             is_abridged: false,
             hash: matter.shown_hash.clone(),
-            choices: choices(matter, &rights, &warnings),
+            choices: choices(matter, &rights, &warnings, &paths),
             warnings,
             changes,
             client_waits_until: None,

@@ -19,6 +19,7 @@ use crate::drive::Sent;
 use crate::manager::Inner;
 use crate::matter::{Beside, Matter};
 use crate::origin::{Known, Origin};
+use crate::path_lookup::{self, KnownPaths};
 use crate::progress::shown_progress;
 use crate::record::{Kept, outcome_of_error, outcome_of_result};
 use crate::request::{Request, Target, cut, unknown};
@@ -335,14 +336,29 @@ impl Inner {
         Ok(Some(Resolved { matter, handle, lists }))
     }
 
-    /// What the policy says now.
-    pub(crate) fn judge(&self, matter: &Matter, with_ticket: bool) -> Verdict {
+    /// What the policy says now. Paths are looked up first, each time afresh; everything else is as it is at the
+    /// end of that, and rules that came meanwhile have their paths looked up too.
+    pub(crate) async fn judge(&self, matter: &Matter, with_ticket: bool) -> Verdict {
         let keeper = &self.rights.inner;
-        let blocked = self.servers.forbids(&matter.config);
-        let ticket = if with_ticket { self.approvals.inner.ticket(&matter.key) } else { None };
-        let (blocked_by_file, paused, ticket) = (blocked.as_deref(), keeper.paused(), ticket.as_ref());
-        let beside = Beside { blocked_by_file, paused, ticket };
-        let verdict = matter.judge(&keeper.now(), beside, self.clock.now());
+        let deadline = path_lookup::deadline();
+        let mut known = KnownPaths::default();
+        let verdict = loop {
+            let rights = Arc::clone(&keeper.now());
+            let blocked = self.servers.forbids(&matter.config);
+            let ticket = if with_ticket { self.approvals.inner.ticket(&matter.key) } else { None };
+            let beside = Beside {
+                blocked_by_file: blocked.as_deref(),
+                paused: keeper.paused(),
+                ticket: ticket.as_ref(),
+                now: self.clock.now(),
+                paths: &known,
+            };
+            let missing = known.missing(matter.paths(&rights, beside));
+            if missing.is_empty() {
+                break matter.judge(&rights, beside);
+            }
+            self.paths.look_up(missing, deadline, &mut known).await;
+        };
         let by_ticket = matches!(verdict.rule, Rule::LateTicket { .. });
         let by_grant = (verdict.decision == Decision::Allow && !by_ticket)
             || matches!(verdict.rule, Rule::UnboundGrant { .. });
@@ -369,6 +385,11 @@ impl Inner {
                 }
             }
             looked_up = false;
+            let matter = course.resolved.matter.clone();
+            // Whatever became of the call meanwhile: an approval is for the one that was shown.
+            approval = approval.filter(|approval| approval.hash == matter.hash);
+            // Before anything else is looked at, since paths may take a moment.
+            let verdict = self.judge(&matter, approval.is_none()).await;
             if self.gone.lock().contains(&request.caller.client.id) {
                 return Ended::told("The user has ended the access of this client.", CallOutcome::Refused);
             }
@@ -376,10 +397,7 @@ impl Inner {
                 course.verdict = Verdict { decision: Decision::Deny, rule: Rule::SwitchedOff };
                 return Ended::refused(&course.verdict.rule, None, request.words());
             }
-            let matter = course.resolved.matter.clone();
-            // Whatever became of the call meanwhile: an approval is for the one that was shown.
-            approval = approval.filter(|approval| approval.hash == matter.hash);
-            course.verdict = self.judge(&matter, approval.is_none());
+            course.verdict = verdict;
             if course.verdict.decision == Decision::Deny {
                 return Ended::refused(&course.verdict.rule, None, request.words());
             }

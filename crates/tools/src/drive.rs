@@ -95,7 +95,7 @@ impl Inner {
             match next {
                 Next::Done(answer) => return Sent::Answered(answer),
                 Next::Again(round) => {
-                    if let Some(why) = self.ends_before_next_round(request, course) {
+                    if let Some(why) = self.ends_before_next_round(request, course).await {
                         return Sent::Stopped(why);
                     }
                     round.put_into(&mut params);
@@ -105,12 +105,12 @@ impl Inner {
     }
 
     /// Why the next round of a call must not go out, where it must not.
-    fn ends_before_next_round(&self, request: &Request, course: &Course) -> Option<String> {
+    async fn ends_before_next_round(&self, request: &Request, course: &Course) -> Option<String> {
         let matter = &course.resolved.matter;
+        let verdict = self.judge(matter, false).await;
         if self.gone.lock().contains(&matter.caller.client.id) {
             return Some(REVOKED.to_owned());
         }
-        let verdict = self.judge(matter, false);
         let by_rule = !by_a_person(&course.verdict.rule) && course.verdict.rule != Rule::ByUser;
         match verdict.decision {
             Decision::Deny => Some(texts::refusal(&verdict.rule, None, request.words())),

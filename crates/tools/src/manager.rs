@@ -29,6 +29,8 @@ use crate::ids::Ids;
 use crate::inquiries::{Unclaimed, Waiting};
 use crate::names::Names;
 use crate::output::Checks;
+use crate::path_lookup::PathLookup;
+use crate::paths::PathResolver;
 use crate::record::Recorder;
 use crate::request::Request;
 use crate::rights::{KeeperParts, RightsKeeper};
@@ -50,6 +52,8 @@ pub struct ToolDeps {
     pub clock: Arc<dyn Clock>,
     /// How long people and programs are waited for.
     pub patience: Patience,
+    /// Says where the paths in arguments lead.
+    pub paths: Arc<dyn PathResolver>,
 }
 
 impl fmt::Debug for ToolDeps {
@@ -95,6 +99,10 @@ pub(crate) struct Inner {
     pub(crate) rounds: Rounds,
     /// Questions of servers that wait for the user.
     pub(crate) inquiries: Waiting,
+    /// Looks up the paths that verdicts depend on.
+    pub(crate) paths: Arc<PathLookup>,
+    /// Looks up the paths that are only shown or tried, so that those never keep a verdict waiting.
+    pub(crate) shown_paths: PathLookup,
     pub(crate) recorder: Recorder,
     pub(crate) catalogue: Arc<ArcSwap<Catalogue>>,
     pub(crate) ids: Ids,
@@ -120,7 +128,8 @@ impl ToolManager {
     /// # Errors
     /// None as of now: rights that cannot be read make everything ask and are told in the view.
     pub async fn start(deps: ToolDeps) -> Result<Self, Problem> {
-        let ToolDeps { servers, store, events, clock, patience } = deps;
+        let ToolDeps { servers, store, events, clock, patience, paths: resolver } = deps;
+        let paths = Arc::new(PathLookup::new(resolver.clone()));
         let tracker = TaskTracker::new();
         let closing = CancellationToken::new();
         let rights = RightsKeeper::open(KeeperParts {
@@ -135,6 +144,7 @@ impl ToolManager {
             events: events.clone(),
             patience: patience.clone(),
             schemas: Arc::clone(servers.schemas()),
+            paths: paths.clone(),
             closing: closing.clone(),
             tracker: tracker.clone(),
         };
@@ -162,6 +172,8 @@ impl ToolManager {
             holds,
             rounds: Rounds::default(),
             inquiries: Waiting::default(),
+            paths,
+            shown_paths: PathLookup::new(resolver),
             ids: Ids::new(),
             halt: ArcSwap::from_pointee(CancellationToken::new()),
             used: Mutex::default(),

@@ -17,7 +17,7 @@ use gatehouse_policy::verdict::{CallFacts, Standing};
 use crate::call::Caller;
 use crate::catalogue::CatalogueTool;
 use crate::origin::Origin;
-use crate::paths;
+use crate::path_lookup::KnownPaths;
 use crate::runs::CallKey;
 use crate::standing::RightsNow;
 
@@ -48,7 +48,7 @@ pub(crate) struct Matter {
 }
 
 /// What counts beside the rules when a call is judged.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy)]
 pub(crate) struct Beside<'a> {
     /// Why the computer's administrator forbids the server.
     pub(crate) blocked_by_file: Option<&'a str>,
@@ -56,6 +56,10 @@ pub(crate) struct Beside<'a> {
     pub(crate) paused: bool,
     /// A late approval of this very call.
     pub(crate) ticket: Option<&'a AskId>,
+    /// The present moment.
+    pub(crate) now: Timestamp,
+    /// Where the paths of [`Matter::paths`] lead.
+    pub(crate) paths: &'a KnownPaths,
 }
 
 impl Matter {
@@ -114,11 +118,16 @@ impl Matter {
         argument_values(&self.arguments).into_iter().chain(beside).nth(place).map(unmasked)
     }
 
-    /// Whether conditions of an allow are known to hold for this call.
+    /// Whether conditions of an allow are known to hold for this call, given where the paths that they are about
+    /// lead.
     ///
     /// # Errors
     /// When they are not, or when they would write a masked value into a rule.
-    pub(crate) fn check_conditions(&self, conditions: &[Condition]) -> Result<(), Problem> {
+    pub(crate) fn check_conditions(
+        &self,
+        conditions: &[Condition],
+        paths: &KnownPaths,
+    ) -> Result<(), Problem> {
         if conditions.is_empty() {
             return Ok(());
         }
@@ -137,7 +146,8 @@ impl Matter {
                 "An argument that holds a secret can't be part of a condition.",
             ));
         }
-        if Conditions::new(conditions).hold(&self.arguments, &paths::resolve) == Held::Yes {
+        let holds = Conditions::new(conditions).hold(&self.arguments, &|path: &str| paths.resolve(path));
+        if holds == Held::Yes {
             return Ok(());
         }
         Err(Problem::new(
@@ -148,9 +158,23 @@ impl Matter {
     }
 
     /// What the policy says.
-    pub(crate) fn judge(&self, rights: &RightsNow, beside: Beside<'_>, now: Timestamp) -> Verdict {
-        let Beside { blocked_by_file, paused, ticket } = beside;
-        rights.book.decide(&CallFacts {
+    pub(crate) fn judge(&self, rights: &RightsNow, beside: Beside<'_>) -> Verdict {
+        self.with_facts(rights, beside, |facts| rights.book.decide(facts))
+    }
+
+    /// The paths that [`Self::judge`] has to know.
+    pub(crate) fn paths(&self, rights: &RightsNow, beside: Beside<'_>) -> Vec<String> {
+        self.with_facts(rights, beside, |facts| rights.book.paths(facts))
+    }
+
+    fn with_facts<R>(
+        &self,
+        rights: &RightsNow,
+        beside: Beside<'_>,
+        work: impl FnOnce(&CallFacts<'_>) -> R,
+    ) -> R {
+        let Beside { blocked_by_file, paused, ticket, now, paths } = beside;
+        work(&CallFacts {
             client: &self.caller.client.id,
             session: self.caller.session.as_ref(),
             program: self.program(),
@@ -161,7 +185,7 @@ impl Matter {
             arguments: &self.arguments,
             hash: &self.hash,
             now,
-            resolve_path: &paths::resolve,
+            resolve_path: &|path: &str| paths.resolve(path),
             standing: Standing { blocked_by_file, paused, verified: rights.verified, ticket },
         })
     }

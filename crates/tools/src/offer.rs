@@ -1,4 +1,4 @@
-//! What a prompt offers and warns of (PERM-4, PERM-5, PERM-9). Pure but for resolving paths.
+//! What a prompt offers and warns of (PERM-4, PERM-5, PERM-9). Pure: where paths lead is passed in.
 
 use gatehouse_mcp_wire::json::Json;
 use gatehouse_model::ask::{ChoiceLifetime, ChoiceWidth, Warning};
@@ -9,6 +9,7 @@ use gatehouse_policy::cover::{Reach, is_about, is_of_another_program, is_unbound
 use gatehouse_policy::show::{clean_text, has_hidden};
 
 use crate::matter::Matter;
+use crate::path_lookup::KnownPaths;
 use crate::proposals::{Earlier, proposals};
 use crate::request::cut;
 use crate::standing::RightsNow;
@@ -112,8 +113,13 @@ fn program_of_grant(matter: &Matter, rights: &RightsNow) -> Option<String> {
         .find_map(|rule| rule.program.clone())
 }
 
-/// The choices, in the order of the menu.
-pub(crate) fn choices(matter: &Matter, rights: &RightsNow, warnings: &[Warning]) -> Vec<GrantChoice> {
+/// The choices, in the order of the menu, given where the paths lead that conditions may be proposed for.
+pub(crate) fn choices(
+    matter: &Matter,
+    rights: &RightsNow,
+    warnings: &[Warning],
+    paths: &KnownPaths,
+) -> Vec<GrantChoice> {
     let mut choices = vec![GrantChoice::once()];
     // While stored rights cannot be verified everything asks, so nothing lasting is promised.
     if !rights.verified {
@@ -158,7 +164,7 @@ pub(crate) fn choices(matter: &Matter, rights: &RightsNow, warnings: &[Warning])
             }
         }
     }
-    for condition in proposals(&matter.arguments, &earlier_values(matter, rights)) {
+    for condition in proposals(&matter.arguments, &earlier_values(matter, rights), paths) {
         for lifetime in [ChoiceLifetime::UntilQuit, ChoiceLifetime::Always] {
             if lifetimes.contains(&lifetime) {
                 choices.push(GrantChoice {

@@ -4,48 +4,84 @@
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf, Prefix};
 
-/// Resolves an absolute path.
-pub(crate) fn resolve(path: &str) -> Option<String> {
-    let path = Path::new(path);
-    if !path.is_absolute() || path.as_os_str().as_encoded_bytes().contains(&0) {
-        return None;
-    }
-    // A share or a device of Windows: even to look at it reaches another machine, or does something.
-    if let Some(Component::Prefix(prefix)) = path.components().next()
-        && !matches!(prefix.kind(), Prefix::Disk(_) | Prefix::VerbatimDisk(_))
-    {
-        return None;
-    }
-    // The longest part that exists is resolved by the system; behind it there may be only plain
-    // names, since `..` behind something that does not exist leads nowhere certain.
-    let mut head: PathBuf = path.to_owned();
-    let mut tail: Vec<OsString> = Vec::new();
-    loop {
-        match head.canonicalize() {
-            Ok(mut real) => {
-                real.extend(tail.iter().rev());
-                return real.into_os_string().into_string().ok();
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                // A link whose target does not exist leads elsewhere.
-                if head.symlink_metadata().is_ok() {
-                    return None;
+/// Longest path that is looked at, in bytes. No system takes a longer one.
+const LONGEST: usize = if cfg!(windows) { 32 * 1024 } else { 4096 };
+
+/// Where a path leads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RealPath {
+    /// The absolute path without links and `..`.
+    pub path: String,
+    /// Whether there is a folder.
+    pub is_folder: bool,
+}
+
+/// Says where paths lead.
+pub trait PathResolver: Send + Sync {
+    /// Where an absolute path leads; `None` where that cannot be told. Blocks for as long as the file system
+    /// does, which can be for ever on a network share or a FUSE mount.
+    fn resolve(&self, path: &str) -> Option<RealPath>;
+}
+
+/// The file systems of this computer.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemPaths;
+
+impl PathResolver for SystemPaths {
+    fn resolve(&self, path: &str) -> Option<RealPath> {
+        if !is_local(path) {
+            return None;
+        }
+        // The longest part that exists is resolved by the system; behind it there may be only plain
+        // names, since `..` behind something that does not exist leads nowhere certain.
+        let mut head = PathBuf::from(path);
+        let mut tail: Vec<OsString> = Vec::new();
+        loop {
+            match head.canonicalize() {
+                Ok(mut real) => {
+                    let is_folder = tail.is_empty() && real.is_dir();
+                    real.extend(tail.iter().rev());
+                    let path = real.into_os_string().into_string().ok()?;
+                    return Some(RealPath { path, is_folder });
                 }
-                let Some(Component::Normal(name)) = head.components().next_back() else { return None };
-                tail.push(name.to_owned());
-                if !head.pop() {
-                    return None;
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                    // A link whose target does not exist leads elsewhere.
+                    if head.symlink_metadata().is_ok() {
+                        return None;
+                    }
+                    let Some(Component::Normal(name)) = head.components().next_back() else { return None };
+                    tail.push(name.to_owned());
+                    if !head.pop() {
+                        return None;
+                    }
                 }
+                Err(_) => return None,
             }
-            Err(_) => return None,
         }
     }
+}
+
+/// Whether this is an absolute path on a disk of this computer. Any other one is not looked up.
+pub(crate) fn is_local(text: &str) -> bool {
+    let path = Path::new(text);
+    // A share or a device of Windows: even to look at it reaches another machine, or does something.
+    let is_elsewhere = match path.components().next() {
+        Some(Component::Prefix(prefix)) => {
+            !matches!(prefix.kind(), Prefix::Disk(_) | Prefix::VerbatimDisk(_))
+        }
+        _ => false,
+    };
+    path.is_absolute() && !is_elsewhere && text.len() <= LONGEST && !text.contains('\0')
 }
 
 #[cfg(test)]
 #[cfg(unix)]
 mod tests {
     use super::*;
+
+    fn resolve(path: &str) -> Option<String> {
+        Some(SystemPaths.resolve(path)?.path)
+    }
 
     #[test]
     fn links_and_dots_are_resolved_and_doubt_is_nothing() {
@@ -66,6 +102,20 @@ mod tests {
         assert_eq!(resolve("relative/x"), None);
         assert_eq!(resolve(""), None);
         assert_eq!(resolve("/a\0b"), None);
+        assert!(resolve(&format!("/{}", "a/".repeat(100))).is_some());
+        assert_eq!(resolve(&format!("/{}", "a/".repeat(LONGEST))), None);
+    }
+
+    #[test]
+    fn only_what_is_there_is_a_folder() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        std::fs::write(root.join("file"), "x").unwrap();
+        std::os::unix::fs::symlink(&root, root.join("link")).unwrap();
+        for (name, is_folder) in [(".", true), ("file", false), ("link", true), ("new", false)] {
+            let real = SystemPaths.resolve(&format!("{}/{name}", root.display())).unwrap();
+            assert_eq!(real.is_folder, is_folder, "{name}");
+        }
     }
 
     /// A grant "only in this folder" on a real disk: each path, what it is, and whether it is let in.
@@ -166,8 +216,8 @@ mod windows_tests {
     #[test]
     fn only_disks_are_touched() {
         for path in [r"\\127.0.0.1\c$\Windows", r"\\?\UNC\127.0.0.1\c$", r"\\.\pipe\x", r"\\?\GLOBALROOT\x"] {
-            assert_eq!(resolve(path), None, "{path}");
+            assert_eq!(SystemPaths.resolve(path), None, "{path}");
         }
-        assert!(resolve(r"C:\Windows").is_some());
+        assert!(SystemPaths.resolve(r"C:\Windows").is_some());
     }
 }

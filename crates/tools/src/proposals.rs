@@ -1,5 +1,5 @@
 //! Conditions that a question proposes, made from the arguments at hand (PERM-5). Each of them holds for the call
-//! that is asked about. Pure but for resolving paths.
+//! that is asked about. Pure: where paths lead is passed in.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,11 +7,12 @@ use std::path::Path;
 use gatehouse_mcp_wire::json::Json;
 use gatehouse_model::ask::ShownArgument;
 use gatehouse_model::grant::{Condition, ConditionTest};
-use gatehouse_policy::conditions::{Conditions, Held};
+use gatehouse_policy::conditions::{Conditions, Held, path_readings};
 use gatehouse_policy::show::{has_hidden, shown_arguments};
 use url::Url;
 
-use crate::paths;
+use crate::path_lookup::KnownPaths;
+use crate::paths::is_local;
 
 /// Conditions are proposed for so many arguments at most.
 const ARGUMENTS: usize = 8;
@@ -26,8 +27,39 @@ const MOST_VALUES: usize = 20;
 /// Values that rules in force ask for, by the pointer of the argument; JSON texts.
 pub(crate) type Earlier = BTreeMap<String, Vec<String>>;
 
+/// The paths that [`proposals`] has to know: of as many arguments as conditions are proposed for.
+pub(crate) fn paths(arguments: &Json) -> Vec<String> {
+    let is_path = |value: &Json| value.as_str().is_some_and(|text| is_local(text) && !has_hidden(text));
+    // Most arguments hold no path, and to find those that are masked takes long where they are large.
+    let Json::Object(members) = arguments else { return Vec::new() };
+    if !members.iter().any(|(_, value)| is_path(value)) {
+        return Vec::new();
+    }
+    let open = unmasked_members(arguments).into_iter().map(|(_, value)| value);
+    open.filter(|value| is_path(value))
+        .take(ARGUMENTS)
+        .filter_map(Json::as_str)
+        .flat_map(path_readings)
+        .collect()
+}
+
 /// The conditions, argument by argument, for each the most fitting one first.
-pub(crate) fn proposals(arguments: &Json, earlier: &Earlier) -> Vec<Condition> {
+pub(crate) fn proposals(arguments: &Json, earlier: &Earlier, paths: &KnownPaths) -> Vec<Condition> {
+    let of_argument = |(name, value): (&str, &Json)| -> Vec<Condition> {
+        let pointer = format!("/{}", name.replace('~', "~0").replace('/', "~1"));
+        let known = earlier.get(&pointer).map(Vec::as_slice).unwrap_or_default();
+        tests_for(value, known, paths)
+            .into_iter()
+            .map(|test| Condition { pointer: pointer.clone(), test })
+            .filter(|condition| holds(condition, arguments, paths))
+            .collect()
+    };
+    let tests = unmasked_members(arguments).into_iter().map(of_argument);
+    tests.filter(|tests| !tests.is_empty()).take(ARGUMENTS).flatten().collect()
+}
+
+/// The arguments that are shown as they are, with their names.
+fn unmasked_members(arguments: &Json) -> Vec<(&str, &Json)> {
     let Json::Object(members) = arguments else { return Vec::new() };
     // They are shown in the order of the members.
     let shown = members.iter().zip(shown_arguments(arguments));
@@ -35,29 +67,20 @@ pub(crate) fn proposals(arguments: &Json, earlier: &Earlier) -> Vec<Condition> {
         let ((name, _), shown) = member;
         !shown.masked && name.len() <= LONGEST_VALUE
     };
-    let open = shown.filter(is_open).map(|(member, _)| member).take(TRIED);
-    let of_argument = |(name, value): &(Box<str>, Json)| -> Vec<Condition> {
-        let pointer = format!("/{}", name.replace('~', "~0").replace('/', "~1"));
-        let known = earlier.get(&pointer).map(Vec::as_slice).unwrap_or_default();
-        tests_for(value, known)
-            .into_iter()
-            .map(|test| Condition { pointer: pointer.clone(), test })
-            .filter(|condition| holds(condition, arguments))
-            .collect()
-    };
-    open.map(of_argument).filter(|tests| !tests.is_empty()).take(ARGUMENTS).flatten().collect()
+    shown.filter(is_open).map(|((name, value), _)| (&**name, value)).take(TRIED).collect()
 }
 
-fn holds(condition: &Condition, arguments: &Json) -> bool {
-    Conditions::new(std::slice::from_ref(condition)).hold(arguments, &paths::resolve) == Held::Yes
+fn holds(condition: &Condition, arguments: &Json, paths: &KnownPaths) -> bool {
+    let conditions = Conditions::new(std::slice::from_ref(condition));
+    conditions.hold(arguments, &|path: &str| paths.resolve(path)) == Held::Yes
 }
 
-fn tests_for(value: &Json, earlier: &[String]) -> Vec<ConditionTest> {
+fn tests_for(value: &Json, earlier: &[String], paths: &KnownPaths) -> Vec<ConditionTest> {
     let mut tests = Vec::new();
     match value {
         Json::String(text) if has_hidden(text) => return tests,
         Json::String(text) => {
-            tests.extend(folder_of(text).map(|folder| ConditionTest::Inside { folder }));
+            tests.extend(folder_of(text, paths).map(|folder| ConditionTest::Inside { folder }));
             tests.extend(host_of(text));
             tests.extend(start_of(text).map(|text| ConditionTest::StartsWith { text }));
             tests.extend(pattern_of(text).map(|pattern| ConditionTest::Glob { pattern }));
@@ -85,10 +108,10 @@ fn one_of(value: &str, earlier: &[String]) -> Option<ConditionTest> {
 }
 
 /// The folder that "only in this folder" means.
-fn folder_of(text: &str) -> Option<String> {
-    let real = paths::resolve(text)?;
-    let path = Path::new(&real);
-    let folder = if path.is_dir() { path } else { path.parent()? };
+fn folder_of(text: &str, paths: &KnownPaths) -> Option<String> {
+    let real = paths.get(text)?;
+    let path = Path::new(&real.path);
+    let folder = if real.is_folder { path } else { path.parent()? };
     // The root is no folder that narrows anything.
     folder.parent()?;
     folder.to_str().map(ToOwned::to_owned)
@@ -144,7 +167,8 @@ mod tests {
     }
 
     fn proposed(arguments: &str, earlier: &Earlier) -> Vec<String> {
-        let all = proposals(&read(arguments).unwrap(), earlier);
+        let arguments = read(arguments).unwrap();
+        let all = proposals(&arguments, earlier, &KnownPaths::on_this_disk(paths(&arguments)));
         all.iter().map(|condition| format!("{} {}", condition.pointer, words(&condition.test))).collect()
     }
 

@@ -6,14 +6,17 @@
 //! so rules are tried as if every call came from the program that they are bound to, and rules for a session
 //! cover nothing. A rule for one exact call is
 //! found only where its client wrote the arguments just as records keep them. What the user called in
-//! Gatehouse's own window is left out: nobody is asked about it. Nothing here is written down, and
-//! nothing changes.
+//! Gatehouse's own window is left out: nobody is asked about it. Paths are looked up as they lead now; for those that
+//! a slow disk does not tell in time an allow with a condition about them does not count, and a deny does. Nothing here
+//! is written down, and nothing changes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use gatehouse_mcp_wire::json::{Json, read};
 use gatehouse_model::ask::Subject;
+use gatehouse_model::grant::{Condition, ConditionTest};
 use gatehouse_model::record::CallFilter;
 use gatehouse_model::rehearsal::{Rehearsal, RehearsedChange, Tally};
 use gatehouse_model::secret::REDACTED;
@@ -24,12 +27,13 @@ use gatehouse_model::{
 use gatehouse_policy::exact::{ExactCall, call_hash};
 use gatehouse_policy::verdict::{CallFacts, RuleBook, Standing};
 use gatehouse_store::{Store, StoreError};
+use tokio::time::Instant;
 
 use crate::call::Caller;
 use crate::catalogue::Catalogue;
 use crate::manager::ToolManager;
 use crate::origin::{Known, Origin};
-use crate::paths;
+use crate::path_lookup::{self, KnownPaths, PathLookup};
 use crate::rights::{Keeper, PresetOrder, RuleOrder, no_rule, nothing_left};
 use crate::rules::{put, take_out};
 use crate::standing::RightsNow;
@@ -40,6 +44,8 @@ const MOST: usize = 50_000;
 const PROGRAM: &str = "program";
 /// Records that are in memory at a time.
 const PAGE: u32 = 500;
+/// So long a rehearsal waits for paths in all.
+const PATHS_TIME: Duration = Duration::from_secs(5);
 
 /// Other rules than those that hold: what would be taken back, set and added, in this order.
 #[derive(Clone, Debug, Default)]
@@ -70,21 +76,25 @@ impl ToolManager {
         let catalogue = keeper.catalogue.load_full();
         let configs: Vec<_> = inner.servers.handles().into_iter().map(|handle| handle.config()).collect();
         let (servers, store, moment) = (inner.servers.clone(), inner.store.clone(), keeper.time());
-        let played = tokio::task::spawn_blocking(move || {
+        let play = aside(move || {
             let server = |config: Arc<ServerConfig>| {
                 let forbidden = servers.forbids(&config);
                 (config.id.clone(), ServerNow { config, forbidden })
             };
             let servers = configs.into_iter().filter(|config| config.enabled).map(server).collect();
-            play(&store, since, &Stage { now, draft, rights, catalogue, servers, moment })
+            // What was recorded a moment ago is on its way to the disk still.
+            store.activity().flush();
+            Play::new(store, since, Stage { now, draft, rights, catalogue, servers, moment })
         });
-        match played.await {
-            Ok(played) => Ok(played?),
-            Err(error) => {
-                Err(Problem::new(ErrorCode::Internal, "The rehearsal broke off.").why(format!("{error}.")))
-            }
-        }
+        play.await?.to_the_end(&inner.shown_paths).await
     }
+}
+
+/// Does what blocks on the disk or takes long.
+async fn aside<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> Result<R, Problem> {
+    tokio::task::spawn_blocking(work).await.map_err(|error| {
+        Problem::new(ErrorCode::Internal, "The rehearsal broke off.").why(format!("{error}."))
+    })
 }
 
 /// The rules as they would be.
@@ -122,6 +132,8 @@ struct Books {
     blind: RuleBook,
     /// Whether any rule is for one exact call.
     know_calls: bool,
+    /// Whether any rule has a condition about where a path leads.
+    know_paths: bool,
 }
 
 impl Books {
@@ -135,7 +147,9 @@ impl Books {
             .map(|rule| Grant { conditions: Vec::new(), ..rule.clone() })
             .collect();
         let know_calls = rules.iter().any(|rule| matches!(rule.width, Width::Call { .. }));
-        Self { whole: RuleBook::new(whole), blind: RuleBook::new(blind), know_calls }
+        let is_inside = |condition: &Condition| matches!(condition.test, ConditionTest::Inside { .. });
+        let know_paths = rules.iter().flat_map(|rule| &rule.conditions).any(is_inside);
+        Self { whole: RuleBook::new(whole), blind: RuleBook::new(blind), know_calls, know_paths }
     }
 
     fn decide(&self, call: &CallFacts<'_>, is_whole: bool) -> Verdict {
@@ -169,8 +183,36 @@ struct Judged {
 }
 
 impl Stage {
+    /// The paths that [`Self::judge`] has to know.
+    fn paths(&self, record: &CallRecord, known: &KnownPaths) -> Vec<String> {
+        if !self.now.know_paths && !self.draft.know_paths {
+            return Vec::new();
+        }
+        let paths = self.with_facts(record, known, |facts, is_whole| {
+            if is_whole {
+                [self.now.whole.paths(facts), self.draft.whole.paths(facts)].concat()
+            } else {
+                Vec::new()
+            }
+        });
+        paths.unwrap_or_default()
+    }
+
     /// Judges one call; `None` where its server or tool is gone.
-    fn judge(&self, record: &CallRecord) -> Option<Judged> {
+    fn judge(&self, record: &CallRecord, known: &KnownPaths) -> Option<Judged> {
+        self.with_facts(record, known, |facts, is_whole| {
+            let (now, draft) = (self.now.decide(facts, is_whole), self.draft.decide(facts, is_whole));
+            Judged { now, draft, is_whole }
+        })
+    }
+
+    /// What is known of one call and whether that is all; `None` where its server or tool is gone.
+    fn with_facts<R>(
+        &self,
+        record: &CallRecord,
+        known: &KnownPaths,
+        work: impl FnOnce(&CallFacts<'_>, bool) -> R,
+    ) -> Option<R> {
         let ServerNow { config, forbidden } = self.servers.get(&record.server)?;
         let Known { class, origin, lists: _ } = match &record.subject {
             Subject::Tool { name } => {
@@ -211,7 +253,7 @@ impl Stage {
             arguments: &arguments.unwrap_or(Json::Null),
             hash: &hash,
             now: self.moment,
-            resolve_path: &paths::resolve,
+            resolve_path: &|path: &str| known.resolve(path),
             standing: Standing {
                 blocked_by_file: forbidden.as_deref(),
                 paused: false,
@@ -219,34 +261,99 @@ impl Stage {
                 ticket: None,
             },
         };
-        let (now, draft) = (self.now.decide(&facts, is_whole), self.draft.decide(&facts, is_whole));
-        Some(Judged { now, draft, is_whole })
+        Some(work(&facts, is_whole))
     }
 }
 
-/// Reads the calls, newest first, and judges each. Blocks on the disk.
-fn play(store: &Store, since: Timestamp, stage: &Stage) -> Result<Rehearsal, StoreError> {
-    let user = Caller::user().client.id.clone();
-    let mut report = Report::default();
-    let mut looked_at = 0;
-    let mut filter = CallFilter { limit: Some(PAGE), ..CallFilter::default() };
-    // What was recorded a moment ago is on its way to the disk still.
-    store.activity().flush();
-    loop {
-        let page = store.activity().list(&filter)?;
-        let Some(last) = page.last() else { return Ok(report.done(false)) };
-        filter.older_than = Some(last.mark());
-        for record in &page {
-            if record.at < since {
-                return Ok(report.done(false));
+/// A rehearsal under way.
+struct Play {
+    store: Arc<Store>,
+    since: Timestamp,
+    stage: Stage,
+    filter: CallFilter,
+    looked_at: usize,
+    /// Calls that were read and are to be judged.
+    page: Vec<CallRecord>,
+    known: KnownPaths,
+    report: Report,
+    /// Whether there were more calls than are looked at.
+    cut: bool,
+    /// Whether all calls that are looked at were read.
+    all_read: bool,
+}
+
+impl Play {
+    fn new(store: Arc<Store>, since: Timestamp, stage: Stage) -> Self {
+        Self {
+            store,
+            since,
+            stage,
+            filter: CallFilter { limit: Some(PAGE), ..CallFilter::default() },
+            looked_at: 0,
+            page: Vec::new(),
+            known: KnownPaths::default(),
+            report: Report::default(),
+            cut: false,
+            all_read: false,
+        }
+    }
+
+    /// Reads the calls, newest first, and judges each.
+    async fn to_the_end(self, lookup: &PathLookup) -> Result<Rehearsal, Problem> {
+        let mut play = self;
+        let mut waited = Duration::ZERO;
+        while !play.all_read {
+            let (turned, missing) = aside(move || {
+                let missing = play.read();
+                (play, missing)
+            })
+            .await?;
+            play = turned;
+            // As many at a time as are looked up at once, so that each has the whole time.
+            for paths in missing?.chunks(path_lookup::AT_ONCE) {
+                if waited < PATHS_TIME {
+                    let began = Instant::now();
+                    lookup.look_up(paths.to_vec(), path_lookup::deadline(), &mut play.known).await;
+                    waited += began.elapsed();
+                }
             }
-            if looked_at == MOST {
-                return Ok(report.done(true));
+            play = aside(move || {
+                play.judge();
+                play
+            })
+            .await?;
+        }
+        Ok(play.report.done(play.cut))
+    }
+
+    /// Reads the next calls; gives the paths that have to be looked up before they are judged. Blocks on the disk.
+    fn read(&mut self) -> Result<Vec<String>, StoreError> {
+        let page = self.store.activity().list(&self.filter)?;
+        match page.last() {
+            Some(last) => self.filter.older_than = Some(last.mark()),
+            None => self.all_read = true,
+        }
+        let user = Caller::user().client.id.clone();
+        for record in page {
+            self.cut = record.at >= self.since && self.looked_at == MOST;
+            if record.at < self.since || self.cut {
+                self.all_read = true;
+                break;
             }
-            looked_at += 1;
+            self.looked_at += 1;
             if record.client != user {
-                report.add(record, stage.judge(record));
+                self.page.push(record);
             }
+        }
+        let paths = self.page.iter().flat_map(|record| self.stage.paths(record, &self.known)).collect();
+        Ok(self.known.missing(paths))
+    }
+
+    /// Judges the calls that were read.
+    fn judge(&mut self) {
+        for record in std::mem::take(&mut self.page) {
+            let judged = self.stage.judge(&record, &self.known);
+            self.report.add(&record, judged);
         }
     }
 }

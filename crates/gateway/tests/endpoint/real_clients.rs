@@ -9,7 +9,7 @@ use gatehouse_model::server::{Builtin, Limits, Look, Origin};
 use gatehouse_model::{Ask, EventSink, Generation, ServerConfig, ServerId, SystemClock, Transport};
 use gatehouse_servers::{ServerDeps, ServerManager};
 use gatehouse_store::memory;
-use gatehouse_tools::{Patience, ToolDeps, ToolManager};
+use gatehouse_tools::{Patience, SystemPaths, ToolDeps, ToolManager};
 use rmcp::model::{CallToolRequestParams, CallToolResult, ProtocolVersion};
 use rmcp::service::{ClientLifecycleMode, ClientServiceExt, RoleClient, RunningService};
 use rmcp::transport::StreamableHttpClientTransport;
@@ -60,6 +60,7 @@ impl House {
             events: Arc::clone(&events),
             clock: clock.clone(),
             patience: Patience::default(),
+            paths: Arc::new(SystemPaths),
         })
         .await
         .unwrap();

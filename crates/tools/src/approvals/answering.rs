@@ -5,12 +5,14 @@ use std::collections::HashSet;
 use gatehouse_model::ask::{ChoiceLifetime, Elicited, Warning};
 use gatehouse_model::record::{ServerRequestAnswer, ServerRequestKind};
 use gatehouse_model::{Effect, GrantChoice, GrantId, RuleAuthor};
+use gatehouse_policy::conditions::Conditions;
 use gatehouse_policy::cover::Defined;
 use gatehouse_servers::{SchemaCheck, form_check};
 
 use super::keeping::tell;
 use super::*;
 use crate::offer::is_offered;
+use crate::path_lookup::{self, KnownPaths};
 use crate::rights::Plan;
 use crate::rules::RuleDraft;
 
@@ -53,8 +55,7 @@ impl Queue {
             return self.answer_plain(id, answer.clone(), by).await;
         }
         let decisions = self.take(answers)?;
-        let checked = decisions.iter().try_for_each(Decision::check);
-        let written = match checked {
+        let written = match self.check(&decisions).await {
             Ok(()) => self.write(&decisions, by).await,
             Err(problem) => Err(problem),
         };
@@ -166,6 +167,14 @@ impl Queue {
             }
         }
         Ok(decisions)
+    }
+
+    /// Refuses allows whose conditions a person wrote in such a way that they do not cover the very call.
+    async fn check(&self, decisions: &[Decision]) -> Result<(), Problem> {
+        let mut known = KnownPaths::default();
+        let paths = decisions.iter().flat_map(Decision::paths).collect();
+        self.paths.look_up(known.missing(paths), path_lookup::deadline(), &mut known).await;
+        decisions.iter().try_for_each(|decision| decision.check(&known))
     }
 
     fn put_back(&self, decisions: &[Decision]) {
@@ -308,9 +317,15 @@ pub(super) fn server_request(
 }
 
 impl Decision {
-    /// Refuses an allow whose conditions a person wrote in such a way that they do not cover this very call.
-    fn check(&self) -> Result<(), Problem> {
-        if self.allowed { self.matter.check_conditions(&self.choice.conditions) } else { Ok(()) }
+    /// The paths that [`Self::check`] has to know.
+    fn paths(&self) -> Vec<String> {
+        let conditions = if self.allowed { &*self.choice.conditions } else { &[] };
+        Conditions::new(conditions).paths(&self.matter.arguments)
+    }
+
+    /// Refuses an allow whose conditions do not cover this very call.
+    fn check(&self, paths: &KnownPaths) -> Result<(), Problem> {
+        if self.allowed { self.matter.check_conditions(&self.choice.conditions, paths) } else { Ok(()) }
     }
 
     /// The grant that this binds, with the program that was shown.

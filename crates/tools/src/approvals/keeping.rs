@@ -8,6 +8,8 @@ use gatehouse_policy::cover::is_unbound;
 use super::answering::unbound_grant;
 use super::*;
 use crate::matter::Beside;
+use crate::path_lookup::{self, KnownPaths};
+use crate::standing::RightsNow;
 
 impl Queue {
     /// Lets questions end in time until everything closes.
@@ -29,7 +31,7 @@ impl Queue {
                     if changed.is_err() {
                         break;
                     }
-                    self.apply_rights();
+                    self.apply_rights().await;
                 }
                 () = sleep => self.end_overdue(),
             }
@@ -53,21 +55,39 @@ impl Queue {
 
     /// Calls that a new rule blocks need no answer any more, and questions whose choices and warnings
     /// would be others by now are put anew.
-    fn apply_rights(self: &Arc<Self>) {
-        let rights = self.rights.now();
-        let now = self.rights.time();
+    async fn apply_rights(self: &Arc<Self>) {
+        let rights = Arc::clone(&self.rights.now());
+        let mut known = KnownPaths::default();
+        // Before the questions are locked. One that comes meanwhile is judged without its paths, and is put
+        // anew at worst.
+        let missing = self.missing_paths(&rights, &known);
+        self.paths.look_up(missing, path_lookup::deadline(), &mut known).await;
+        let rules_alone = self.rules_alone(&known);
         self.end(
             |question| {
                 !question.answering
                     && question.matter().is_some_and(|matter| {
                         let blocked = self.rights.forbids(&matter.config);
-                        let beside = Beside { blocked_by_file: blocked.as_deref(), ..Beside::default() };
-                        matter.judge(&rights, beside, now).decision == gatehouse_model::Decision::Deny
+                        let beside = Beside { blocked_by_file: blocked.as_deref(), ..rules_alone };
+                        matter.judge(&rights, beside).decision == gatehouse_model::Decision::Deny
                             || !self.is_current(question)
                     })
             },
             |_| Settled::JudgeAnew,
         );
+    }
+
+    /// The paths that have to be known to judge all calls that wait.
+    fn missing_paths(&self, rights: &RightsNow, known: &KnownPaths) -> Vec<String> {
+        let waiting: Vec<Arc<Matter>> =
+            self.desk.lock().iter().filter_map(|question| question.matter().cloned()).collect();
+        let rules_alone = self.rules_alone(known);
+        known.missing(waiting.iter().flat_map(|matter| matter.paths(rights, rules_alone)).collect())
+    }
+
+    /// Nothing that counts beside the rules.
+    fn rules_alone<'a>(&self, paths: &'a KnownPaths) -> Beside<'a> {
+        Beside { blocked_by_file: None, paused: false, ticket: None, now: self.rights.time(), paths }
     }
 
     /// Whether a question would show the same if it were put now.

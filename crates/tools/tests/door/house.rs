@@ -18,7 +18,9 @@ use gatehouse_servers::{ServerDeps, ServerManager};
 use gatehouse_store::{
     Owner, SecretError, SecretKey, SecretKind, SecretStore, Store, StoreError, StoreOptions,
 };
-use gatehouse_tools::{CallEnd, Caller, Era, Patience, ProgressOut, ToolCall, ToolDeps, ToolManager};
+use gatehouse_tools::{
+    CallEnd, Caller, Era, PathResolver, Patience, ProgressOut, SystemPaths, ToolCall, ToolDeps, ToolManager,
+};
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -83,6 +85,21 @@ impl House {
     }
 
     pub async fn on(dir: Arc<tempfile::TempDir>, secrets: Arc<dyn SecretStore>, patience: Patience) -> Self {
+        Self::built(dir, secrets, patience, Arc::new(SystemPaths)).await
+    }
+
+    /// On file systems of the test's own.
+    pub async fn with_paths(paths: Arc<dyn PathResolver>) -> Self {
+        let dir = Arc::new(tempfile::tempdir().unwrap());
+        Self::built(dir, gatehouse_store::memory(), Patience::default(), paths).await
+    }
+
+    async fn built(
+        dir: Arc<tempfile::TempDir>,
+        secrets: Arc<dyn SecretStore>,
+        patience: Patience,
+        paths: Arc<dyn PathResolver>,
+    ) -> Self {
         let clock: Arc<dyn Clock> = Arc::new(RuntimeClock(tokio::time::Instant::now()));
         let events = Arc::new(Heard::default());
         let options = StoreOptions {
@@ -117,6 +134,7 @@ impl House {
             events: events.clone(),
             clock,
             patience,
+            paths,
         })
         .await
         .unwrap();

@@ -12,6 +12,7 @@
 mod asking;
 mod house;
 mod late;
+mod paths;
 mod patience;
 mod presets;
 mod rehearsal;

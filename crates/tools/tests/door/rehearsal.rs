@@ -12,6 +12,7 @@ use gatehouse_model::{
 use gatehouse_tools::{DraftOrder, PresetOrder, RuleOrder, ToolCall};
 
 use crate::house::*;
+use crate::paths::{house_on_a_disk, inside};
 
 const NOW: i64 = 1_800_000_000_000;
 const EVER: Timestamp = Timestamp(0);
@@ -223,6 +224,24 @@ async fn a_draft_that_could_not_be_set_is_refused() {
         assert_eq!(refused.code, code, "{draft:?}: {refused}");
     }
     assert!(house.tools.rights().view().rules.is_empty());
+}
+
+/// Time is real here: paused time stands still while a thread looks something up.
+#[tokio::test]
+async fn paths_that_hang_are_unknown_and_do_not_hold_it_up() {
+    let (ground, house) = house_on_a_disk().await;
+    for (path, index) in ["fine/a", "hung/a", "hung/b"].into_iter().zip(1..) {
+        let arguments = ground.note(path);
+        house.store.activity().record(record(index, "Claude", ("notes", "add_note"), Some(&arguments)));
+    }
+    let draft = || drafted(vec![(Effect::Allow, inside("add_note", ground.root()))]);
+    assert_eq!(rehearse(&house, draft()).await.draft, tally(3, 0, 0));
+    ground.set_hangs(true);
+    let found = rehearse(&house, draft()).await;
+    assert_eq!((found.now, found.draft), (tally(0, 3, 0), tally(1, 2, 0)));
+    let block = (Effect::Deny, inside("add_note", format!("{}/fine", ground.root())));
+    let found = rehearse(&house, drafted(vec![block])).await;
+    assert_eq!(found.draft, tally(0, 0, 3));
 }
 
 /// What a draft says is what comes of it once it is set by the usual orders.
