@@ -4,10 +4,12 @@ use std::fs::{self, File};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
 use gatehouse_app::control::ControlClient;
-use gatehouse_model::Secret;
+use gatehouse_model::{Secret, SystemClock};
+use gatehouse_store::{Owner, Store, StoreOptions, open_vault};
 use serde_json::Value;
 use serde_json::value::to_raw_value;
 use tempfile::TempDir;
@@ -229,6 +231,16 @@ impl Gatehouse {
     #[must_use]
     pub fn home(&self) -> &Path {
         self.home.path()
+    }
+
+    /// What its data folder keeps, opened with the person's own passphrase while it does not run.
+    ///
+    /// # Errors
+    /// When it runs, or the folder cannot be opened.
+    pub fn open_store(&self) -> Result<Store> {
+        let dir = self.data_dir();
+        let secrets = open_vault(&dir, &Secret::new(PASSPHRASE))?;
+        Ok(Store::open(StoreOptions { dir, owner: Owner::Serve, secrets, clock: Arc::new(SystemClock) })?)
     }
 
     /// A folder beside the data folder for files of the test.

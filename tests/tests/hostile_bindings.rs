@@ -3,22 +3,15 @@
 //! then they confer nothing. Each test says what it tried and what stopped it.
 #![allow(missing_docs, reason = "a test binary has no public items")]
 
-use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
-use gatehouse_model::{Effect, IdentityHash, Secret, SystemClock};
-use gatehouse_store::{Owner, SecretKey, Store, StoreOptions, open_vault};
-use gatehouse_tests::gatehouse::{Gatehouse, PASSPHRASE};
+use gatehouse_model::{Effect, IdentityHash};
+use gatehouse_store::SecretKey;
+use gatehouse_tests::gatehouse::Gatehouse;
 use gatehouse_tests::lines::PATIENCE;
 use gatehouse_tests::{asks, http};
 use serde_json::json;
-
-fn store(gatehouse: &Gatehouse) -> Result<Store> {
-    let dir = gatehouse.data_dir();
-    let secrets = open_vault(&dir, &Secret::new(PASSPHRASE))?;
-    Ok(Store::open(StoreOptions { dir, owner: Owner::Serve, secrets, clock: Arc::new(SystemClock) })?)
-}
 
 /// Tried: grants, access classes and trusted labels that were given for another command under the same id and
 /// generation, and such as an older version wrote them. Stopped by: the hash of what the server is, which is part
@@ -36,7 +29,7 @@ fn it_gives_a_server_the_rights_of_another_command() -> Result<()> {
         gatehouse.ask(&["servers", "trust-labels", "Notes"])?;
         gatehouse.stop()?;
         {
-            let store = store(&gatehouse)?;
+            let store = gatehouse.open_store()?;
             let mut rights = store.rights().load()?.context("no rights")?;
             let bound = rights.rules.iter_mut().filter_map(|rule| rule.server.as_mut());
             let others = rights.overrides.iter_mut().map(|user| &mut user.server);
@@ -101,7 +94,7 @@ fn it_gives_a_server_the_secret_of_another_command() -> Result<()> {
     gatehouse.await_status("raw", "connected")?;
     gatehouse.stop()?;
     {
-        let store = store(&gatehouse)?;
+        let store = gatehouse.open_store()?;
         let servers = store.servers().load().servers;
         let raw = servers.iter().find(|server| server.name == "raw").context("no server")?;
         let secrets = store.secrets();

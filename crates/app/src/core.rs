@@ -22,7 +22,7 @@ use crate::audit_log::StoreAudit;
 use crate::authority::OperatorKeys;
 use crate::control::ControlServer;
 use crate::events::{EventBus, EventStream};
-use crate::facade::{Facade, Parts, SignedIn, Troubles};
+use crate::facade::{Facade, Parts, SignedIn, Troubles, sweep_secrets};
 use crate::first_start;
 use crate::hand_edits::HandEdits;
 use crate::operator::{self, OperatorKey, OperatorKeyState};
@@ -356,6 +356,8 @@ async fn open_store(options: &mut CoreOptions) -> Result<Opened, Problem> {
             // The servers are others than those that were read.
             loaded = store.servers().load();
         }
+        // Before anything is connected or kept.
+        sweep_secrets(&store);
         Ok(Opened { store, loaded, held, operator })
     });
     match opening.await {

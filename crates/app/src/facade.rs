@@ -41,6 +41,7 @@ use crate::events::EventBus;
 use crate::results::Results;
 use crate::settings::Held;
 
+pub(crate) use secrets::sweep as sweep_secrets;
 pub(crate) use servers::adopt;
 pub(crate) use sign_in::SignedIn;
 

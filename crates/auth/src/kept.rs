@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gatehouse_model::sign_in::TokenMethod;
-use gatehouse_model::{Secret, ServerConfig, Timestamp};
-use gatehouse_store::{SecretKey, SecretStore};
+use gatehouse_model::{Secret, ServerBinding, ServerConfig, Timestamp};
+use gatehouse_store::{SecretKey, SecretStore, generations};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize, Serializer};
 use url::Url;
@@ -126,28 +126,47 @@ fn revealed_option<S: Serializer>(secret: &Option<Secret>, serializer: S) -> Res
 
 /// Something that is kept under a name of its own.
 pub(crate) trait Kept: Serialize + DeserializeOwned + Send + 'static {
+    /// That name, for a server.
+    fn name(server: &ServerConfig) -> String;
+
     /// Its key for a server at its present generation.
-    fn key(server: &ServerConfig) -> SecretKey;
+    fn key(server: &ServerConfig) -> SecretKey {
+        SecretKey::sign_in(&server.binding(), &Self::name(server))
+    }
+
+    /// That, its keys in the generations before, and those that older versions gave it.
+    fn all_keys(server: &ServerConfig) -> Vec<SecretKey> {
+        let (present, name) = (server.binding(), Self::name(server));
+        let keys = |bound: ServerBinding| {
+            [SecretKey::sign_in(&bound, &name), SecretKey::sign_in_before_identity(&bound, &name)]
+        };
+        generations(&present).flat_map(keys).collect()
+    }
 }
 
 impl Kept for SignIn {
-    fn key(server: &ServerConfig) -> SecretKey {
+    fn name(server: &ServerConfig) -> String {
         let address = server.transport.remote().map(|remote| remote.url.as_str()).unwrap_or_default();
-        let resource = server_url(address).map_or_else(|| address.to_owned(), |url| resource(&url));
-        SecretKey::sign_in(&server.binding(), &resource)
+        server_url(address).map_or_else(|| address.to_owned(), |url| resource(&url))
     }
 }
 
 impl Kept for Registration {
-    fn key(server: &ServerConfig) -> SecretKey {
-        SecretKey::sign_in(&server.binding(), "registration")
+    fn name(_: &ServerConfig) -> String {
+        "registration".to_owned()
     }
 }
 
 impl Kept for Company {
-    fn key(server: &ServerConfig) -> SecretKey {
-        SecretKey::sign_in(&server.binding(), "company")
+    fn name(_: &ServerConfig) -> String {
+        "company".to_owned()
     }
+}
+
+/// The keys under which the sign-in of a server is kept, as the server is now.
+#[must_use]
+pub fn secret_keys(server: &ServerConfig) -> [SecretKey; 3] {
+    [SignIn::key(server), Registration::key(server), Company::key(server)]
 }
 
 /// The store for secrets, beside the executor: a keychain may take as long as the user takes to
@@ -181,6 +200,21 @@ impl Keeper {
     pub(crate) async fn forget<T: Kept>(&self, server: &ServerConfig) -> Result<(), AuthError> {
         let key = T::key(server);
         self.beside(move |secrets| Ok(secrets.delete(&key)?)).await
+    }
+
+    /// Forgets all that was ever kept of the server under its id.
+    pub(crate) async fn forget_all(&self, server: &ServerConfig) -> Result<(), AuthError> {
+        let keys =
+            [SignIn::all_keys(server), Registration::all_keys(server), Company::all_keys(server)].concat();
+        self.beside(move |secrets| {
+            let mut outcome = Ok(());
+            for key in &keys {
+                // What can be deleted is, also where something else cannot.
+                outcome = outcome.and(secrets.delete(key));
+            }
+            Ok(outcome?)
+        })
+        .await
     }
 
     /// The secret under a key.

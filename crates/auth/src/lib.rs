@@ -42,6 +42,7 @@ use gatehouse_model::{
 use gatehouse_store::SecretStore;
 
 pub use challenge::issuer_hint;
+pub use kept::secret_keys;
 pub use none::NoSignIn;
 pub use sign_ins::SignIns;
 

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::address::covers;
-use crate::kept::{Company, Keeper, Registration, SignIn};
+use crate::kept::{Keeper, SignIn};
 use crate::settings::Target;
 use crate::slot::Slot;
 use crate::{AuthError, Next, Refusal, SignInDeps, TokenSource, lock};
@@ -334,13 +334,8 @@ impl Inner {
         let _beginning = slot.beginning.lock().await;
         slot.give_up().await;
         let _one = slot.renewing.lock().await;
-        let forgotten = [
-            self.keeper.forget::<SignIn>(server).await,
-            self.keeper.forget::<Registration>(server).await,
-            self.keeper.forget::<Company>(server).await,
-        ];
-        for error in forgotten.into_iter().filter_map(Result::err) {
-            tracing::warn!(server = %server.id, %error, "a part of a sign-in could not be forgotten");
+        if let Err(error) = self.keeper.forget_all(server).await {
+            tracing::warn!(server = %server.id, %error, "a part of a sign-in stays until the next start");
         }
         lock::forget(&self.deps.data_dir, &server.id).await;
         self.slots.lock().remove(&server.id);

@@ -1,8 +1,8 @@
 //! The two databases of a data folder, and how they are opened.
 //!
-//! `ledger.db` holds what must never be lost (audit, sealed records, definitions), `activity.db`
-//! the call records. They are apart so that a flood of calls never holds up a decision. Both run
-//! with a write-ahead log that is synced on every commit.
+//! `ledger.db` holds what must never be lost (audit, sealed records, definitions, the names of kept
+//! secrets), `activity.db` the call records. They are apart so that a flood of calls never holds up a
+//! decision. Both run with a write-ahead log that is synced on every commit.
 
 use std::path::Path;
 use std::time::Duration;
@@ -60,7 +60,8 @@ fn newer(path: &Path) -> StoreError {
 }
 
 /// The shape of `ledger.db`.
-pub(crate) const LEDGER_STEPS: &[Step] = &["
+pub(crate) const LEDGER_STEPS: &[Step] = &[
+    "
 CREATE TABLE sealed (
     name    TEXT PRIMARY KEY,
     counter INTEGER NOT NULL,
@@ -95,7 +96,15 @@ CREATE TABLE definitions (
     fingerprint TEXT PRIMARY KEY,
     definition  TEXT NOT NULL
 ) WITHOUT ROWID;
-"];
+",
+    "
+CREATE TABLE kept_secrets (
+    place  TEXT NOT NULL,
+    secret TEXT NOT NULL,
+    PRIMARY KEY (place, secret)
+) WITHOUT ROWID;
+",
+];
 
 /// The shape of `activity.db`. The id of a call begins with its time, so that order of id is order
 /// of time, also in the full-text index.

@@ -29,8 +29,8 @@ pub use folder::prepare as prepare_folder;
 pub use gatehouse_model::record::AuditVerdict;
 pub use sealed::Sealed;
 pub use secrets::{
-    SecretKey, SecretKind, SecretStore, has_vault, make_vault, memory, open_keychain, open_vault,
-    unlock_vault, vault_file,
+    SecretKey, SecretKind, SecretStore, generations, has_vault, make_vault, memory, open_keychain,
+    open_vault, unlock_vault, vault_file,
 };
 pub use servers_file::{HandEdit, LoadedServers, ServersFile, WatchGuard, check_server_name, is_secret_name};
 pub use store::{Owner, Store, StoreOptions};

@@ -1,19 +1,31 @@
 //! Where secrets are kept: the keychain of the system, a vault with a passphrase, or memory.
 //!
 //! A secret is found by its whole key and never by a part of it, so that one that was bound to a
-//! server, a generation and a field serves nothing else. Nothing here lists or exports secrets.
+//! server, a generation and a field serves nothing else. Nothing here exports secrets, and only the names of
+//! those of servers are listed, so that they can be deleted when their server is no more (`indexed.rs`).
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gatehouse_model::{Secret, ServerBinding};
+use gatehouse_model::{Generation, Secret, ServerBinding};
 
 use crate::error::SecretError;
 
+mod indexed;
 mod keychain;
 mod memory;
 mod vault;
+
+pub(crate) use indexed::Indexed;
+
+/// Purpose of the secrets of a server's configuration.
+const SERVER: &str = "server";
+/// Purpose of what is kept of a server's sign-in.
+const SIGN_IN: &str = "sign-in";
+
+/// Generations of a server whose secrets are looked for when it goes.
+const GENERATIONS: u32 = 32;
 
 /// Keeps secrets. Every call may block: a keychain takes milliseconds, or as long as the user
 /// takes to unlock it.
@@ -103,20 +115,36 @@ impl SecretKey {
     /// that it may be put into, for example `env/API_KEY` or `headers/Authorization` (PERM-16).
     #[must_use]
     pub fn bound(to: &ServerBinding, field: &str) -> Self {
-        Self::new("server", &owner(to), field)
+        Self::new(SERVER, &owner(to), field)
     }
 
     /// The same as older versions named it, without what the server is. Nothing is read by this name.
     #[must_use]
     pub fn bound_before_identity(to: &ServerBinding, field: &str) -> Self {
-        Self::new("server", &format!("{}@{}", to.server, to.generation), field)
+        Self::new(SERVER, &owner_before_identity(to), field)
     }
 
     /// The sign-in of one server, bound to what the server is (SRV-16) and the resource that the
     /// token is for (AUTH-5). The issuer is kept with the token and compared when it is read.
     #[must_use]
     pub fn sign_in(to: &ServerBinding, resource: &str) -> Self {
-        Self::new("sign-in", &owner(to), resource)
+        Self::new(SIGN_IN, &owner(to), resource)
+    }
+
+    /// The same as older versions named it, without what the server is. Nothing is read by this name.
+    #[must_use]
+    pub fn sign_in_before_identity(to: &ServerBinding, resource: &str) -> Self {
+        Self::new(SIGN_IN, &owner_before_identity(to), resource)
+    }
+
+    /// The key with this text.
+    fn of_account(text: String) -> Self {
+        Self(text)
+    }
+
+    /// Whether it is for a secret or the sign-in of a server.
+    fn is_of_a_server(&self) -> bool {
+        matches!(self.0.split('|').next(), Some(SERVER | SIGN_IN))
     }
 
     /// The key as one text, as keychains want it.
@@ -127,7 +155,19 @@ impl SecretKey {
 }
 
 fn owner(to: &ServerBinding) -> String {
-    format!("{}@{}#{}", to.server, to.generation, to.identity)
+    format!("{}#{}", owner_before_identity(to), to.identity)
+}
+
+fn owner_before_identity(to: &ServerBinding) -> String {
+    format!("{}@{}", to.server, to.generation)
+}
+
+/// A server as secrets were bound to it in the generations before, as far back as they are looked for, and as they
+/// are now. What else it was in those generations is not known, so it is taken to be the same.
+pub fn generations(present: &ServerBinding) -> impl Iterator<Item = ServerBinding> {
+    let last = present.generation.0;
+    (last.saturating_sub(GENERATIONS)..=last)
+        .map(|generation| ServerBinding { generation: Generation(generation), ..present.clone() })
 }
 
 impl fmt::Debug for SecretKey {
@@ -204,8 +244,6 @@ pub fn memory() -> Arc<dyn SecretStore> {
 
 #[cfg(test)]
 mod tests {
-    use gatehouse_model::Generation;
-
     use super::*;
 
     #[test]
@@ -230,5 +268,29 @@ mod tests {
         assert_ne!(key, SecretKey::bound(&bound(3, "i"), "env/API_KEY"));
         assert_ne!(key, SecretKey::bound(&bound(2, "j"), "env/API_KEY"));
         assert_ne!(key, SecretKey::bound(&bound(2, "i"), "env/OTHER"));
+        let sign_in = SecretKey::sign_in(&bound(2, "i"), "registration");
+        assert_eq!(sign_in.account(), "sign-in|srv-1@2#i|registration");
+        let older = SecretKey::sign_in_before_identity(&bound(2, "i"), "registration");
+        assert_eq!(older.account(), "sign-in|srv-1@2|registration");
+    }
+
+    #[test]
+    fn secrets_of_servers_are_told_from_the_seals() {
+        let of = |purpose| SecretKey::new(purpose, "a", "b").is_of_a_server();
+        assert!(of("server") && of("sign-in"));
+        assert!(!of("seal") && !of("control") && !of("server|") && !of("servers"));
+    }
+
+    #[test]
+    fn the_present_generation_and_32_before_are_looked_for() {
+        let to = |generation| ServerBinding {
+            server: "srv-1".into(),
+            generation: Generation(generation),
+            identity: "i".into(),
+        };
+        let found = |generation| generations(&to(generation)).collect::<Vec<_>>();
+        assert_eq!(found(0), [to(0)]);
+        assert_eq!(found(2), [to(0), to(1), to(2)]);
+        assert_eq!((found(1000).len(), found(1000).first()), (33, Some(&to(968))));
     }
 }

@@ -92,6 +92,15 @@ impl ServersFile {
         self.load_in_turn()
     }
 
+    /// The confirmed copy, if one was ever sealed.
+    ///
+    /// # Errors
+    /// When it is there and cannot be believed, or when that cannot be found out.
+    pub fn confirmed(&self) -> Result<Option<Vec<ServerConfig>>, SealError> {
+        let _turn = self.turn.lock();
+        self.confirmed.load()
+    }
+
     /// Makes these the servers: writes the file and seals the copy. What the file holds beyond
     /// them (faulty entries, edits that wait, members of other programs) stays in it as it is.
     /// Durable on return; after an error nothing has changed.

@@ -2,6 +2,7 @@
 //!
 //! Opening takes the owner lock first; nothing in the folder is touched without it.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ use crate::definitions::Definitions;
 use crate::error::StoreError;
 use crate::folder::{self, OwnerLock};
 use crate::sealed::{SealPlace, Sealed};
-use crate::secrets::SecretStore;
+use crate::secrets::{Indexed, SecretKey, SecretKind, SecretStore};
 use crate::servers_file::ServersFile;
 
 /// Who runs on the data folder. Rights that were given under one never count under the other:
@@ -70,6 +71,8 @@ pub struct Store {
     dir: PathBuf,
     owner: Owner,
     secrets: Arc<dyn SecretStore>,
+    /// The same, unless it dies with this process.
+    index: Option<Arc<Indexed>>,
     servers: ServersFile,
     rights: Sealed<Rights>,
     clients: Sealed<Vec<ClientEntry>>,
@@ -106,6 +109,16 @@ impl Store {
                 Retention::EVERYTHING
             }
         });
+        let index = match secrets.kind() {
+            SecretKind::Memory => None,
+            SecretKind::Keychain | SecretKind::Vault => {
+                Some(Arc::new(Indexed::new(Arc::clone(&secrets), Arc::clone(&ledger), owner)))
+            }
+        };
+        let secrets: Arc<dyn SecretStore> = match &index {
+            Some(index) => Arc::<Indexed>::clone(index),
+            None => secrets,
+        };
         Ok(Self {
             settings,
             servers: ServersFile::open(&dir, Sealed::new(&place, "servers"))?,
@@ -118,6 +131,7 @@ impl Store {
             dir,
             owner,
             secrets,
+            index,
             _lock: lock,
         })
     }
@@ -165,6 +179,15 @@ impl Store {
     /// The store for secrets.
     pub fn secrets(&self) -> Arc<dyn SecretStore> {
         Arc::clone(&self.secrets)
+    }
+
+    /// Deletes what this owner's store for secrets has of servers and is not in use: secrets and sign-ins of those
+    /// that are no more, and of what the others were once. Answers how many there were. Blocks.
+    ///
+    /// # Errors
+    /// When the disk or the secret store refuses; the rest is deleted the next time.
+    pub fn sweep_secrets(&self, in_use: &HashSet<SecretKey>) -> Result<usize, StoreError> {
+        self.index.as_ref().map_or(Ok(0), |index| index.sweep(in_use))
     }
 
     /// The data folder, without links in its path.

@@ -2,12 +2,12 @@
 //! They go on to a new generation only when they would be sent to the same place as before; nothing
 //! here ever hands one out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use gatehouse_model::command::FieldSecret;
-use gatehouse_model::{ErrorCode, Generation, Problem, Secret, ServerBinding, ServerConfig, Transport};
-use gatehouse_store::{SecretError, SecretKey, SecretStore};
+use gatehouse_model::{ErrorCode, Problem, Secret, ServerBinding, ServerConfig, Transport};
+use gatehouse_store::{SecretError, SecretKey, SecretStore, Store, generations};
 
 use super::Parts;
 
@@ -127,9 +127,6 @@ impl Plan {
     }
 }
 
-/// Generations of a server whose secrets are looked for when it goes.
-const GENERATIONS: u32 = 32;
-
 /// Forgets every secret of a server, also those that its fields had in generations before and under the
 /// names that older versions gave them.
 pub(super) async fn forget(parts: &Parts, config: &ServerConfig) {
@@ -138,13 +135,36 @@ pub(super) async fn forget(parts: &Parts, config: &ServerConfig) {
 }
 
 fn all_keys(config: &ServerConfig, field: &str) -> Vec<SecretKey> {
-    let (present, mut keys) = (config.binding(), Vec::new());
-    for generation in present.generation.0.saturating_sub(GENERATIONS)..=present.generation.0 {
-        let bound = ServerBinding { generation: Generation(generation), ..present.clone() };
-        keys.push(SecretKey::bound(&bound, field));
-        keys.push(SecretKey::bound_before_identity(&bound, field));
+    let keys = |bound: ServerBinding| {
+        [SecretKey::bound(&bound, field), SecretKey::bound_before_identity(&bound, field)]
+    };
+    generations(&config.binding()).flat_map(keys).collect()
+}
+
+/// Deletes the secrets and sign-ins of servers that are no more, and of what servers were once: what could not be
+/// deleted when they went or were changed, and what came in later. A list of servers that cannot be believed does
+/// not say what is in use, so nothing is deleted then. Blocks.
+pub(crate) fn sweep(store: &Store) {
+    let servers = match store.servers().confirmed() {
+        Ok(Some(servers)) => servers,
+        Ok(None) => return,
+        Err(error) => {
+            tracing::warn!(%error, "secrets of servers that are no more are not looked for");
+            return;
+        }
+    };
+    let in_use: HashSet<SecretKey> = servers.iter().flat_map(keys_in_use).collect();
+    match store.sweep_secrets(&in_use) {
+        Ok(0) => {}
+        Ok(count) => tracing::info!(count, "secrets of servers that are no more were deleted"),
+        Err(error) => tracing::warn!(%error, "a secret of a server that is no more could not be deleted"),
     }
-    keys
+}
+
+/// The names of all that is kept for a server as it is.
+fn keys_in_use(config: &ServerConfig) -> Vec<SecretKey> {
+    let fields = referring(&config.transport).into_keys().map(|field| key(config, &field));
+    fields.chain(gatehouse_auth::secret_keys(config)).collect()
 }
 
 async fn forget_keys(parts: &Parts, keys: Vec<SecretKey>) {
@@ -199,8 +219,8 @@ impl From<Problem> for SecretTrouble {
 
 #[cfg(test)]
 mod tests {
-    use gatehouse_model::ServerId;
     use gatehouse_model::command::RequestSecret;
+    use gatehouse_model::{Generation, ServerId};
 
     use super::*;
 

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use gatehouse_model::sign_in::SignInState;
+use gatehouse_model::{Generation, Secret, ServerBinding};
+use gatehouse_store::SecretKey;
 use serde_json::json;
 
 use crate::world::World;
@@ -51,4 +53,28 @@ async fn an_attempt_that_waits_is_given_up() {
     world.sign_ins.sign_out(Arc::clone(&world.server)).await.unwrap();
     assert_eq!(world.state().await, SignInState::Out { problem: None });
     assert!(crate::world::client().get(back).send().await.is_err(), "something still listens");
+}
+
+#[tokio::test]
+async fn a_server_that_goes_takes_its_earlier_sign_ins_along() {
+    let world = World::new().await;
+    world.sign_in().await;
+    let (now, resource) = (world.server.binding(), world.issuer.at("/mcp"));
+    let before = ServerBinding { generation: Generation(0), ..now.clone() };
+    let other = ServerBinding { server: "srv-2".into(), ..now.clone() };
+    let earlier = [
+        SecretKey::sign_in(&before, &resource),
+        SecretKey::sign_in(&before, "registration"),
+        SecretKey::sign_in_before_identity(&now, &resource),
+        SecretKey::sign_in_before_identity(&before, "company"),
+    ];
+    let of_another = SecretKey::sign_in(&other, &resource);
+    for key in earlier.iter().chain([&of_another]) {
+        world.secrets.set(key, &Secret::new("{}")).unwrap();
+    }
+    world.sign_ins.forget(&world.server).await;
+    for key in earlier.iter().chain(&gatehouse_auth::secret_keys(&world.server)) {
+        assert!(world.secrets.get(key).unwrap().is_none(), "{key:?}");
+    }
+    assert!(world.secrets.get(&of_another).unwrap().is_some(), "another server's is gone");
 }

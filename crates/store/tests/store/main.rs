@@ -4,6 +4,7 @@
 mod activity;
 mod audit;
 mod keychain;
+mod leftovers;
 mod place;
 mod sealed;
 mod servers;
