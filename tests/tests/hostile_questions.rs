@@ -5,13 +5,14 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use gatehouse_tests::client::{Answer, Client, Sdk};
 use gatehouse_tests::gatehouse::Gatehouse;
 use gatehouse_tests::http::{Modern, Waiting};
-use gatehouse_tests::lines::PATIENCE;
+use gatehouse_tests::lines::{Lines, PATIENCE};
 use gatehouse_tests::server::{Over, Upstream, add};
 use gatehouse_tests::{asks, fixture, http};
 use serde_json::{Value, json};
@@ -37,6 +38,41 @@ fn deny(gatehouse: &Gatehouse, question: &Value) -> Result<()> {
 
 fn is_stale(answer: Result<Value>) -> bool {
     answer.is_err_and(|problem| problem.to_string().contains("another call"))
+}
+
+/// A program that an agent writes on the fly: one call, whose answer it prints.
+const SCRIPT: &str = r#"
+const { ENDPOINT, TOKEN, BODY } = process.env;
+const headers = {
+  "authorization": `Bearer ${TOKEN}`, "content-type": "application/json",
+  "accept": "application/json, text/event-stream",
+  "mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp-name": "write_note",
+};
+fetch(ENDPOINT, { method: "POST", headers, body: BODY }).then((answer) => answer.text()).then(console.log);
+"#;
+
+/// Starts the script in an interpreter of its own; no two are the same text.
+fn script(gatehouse: &Gatehouse, token: &str, name: &str) -> Result<Lines> {
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { "name": "script", "version": "1" },
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let params = json!({ "name": "write_note", "arguments": { "text": "milk" }, "_meta": meta });
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+    let mut command = Command::new("node");
+    command
+        .args(["-e", &format!("// {name}{SCRIPT}")])
+        .env("ENDPOINT", &gatehouse.endpoint)
+        .env("TOKEN", token)
+        .env("BODY", body.to_string());
+    Lines::start(name, &mut command)
+}
+
+/// Whether the script's call ran, by its answer.
+fn ran(script: &mut Lines) -> Result<bool> {
+    let answer = script.until(|line| line.contains(r#""result""#))?;
+    Ok(!answer.contains(r#""isError":true"#))
 }
 
 /// Tried: 70 questions, so that nobody sees what another client asks. Stopped by: the limit of 64 for each
@@ -412,5 +448,46 @@ fn it_forges_a_round_in_a_first_call() -> Result<()> {
     let end = call.end()?;
     ensure!(end.body.contains("isError"), "{end:?}");
     ensure!(calls(&log).len() == 1, "it went out after a no");
+    Ok(())
+}
+
+/// Tried: another script of the same interpreter (`node -e`), which has the token, sends the very call that a
+/// question is about, so that the yes goes to it: while the question waits, and after the process that asked has
+/// left. Stopped by: where it cannot be told what runs in a program, a question and its late answer are for the
+/// one process that asked.
+#[test]
+fn another_script_of_the_interpreter_calls_the_same() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    let (_upstream, log) = noted(&gatehouse, Over::Stdio, &[])?;
+    let token = gatehouse.add_client("agent")?;
+    let mut own = script(&gatehouse, &token, "own")?;
+    let shown = asks::waiting(&gatehouse, 1)?.remove(0);
+    let mut thief = script(&gatehouse, &token, "thief")?;
+    let both = asks::waiting(&gatehouse, 2)?;
+    let program = |question: &Value| question["ask"]["client"]["seenFrom"]["program"].clone();
+    ensure!(program(&both[0])["isKnown"] == false, "it is known what runs: {:#}", both[0]);
+    ensure!(program(&both[0]) == program(&both[1]), "it was seen from another program: {:#}", both[1]);
+    ensure!(both[0]["ask"] == shown["ask"], "what is shown changed: {:#}", both[0]);
+    ensure!(both[1]["ask"]["hash"] != shown["ask"]["hash"], "two processes, one hash");
+    asks::allow(&gatehouse, &shown["id"], &shown["ask"]["hash"], &asks::once())?;
+    ensure!(ran(&mut own)?, "what was shown did not run");
+    let left = asks::waiting(&gatehouse, 1)?.remove(0);
+    ensure!(left["id"] == both[1]["id"], "the other was touched: {left:#}");
+    deny(&gatehouse, &left)?;
+    ensure!(!ran(&mut thief)? && calls(&log).len() == 1, "the other script ran: {:#?}", calls(&log));
+
+    let gone = script(&gatehouse, &token, "gone")?;
+    let question = asks::waiting(&gatehouse, 1)?.remove(0);
+    drop(gone);
+    let deadline = Instant::now() + PATIENCE;
+    while asks::waiting(&gatehouse, 1)?[0]["waiting"] != false {
+        ensure!(Instant::now() < deadline, "the question still has its client");
+    }
+    asks::allow(&gatehouse, &question["id"], &question["ask"]["hash"], &asks::once())?;
+    asks::waiting(&gatehouse, 0)?;
+    let mut thief = script(&gatehouse, &token, "late thief")?;
+    let question = asks::waiting(&gatehouse, 1)?.remove(0);
+    deny(&gatehouse, &question)?;
+    ensure!(!ran(&mut thief)? && calls(&log).len() == 1, "the late yes was for another: {:#?}", calls(&log));
     Ok(())
 }

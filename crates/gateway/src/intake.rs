@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use gatehouse_mcp_wire::headers::{PROTOCOL_VERSION, SESSION_ID};
 use gatehouse_mcp_wire::raw::Members;
-use gatehouse_model::ask::SeenFrom;
+use gatehouse_tools::Peer;
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
 use hyper::header::HeaderMap;
@@ -46,8 +46,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) core: &'a Arc<Core>,
     /// Who asks.
     pub(crate) client: &'a Arc<ClientState>,
-    /// The program that it was seen from.
-    pub(crate) seen_from: Option<&'a Arc<SeenFrom>>,
+    /// The other end of the connection.
+    pub(crate) peer: &'a Peer,
     /// The head.
     pub(crate) headers: &'a HeaderMap,
     /// What the client takes.
@@ -143,12 +143,12 @@ async fn post(
             "Accept must name application/json, text/event-stream, or both.",
         ));
     }
-    let (body, seen_from) = tokio::join!(read_body(body), ends.seen_from(&core.watch));
+    let (body, peer) = tokio::join!(read_body(body), ends.peer(&core.watch));
     let body = body?;
     if client.gone.is_cancelled() {
         return Err(doorstep::unauthorized());
     }
-    match route(core, (client, seen_from.as_ref(), first), (&head.headers, accepts), &body)? {
+    match route(core, (client, &peer, first), (&head.headers, accepts), &body)? {
         Step::Done(response) => Ok(response),
         Step::Call(exchange, place) => Ok(run(core, *exchange, place).await),
     }
@@ -156,7 +156,7 @@ async fn post(
 
 fn route(
     core: &Arc<Core>,
-    (client, seen_from, first): (&Arc<ClientState>, Option<&Arc<SeenFrom>>, bool),
+    (client, peer, first): (&Arc<ClientState>, &Peer, bool),
     (headers, accepts): (&HeaderMap, Accepts),
     body: &[u8],
 ) -> Result<Step, Fault> {
@@ -183,7 +183,7 @@ fn route(
         let asked = Asked {
             core,
             client,
-            seen_from,
+            peer,
             headers,
             accepts,
             id,

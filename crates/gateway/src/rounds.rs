@@ -12,7 +12,7 @@ use std::task::{Context, Poll};
 use gatehouse_mcp_wire::raw::Members;
 use gatehouse_model::server::LogLevel;
 use gatehouse_model::{BoxFuture, ClientId};
-use gatehouse_tools::{CallEnd, ClientAsk, Inquiry, ServerAnswer, ServerRequest};
+use gatehouse_tools::{CallEnd, CallSource, ClientAsk, Inquiry, ServerAnswer, ServerRequest};
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot};
@@ -79,12 +79,12 @@ impl ClientAsk for RoundAsk {
     }
 }
 
-/// What tells one call from another: client, the program that it was seen from, method, and params but for what
-/// belongs to a round.
+/// What tells one call from another: client, where it comes from, method, and params but for what belongs to a
+/// round.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Call {
     client: ClientId,
-    program: Option<String>,
+    source: Option<CallSource>,
     exact: String,
 }
 
@@ -101,8 +101,8 @@ impl Call {
                 exact.push_str(value.get());
             }
         }
-        let program = asked.seen_from.map(|seen| seen.program.path.clone());
-        Self { client: asked.client.entry.id.clone(), program, exact }
+        // The revision has no sessions.
+        Self { client: asked.client.entry.id.clone(), source: asked.peer.source(None), exact }
     }
 }
 

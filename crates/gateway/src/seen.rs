@@ -10,10 +10,9 @@ mod socket;
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
-use gatehouse_model::ask::SeenFrom;
+use gatehouse_tools::Peer;
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
@@ -33,27 +32,27 @@ pub(crate) struct Watch {
 pub(crate) struct Ends {
     far: SocketAddr,
     near: SocketAddr,
-    seen: OnceCell<Option<Arc<SeenFrom>>>,
+    peer: OnceCell<Peer>,
 }
 
 impl Ends {
     /// The ends of a connection: the client's and ours.
     pub(crate) fn new(far: SocketAddr, near: SocketAddr) -> Self {
-        Self { far, near, seen: OnceCell::new() }
+        Self { far, near, peer: OnceCell::new() }
     }
 
     /// Who is at the other end. Looks it up at the first time.
-    pub(crate) async fn seen_from(&self, watch: &Watch) -> Option<Arc<SeenFrom>> {
+    pub(crate) async fn peer(&self, watch: &Watch) -> Peer {
         let look = || async {
             let found = tokio::time::timeout(PATIENCE, watch.look(self.far, self.near)).await;
-            found.ok().flatten().map(Arc::new)
+            found.ok().flatten().unwrap_or_else(Peer::unseen)
         };
-        self.seen.get_or_init(look).await.clone()
+        self.peer.get_or_init(look).await.clone()
     }
 }
 
 impl Watch {
-    async fn look(&self, far: SocketAddr, near: SocketAddr) -> Option<SeenFrom> {
+    async fn look(&self, far: SocketAddr, near: SocketAddr) -> Option<Peer> {
         let latest: Vec<u32> = self.latest.lock().iter().copied().collect();
         let pid = socket::owner(far, near, latest).await?;
         self.remember(pid);
@@ -70,6 +69,6 @@ impl Watch {
 
 /// What a process is and who started it; `None` when it is gone. Gatehouse's own programs only pass on what
 /// others say, so whoever started them stands in their place.
-pub async fn of_process(pid: u32) -> Option<SeenFrom> {
+pub async fn of_process(pid: u32) -> Option<Peer> {
     tokio::task::spawn_blocking(move || program::chain(pid)).await.ok().flatten()
 }

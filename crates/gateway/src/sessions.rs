@@ -9,10 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use gatehouse_model::ask::SeenFrom;
 use gatehouse_model::server::LogLevel;
 use gatehouse_model::{ClientId, SessionId};
-use gatehouse_tools::{Caller, Era, ServerAnswer};
+use gatehouse_tools::{Caller, Era, Peer, ServerAnswer};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -115,13 +114,13 @@ impl Session {
         }
     }
 
-    /// Who calls when a call comes in this session from that program.
-    pub(crate) fn caller(&self, seen_from: Option<Arc<SeenFrom>>) -> Caller {
+    /// Who calls when a call comes in this session from that peer.
+    pub(crate) fn caller(&self, peer: Peer) -> Caller {
         Caller {
             client: Arc::clone(&self.client.entry),
             session: Some(self.id.clone()),
             says: self.says.clone(),
-            seen_from,
+            peer,
             era: Era::Stateful,
         }
     }

@@ -162,7 +162,7 @@ fn call(asked: &Asked<'_>, session: Arc<Session>) -> Result<Step, Fault> {
     if subscribes.as_ref().is_some_and(|(watched, _)| session.watches.has(watched)) {
         return Ok(Step::Done(asked.answer(&Answer::result("{}"))));
     }
-    let answer = errand.begin(&*asked.core.door, session.caller(asked.seen_from.cloned()));
+    let answer = errand.begin(&*asked.core.door, session.caller(asked.peer.clone()));
     let (core, own) = (Arc::clone(asked.core), Arc::clone(&session));
     let future = Box::pin(async move {
         let end = answer.await;

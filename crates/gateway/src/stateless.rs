@@ -124,7 +124,7 @@ fn call(asked: &Asked<'_>, says: Option<String>) -> Result<Step, Fault> {
         client: Arc::clone(&asked.client.entry),
         session: None,
         says,
-        seen_from: asked.seen_from.cloned(),
+        peer: asked.peer.clone(),
         era: Era::Stateless,
     };
     let says_how_fresh = errand.says_how_fresh();
@@ -182,8 +182,7 @@ fn listen(asked: &Asked<'_>) -> Result<Step, Fault> {
         return Ok(Step::Done(reply::events(reader)));
     }
     // Each resource passes the policy, which may take until the user has answered.
-    let (core, client, seen_from) =
-        (Arc::clone(asked.core), Arc::clone(asked.client), asked.seen_from.cloned());
+    let (core, client, peer) = (Arc::clone(asked.core), Arc::clone(asked.client), asked.peer.clone());
     asked.core.calls.spawn(async move {
         for uri in uris {
             let Some(place) = core.door.resource(&uri) else { continue };
@@ -192,7 +191,7 @@ fn listen(asked: &Asked<'_>) -> Result<Step, Fault> {
                 client: Arc::clone(&client.entry),
                 session: None,
                 says: client.says(),
-                seen_from: seen_from.clone(),
+                peer: peer.clone(),
                 era: Era::Stateless,
             };
             let call = AccessCall {

@@ -43,14 +43,16 @@ pub fn call_hash(call: &ExactCall<'_>) -> CallHash {
     CallHash::new(hex::encode(hash.finalize()))
 }
 
-/// Everything that a person sees of a call, apart from what is in its hash already: a call of another program,
-/// or in another session, is another question.
+/// Everything that an answer is for, apart from what is in the hash of the call already: a call of another
+/// program, of another process of a program that is not known, or in another session is another question.
 #[derive(Clone, Copy, Debug)]
 pub struct ShownCall<'a> {
     /// The exact call.
     pub call: &'a CallHash,
     /// The program that it was seen from.
     pub program: Option<&'a str>,
+    /// The process or connection that it came from, where program and session do not tell whose call it is.
+    pub peer: Option<&'a str>,
     /// What the client says of itself.
     pub says: Option<&'a str>,
     /// The session, for clients of the stateful revisions.
@@ -63,9 +65,9 @@ pub struct ShownCall<'a> {
 #[must_use]
 pub fn shown_hash(shown: &ShownCall<'_>) -> CallHash {
     let mut hash = Sha256::new();
-    hash.update(b"gatehouse question 1\n");
+    hash.update(b"gatehouse question 2\n");
     part(&mut hash, shown.call.as_str());
-    for text in [shown.program, shown.says, shown.session.map(SessionId::as_str)] {
+    for text in [shown.program, shown.peer, shown.says, shown.session.map(SessionId::as_str)] {
         match text {
             None => hash.update([0]),
             Some(text) => {
@@ -124,23 +126,26 @@ mod tests {
     #[test]
     fn any_difference_is_another_question() {
         let call = CallHash::from("h");
-        let shown = |program, says, session: Option<&str>, round| {
+        let shown = |[program, peer, says, session]: [Option<&str>; 4], round| {
             let session = session.map(SessionId::from);
-            shown_hash(&ShownCall { call: &call, program, says, session: session.as_ref(), round })
+            shown_hash(&ShownCall { call: &call, program, peer, says, session: session.as_ref(), round })
         };
         let all = [
-            shown(None, None, None, ""),
-            shown(Some("p"), None, None, ""),
-            shown(None, Some("p"), None, ""),
-            shown(None, None, Some("p"), ""),
-            shown(Some(""), None, None, ""),
-            shown(None, None, None, "p"),
-            shown(Some("q"), None, None, ""),
+            shown([None, None, None, None], ""),
+            shown([Some("p"), None, None, None], ""),
+            shown([None, Some("p"), None, None], ""),
+            shown([None, None, Some("p"), None], ""),
+            shown([None, None, None, Some("p")], ""),
+            shown([Some(""), None, None, None], ""),
+            shown([Some("p"), Some("p"), None, None], ""),
+            shown([Some("p"), Some("q"), None, None], ""),
+            shown([None, None, None, None], "p"),
+            shown([Some("q"), None, None, None], ""),
             call.clone(),
         ];
         let distinct: std::collections::HashSet<_> = all.iter().collect();
         assert_eq!(distinct.len(), all.len());
-        assert_eq!(shown(Some("p"), None, None, ""), all[1]);
+        assert_eq!(shown([Some("p"), None, None, None], ""), all[1]);
     }
 
     #[test]

@@ -6,13 +6,14 @@ use std::future::pending;
 use std::sync::Arc;
 
 use gatehouse_model::ClientEntry;
-use gatehouse_model::ask::{SeenFrom, Subject};
+use gatehouse_model::ask::Subject;
 use gatehouse_model::id::{ServerId, SessionId};
 use serde_json::value::RawValue;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::inquiries::ClientAsk;
+use crate::peer::Peer;
 
 /// Which family of protocol revisions a client speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -32,8 +33,8 @@ pub struct Caller {
     pub session: Option<SessionId>,
     /// What it says of itself.
     pub says: Option<String>,
-    /// The program that the connection was seen from, never verified.
-    pub seen_from: Option<Arc<SeenFrom>>,
+    /// The other end of its connection.
+    pub peer: Peer,
     /// Which revisions it speaks.
     pub era: Era,
 }
@@ -47,7 +48,7 @@ impl Caller {
             token_sha256: String::new(),
             created: gatehouse_model::Timestamp(0),
         };
-        Self { client: Arc::new(client), session: None, says: None, seen_from: None, era: Era::Stateful }
+        Self { client: Arc::new(client), session: None, says: None, peer: Peer::unseen(), era: Era::Stateful }
     }
 }
 

@@ -296,8 +296,8 @@ impl Inner {
             })
         };
         let caller = &request.caller;
-        let program = caller.seen_from.as_ref().map(|seen| &seen.program);
-        let key_of = |hash: &CallHash| CallKey::new(hash, program, caller.session.as_ref());
+        let source = caller.peer.source(caller.session.as_ref());
+        let key_of = |hash: &CallHash| CallKey::new(hash, source.clone());
         let (mut hash, mut is_unknown_round) = (hash_of(&request.exact), false);
         let round_key = key_of(&hash);
         if !request.round.is_empty() && request.continues(&round_key, &self.rounds).is_none() {
@@ -312,7 +312,8 @@ impl Inner {
         };
         let shown_hash = shown_hash(&ShownCall {
             call: &hash,
-            program: program.map(|program| program.path.as_str()),
+            program: caller.peer.program().map(|program| program.path.as_str()),
+            peer: caller.peer.hashed_id(source.as_ref()).as_deref(),
             says: caller.says.as_deref(),
             session: caller.session.as_ref(),
             round: &request.round,

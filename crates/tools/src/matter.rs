@@ -84,7 +84,7 @@ impl Matter {
 
     /// The program that the client was seen from.
     pub(crate) fn seen_program(&self) -> Option<&Program> {
-        self.caller.seen_from.as_ref().map(|seen| &seen.program)
+        self.caller.peer.program()
     }
 
     /// Whether it is a call of this tool.
@@ -104,7 +104,7 @@ impl Matter {
             id: caller.client.id.clone(),
             name: caller.client.name.clone(),
             says: caller.says.as_deref().map(|says| clean_text(says).into_owned()),
-            seen_from: caller.seen_from.as_ref().map(|seen| SeenFrom {
+            seen_from: caller.peer.seen_from.as_ref().map(|seen| SeenFrom {
                 program: plain(&seen.program),
                 parents: seen.parents.iter().map(plain).collect(),
             }),

@@ -354,6 +354,7 @@ mod tests {
 
     use super::*;
     use crate::call::Era;
+    use crate::peer::Peer;
 
     fn caller() -> Caller {
         let client = ClientEntry {
@@ -362,7 +363,13 @@ mod tests {
             token_sha256: String::new(),
             created: Timestamp(0),
         };
-        Caller { client: Arc::new(client), session: None, says: None, seen_from: None, era: Era::Stateless }
+        Caller {
+            client: Arc::new(client),
+            session: None,
+            says: None,
+            peer: Peer::unseen(),
+            era: Era::Stateless,
+        }
     }
 
     fn json(text: &str) -> Box<RawValue> {

@@ -158,9 +158,8 @@ fn digest(state: &RawValue) -> [u8; 32] {
 
 #[cfg(test)]
 mod tests {
-    use gatehouse_model::ask::Program;
-
     use super::*;
+    use crate::peer::{CallSource, PeerId};
 
     fn json(text: &str) -> Box<RawValue> {
         RawValue::from_string(text.to_owned()).unwrap()
@@ -171,23 +170,25 @@ mod tests {
     }
 
     fn key(hash: &str) -> CallKey {
-        CallKey::new(&hash.into(), Some(&program("/usr/bin/test", true)), None)
-    }
-
-    fn program(path: &str, is_known: bool) -> Program {
-        Program { name: "test".to_owned(), path: path.to_owned(), is_known }
+        CallKey::new(&hash.into(), Some(CallSource::Program("/usr/bin/test".into())))
     }
 
     #[test]
     fn a_round_is_for_the_program_that_was_seen() {
-        let unknown = |path: &str| CallKey::new(&"h".into(), Some(&program(path, false)), None);
-        let unseen = CallKey::new(&"h".into(), None, None);
+        let unknown = |pid| {
+            let id = PeerId::Process { pid, started: 1 };
+            CallKey::new(
+                &"h".into(),
+                Some(CallSource::Process { program: "/usr/bin/node".into(), id, session: None }),
+            )
+        };
+        let unseen = CallKey::new(&"h".into(), None);
         let step = || Step::Input(Some(digest(&json("\"s1\""))));
         let rounds = Rounds::default();
-        rounds.note_result(&unknown("/a"), &answered(), &json(WANTS));
-        assert_eq!(rounds.take(&unknown("/b"), &step()), None);
+        rounds.note_result(&unknown(1), &answered(), &json(WANTS));
+        assert_eq!(rounds.take(&unknown(2), &step()), None);
         assert_eq!(rounds.take(&unseen, &step()), None);
-        assert!(rounds.take(&unknown("/a"), &step()).is_some());
+        assert!(rounds.take(&unknown(1), &step()).is_some());
         rounds.note_result(&unseen, &answered(), &json(WANTS));
         assert_eq!(rounds.take(&unseen, &step()), None);
     }

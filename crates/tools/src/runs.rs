@@ -9,9 +9,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use gatehouse_model::ask::Program;
 use gatehouse_model::grant::Verdict;
-use gatehouse_model::{CallHash, CallId, ClientId, ServerId, SessionId};
+use gatehouse_model::{CallHash, CallId, ClientId, ServerId};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -19,6 +18,7 @@ use tokio::time::Instant;
 use crate::call::Listening;
 use crate::door::Ended;
 use crate::matter::Matter;
+use crate::peer::CallSource;
 
 /// No client's time-out is shorter. Whose call came in less long ago is taken to have received the result.
 pub(crate) const LEAST_TIMEOUT: Duration = Duration::from_secs(3);
@@ -27,32 +27,23 @@ const MOST_KEPT: usize = 64;
 /// So many bytes they may have together.
 const MOST_BYTES: usize = 32 * 1024 * 1024;
 
-/// What makes two calls the same for tickets and shared runs: the exact call, which names the client, and
-/// the program that it was seen from. Where it cannot be told what runs in that, the session counts too.
+/// What makes two calls the same for tickets and shared runs: the exact call, which names the client, and where
+/// it comes from.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct CallKey {
     hash: CallHash,
-    program: Option<Box<str>>,
-    is_known: bool,
-    session: Option<SessionId>,
+    source: Option<CallSource>,
 }
 
 impl CallKey {
-    pub(crate) fn new(hash: &CallHash, program: Option<&Program>, session: Option<&SessionId>) -> Self {
-        let is_known = program.is_some_and(|program| program.is_known);
-        let session = if is_known { None } else { session.cloned() };
-        let program = program.map(|program| program.path.as_str().into());
-        Self { hash: hash.clone(), program, is_known, session }
+    pub(crate) fn new(hash: &CallHash, source: Option<CallSource>) -> Self {
+        Self { hash: hash.clone(), source }
     }
 
-    /// Whether two calls with this key certainly come from the same program.
-    fn is_certain(&self) -> bool {
-        self.is_known || self.session.is_some()
-    }
-
-    /// Whether the key says anything of where a call comes from. Where it does not, no answer outlives its call.
+    /// Whether it is known where a call comes from. Where it is not, no run is shared and no answer outlives its
+    /// call.
     pub(crate) fn names_a_source(&self) -> bool {
-        self.program.is_some() || self.session.is_some()
+        self.source.is_some()
     }
 }
 
@@ -164,7 +155,7 @@ impl Runs {
         let key = matter.key.clone();
         let is_running =
             entries.by_key.get(&key).is_some_and(|entry| matches!(entry.stage, Stage::Running { .. }));
-        if key.is_certain() && !is_running {
+        if key.names_a_source() && !is_running {
             let entry = Entry {
                 no,
                 client: matter.caller.client.id.clone(),

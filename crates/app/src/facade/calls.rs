@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gatehouse_model::command::{Authority, Call, CallReply};
 use gatehouse_model::record::CallFilter;
 use gatehouse_model::{CallRecord, ErrorCode, Problem};
-use gatehouse_tools::{CallEnd, Caller, Era, ToolCall};
+use gatehouse_tools::{CallEnd, Caller, Era, Peer, ToolCall};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
@@ -32,11 +32,12 @@ pub(super) async fn call(
     if parts.tools.catalogue().by_exposed(&call.tool).is_none() {
         parts.tools.refresh().await;
     }
-    let seen_from = match process {
-        Some(process) => gatehouse_gateway::seen::of_process(process).await.map(Arc::new),
+    let peer = match process {
+        Some(process) => gatehouse_gateway::seen::of_process(process).await,
         None => None,
     };
-    let caller = Caller { client, session: None, says: Some(SAYS.into()), seen_from, era: Era::Stateless };
+    let peer = peer.unwrap_or_else(Peer::unseen);
+    let caller = Caller { client, session: None, says: Some(SAYS.into()), peer, era: Era::Stateless };
     // Dropped with this future, when the caller leaves.
     let cancel = CancellationToken::new();
     let _cancelled_with_us = cancel.clone().drop_guard();

@@ -2,8 +2,10 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use gatehouse_model::ask::{Program, SeenFrom};
+use gatehouse_tools::{Peer, PeerId};
 use sysinfo::{Pid, Process, ProcessRefreshKind, ProcessesToUpdate, System, UpdateKind};
 
 /// So many parents are told of at most.
@@ -54,10 +56,10 @@ const INTERPRETERS: &[(&str, &[&str])] = &[
 const SHELL: &[&str] = &["--norc", "--noprofile", "--posix", "*efuvx"];
 
 /// A process with those that started it, Gatehouse's own programs at its near end left out. Blocks.
-pub(super) fn chain(pid: u32) -> Option<SeenFrom> {
+pub(super) fn chain(pid: u32) -> Option<Peer> {
     let ours = ours();
     let mut system = System::new().ok()?;
-    let mut found: Vec<(Program, Option<PathBuf>)> = Vec::new();
+    let mut found: Vec<(Pid, Program, Option<PathBuf>)> = Vec::new();
     let mut next = Some(Pid::from_u32(pid));
     while let Some(pid) = next.take()
         && found.len() <= PARENTS + 1
@@ -69,14 +71,30 @@ pub(super) fn chain(pid: u32) -> Option<SeenFrom> {
             .with_cwd(UpdateKind::Always);
         system.refresh_processes_specifics(ProcessesToUpdate::Some(&[pid]), false, kind);
         let Some(process) = system.process(pid) else { break };
-        found.push((program(process), process.exe().map(Path::to_owned)));
+        found.push((pid, program(process), process.exe().map(Path::to_owned)));
         // What was started by the system itself has no parent worth a word.
         next = process.parent().filter(|parent| parent.as_u32() > 1);
     }
     let is_ours = |file: &Option<PathBuf>| file.as_ref().is_some_and(|file| ours.contains(file));
-    let first = found.iter().position(|(_, file)| !is_ours(file)).unwrap_or(0);
-    let mut programs = found.into_iter().skip(first).map(|(program, _)| program);
-    Some(SeenFrom { program: programs.next()?, parents: programs.take(PARENTS).collect() })
+    let first = found.iter().position(|(.., file)| !is_ours(file)).unwrap_or(0);
+    let mut rest = found.into_iter().skip(first);
+    let (pid, program, _) = rest.next()?;
+    let id = PeerId::Process { pid: pid.as_u32(), started: started(&system, pid)? };
+    let parents = rest.map(|(_, program, _)| program).take(PARENTS).collect();
+    Some(Peer { id, seen_from: Some(Arc::new(SeenFrom { program, parents })) })
+}
+
+/// When a process was started. On Linux in ticks since the system's start: `sysinfo` counts in seconds, from a
+/// moment that moves with the clock.
+#[cfg(target_os = "linux")]
+fn started(_: &System, pid: Pid) -> Option<u64> {
+    let process = procfs::process::Process::new(i32::try_from(pid.as_u32()).ok()?).ok()?;
+    Some(process.stat().ok()?.starttime)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn started(system: &System, pid: Pid) -> Option<u64> {
+    system.process(pid).map(Process::start_time)
 }
 
 /// The files of Gatehouse's own programs.
@@ -252,12 +270,15 @@ mod tests {
 
     #[test]
     fn a_process_is_told_with_those_that_started_it() {
-        let child = std::process::Command::new("sleep").arg("60").spawn();
-        let mut child = child.unwrap();
-        let seen = chain(child.id());
-        child.kill().unwrap();
-        child.wait().unwrap();
-        let seen = seen.unwrap();
+        let mut children = [(), ()].map(|()| std::process::Command::new("sleep").arg("60").spawn().unwrap());
+        let [first, again, other] = [0, 0, 1].map(|number: usize| chain(children[number].id()));
+        for child in &mut children {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+        assert_eq!(first, again);
+        assert_ne!(first.as_ref().unwrap().id, other.unwrap().id);
+        let seen = first.unwrap().seen_from.unwrap();
         let this = std::env::current_exe().unwrap();
         assert_eq!(seen.program.name, "sleep");
         assert!(seen.program.path.starts_with('/'), "{}", seen.program.path);
@@ -269,7 +290,7 @@ mod tests {
     #[test]
     fn our_own_programs_give_way_to_who_started_them() {
         // This very test is "ours" by its path.
-        let seen = chain(std::process::id()).unwrap();
+        let seen = chain(std::process::id()).unwrap().seen_from.unwrap();
         assert_ne!(seen.program.path, std::env::current_exe().unwrap().to_str().unwrap());
     }
 }

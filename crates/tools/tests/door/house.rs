@@ -19,7 +19,8 @@ use gatehouse_store::{
     Owner, SecretError, SecretKey, SecretKind, SecretStore, Store, StoreError, StoreOptions,
 };
 use gatehouse_tools::{
-    CallEnd, Caller, Era, PathResolver, Patience, ProgressOut, SystemPaths, ToolCall, ToolDeps, ToolManager,
+    CallEnd, Caller, Era, PathResolver, Patience, Peer, PeerId, ProgressOut, SystemPaths, ToolCall, ToolDeps,
+    ToolManager,
 };
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
@@ -323,14 +324,28 @@ pub fn caller(name: &str) -> Caller {
         }),
         session: None,
         says: Some("test 1.0".to_owned()),
-        seen_from: Some(Arc::new(seen_from("/usr/bin/test"))),
+        peer: peer("/usr/bin/test"),
         era: Era::Stateless,
     }
 }
 
-pub fn seen_from(path: &str) -> SeenFrom {
+/// A process of a known program.
+pub fn peer(path: &str) -> Peer {
+    process(path, true, 1000)
+}
+
+/// A process of a program of which it is not known what runs in it.
+pub fn unknown_peer(path: &str, pid: u32) -> Peer {
+    process(path, false, pid)
+}
+
+fn process(path: &str, is_known: bool, pid: u32) -> Peer {
     let name = path.rsplit('/').next().unwrap().to_owned();
-    SeenFrom { program: Program { name, path: path.to_owned(), is_known: true }, parents: Vec::new() }
+    let program = Program { name, path: path.to_owned(), is_known };
+    Peer {
+        id: PeerId::Process { pid, started: 1 },
+        seen_from: Some(Arc::new(SeenFrom { program, parents: Vec::new() })),
+    }
 }
 
 pub fn in_session(name: &str, session: &str) -> Caller {

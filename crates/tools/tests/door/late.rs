@@ -1,13 +1,12 @@
 //! Answers that come when nobody is there any more, and results that nobody received (PERM-11, TOOL-9):
 //! one yes acts once, and only for the client and program that it was given to.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
 use gatehouse_model::record::CallOutcome;
 use gatehouse_model::{Event, Rule};
-use gatehouse_tools::{Caller, Listening, ToolCall};
+use gatehouse_tools::{Caller, Listening, Peer, PeerId, ToolCall};
 use serde_json::Value;
 use tokio::sync::watch;
 
@@ -21,7 +20,14 @@ fn listened(is_there: &watch::Sender<bool>, arguments: &str) -> ToolCall {
 }
 
 fn from_program(path: &str) -> Caller {
-    Caller { seen_from: Some(Arc::new(seen_from(path))), ..caller("Claude") }
+    Caller { peer: peer(path), ..caller("Claude") }
+}
+
+fn from_peer(peer: Peer, session: Option<&str>) -> Caller {
+    match session {
+        Some(session) => Caller { peer, ..in_session("Claude", session) },
+        None => Caller { peer, ..caller("Claude") },
+    }
 }
 
 fn changed(event: &Event) -> bool {
@@ -148,7 +154,7 @@ async fn a_result_goes_to_nobody_else_and_not_past_a_pause() {
         .await;
     asks(caller("Claude"), MILK).await;
     // A program that is not known is never the same as another one.
-    let unknown = || Caller { seen_from: None, ..caller("Claude") };
+    let unknown = || from_peer(Peer::unseen(), None);
     let running = house.begin_as(unknown(), call("add_note", MILK));
     let question = house.question().await;
     seconds(5).await;
@@ -163,7 +169,7 @@ async fn another_program_or_session_is_another_question() {
     house.notes().await;
     let first = house.begin_as(in_session("Claude", "a"), call("add_note", MILK));
     let shown = house.question().await;
-    let thief = Caller { seen_from: Some(Arc::new(seen_from("/tmp/thief"))), ..in_session("Claude", "a") };
+    let thief = Caller { peer: peer("/tmp/thief"), ..in_session("Claude", "a") };
     let others = [
         house.begin_as(thief, call("add_note", MILK)),
         house.begin_as(in_session("Claude", "b"), call("add_note", MILK)),
@@ -179,6 +185,72 @@ async fn another_program_or_session_is_another_question() {
     for other in others {
         assert!(is_error(&other.ended().await));
     }
+    assert_eq!(house.notes_kept().await, 1);
+}
+
+/// One interpreter runs many programs, and what it was started with tells none of them apart.
+#[tokio::test(start_paused = true)]
+async fn an_unknown_program_joins_no_question_of_another() {
+    let house = House::new().await;
+    house.notes().await;
+    let node = |pid, session| from_peer(unknown_peer("/usr/bin/node", pid), session);
+    let unseen = |session| from_peer(Peer::unseen(), session);
+    let known = |pid| Caller {
+        peer: Peer { id: PeerId::Process { pid, started: 1 }, ..peer("/usr/bin/claude") },
+        ..caller("Claude")
+    };
+    let connection = unseen(None);
+    let cases = [
+        ("two processes of a known program", known(1), known(2), true),
+        ("one process", node(1, None), node(1, None), true),
+        ("two processes", node(1, None), node(2, None), false),
+        ("two processes in one session", node(1, Some("s")), node(2, Some("s")), false),
+        ("two sessions of one process", node(1, Some("s")), node(1, Some("t")), false),
+        ("one connection that is not seen", connection.clone(), connection, true),
+        ("two of them", unseen(None), unseen(None), false),
+        ("two of them in one session", unseen(Some("s")), unseen(Some("s")), true),
+    ];
+    for (number, (what, first, second, joins)) in cases.into_iter().enumerate() {
+        let text = format!(r#"{{"text":"milk {number}"}}"#);
+        let kept = house.notes_kept().await;
+        let came_in = house.events.count(|event| matches!(event, Event::CallStarted { .. }));
+        let first = house.begin_as(first, call("add_note", &text));
+        let shown = house.question().await;
+        let second = house.begin_as(second, call("add_note", &text));
+        house.came_in(came_in + 2).await;
+        if joins {
+            // The one answer is for both.
+            house.answer(&shown, no(Some("not this"))).await.unwrap();
+            for end in [first.ended().await, second.ended().await] {
+                assert!(crate::house::text(&end).contains("not this"), "{what}: {end}");
+            }
+            continue;
+        }
+        let both = house.questions(2).await;
+        assert_eq!(both[0], shown, "{what}");
+        assert_ne!(about(&both[0]).hash, about(&both[1]).hash, "{what}");
+        house.allow(&shown).await;
+        assert!(!is_error(&first.ended().await), "{what}");
+        let left = house.question().await;
+        assert_eq!(left.id, both[1].id, "{what}: the other question is gone");
+        house.answer(&left, no(None)).await.unwrap();
+        assert!(is_error(&second.ended().await), "{what}: the other call ran");
+        assert_eq!(house.notes_kept().await, kept + 1, "{what}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_of_one_unknown_process_share_a_run() {
+    let house = House::new().await;
+    house.notes().await;
+    let node = |pid| from_peer(unknown_peer("/usr/bin/node", pid), None);
+    let calls = [1, 1].map(|pid| house.begin_as(node(pid), call("add_note", MILK)));
+    house.came_in(2).await;
+    house.allow(&house.question().await).await;
+    for call in calls {
+        assert!(!is_error(&call.ended().await));
+    }
+    house.questions(0).await;
     assert_eq!(house.notes_kept().await, 1);
 }
 
@@ -205,17 +277,14 @@ async fn a_ticket_is_for_the_program_that_was_shown() {
 async fn a_ticket_is_never_for_a_program_that_was_not_seen_to_ask() {
     let house = House::new().await;
     house.notes().await;
-    let unknown = |path: &str| {
-        let mut seen = seen_from(path);
-        seen.program.is_known = false;
-        Caller { seen_from: Some(Arc::new(seen)), ..caller("Claude") }
-    };
-    let unseen = || Caller { seen_from: None, ..caller("Claude") };
+    let unknown = |path: &str, pid| from_peer(unknown_peer(path, pid), None);
+    let unseen = || from_peer(Peer::unseen(), None);
     let cases = [
-        (unknown("/usr/bin/node"), unknown("/tmp/thief"), false),
-        (unknown("/usr/bin/node"), unseen(), false),
+        (unknown("/usr/bin/node", 1), unknown("/tmp/thief", 2), false),
+        (unknown("/usr/bin/node", 1), unknown("/usr/bin/node", 2), false),
+        (unknown("/usr/bin/node", 1), unseen(), false),
         (unseen(), unseen(), false),
-        (unknown("/usr/bin/node"), unknown("/usr/bin/node"), true),
+        (unknown("/usr/bin/node", 1), unknown("/usr/bin/node", 1), true),
     ];
     for (number, (asks, takes, passes)) in cases.into_iter().enumerate() {
         // Another call each time: the tickets of the first are still there.

@@ -8,7 +8,7 @@ use gatehouse_model::grant::{AccessClass, AccessOverride, Rights, Suspended};
 use gatehouse_model::record::AuditEvent;
 use gatehouse_model::server::{Builtin, Origin};
 use gatehouse_model::{ErrorCode, GrantChoice, Lifetime, RuleAuthor};
-use gatehouse_tools::{Patience, RuleOrder};
+use gatehouse_tools::{Patience, Peer, RuleOrder};
 
 use crate::house::*;
 
@@ -384,11 +384,9 @@ async fn an_unknown_program_has_no_grant_of_a_program() {
     let question = house.question().await;
     house.answer(&question, allow(ChoiceLifetime::Always, ChoiceWidth::Tool)).await.unwrap();
     call_1.ended().await;
-    let mut seen = seen_from("/usr/bin/test");
-    seen.program.is_known = false;
     // A program may also keep out of sight.
-    for seen_from in [Some(Arc::new(seen)), None] {
-        let unknown = gatehouse_tools::Caller { seen_from, ..caller("Claude") };
+    for peer in [unknown_peer("/usr/bin/test", 1000), Peer::unseen()] {
+        let unknown = gatehouse_tools::Caller { peer, ..caller("Claude") };
         let running = house.begin_as(unknown, call("add_note", r#"{"text":"x"}"#));
         let question = house.question().await;
         let asked = about(&question);
@@ -415,8 +413,7 @@ async fn a_grant_used_from_another_program_asks() {
     let question = house.question().await;
     house.answer(&question, allow(ChoiceLifetime::Always, ChoiceWidth::Tool)).await.unwrap();
     call_1.ended().await;
-    let other =
-        gatehouse_tools::Caller { seen_from: Some(Arc::new(seen_from("/tmp/evil"))), ..caller("Claude") };
+    let other = gatehouse_tools::Caller { peer: peer("/tmp/evil"), ..caller("Claude") };
     let call_2 = house.begin_as(other, call("add_note", r#"{"text":"x"}"#));
     let question = house.question().await;
     let warned = gatehouse_model::ask::Warning::OtherProgram { before: "/usr/bin/test".into() };

@@ -6,7 +6,7 @@ use gatehouse_model::ask::{AutoApprove, ChoiceLifetime, ChoiceWidth, Warning};
 use gatehouse_model::grant::Width;
 use gatehouse_model::record::AuditEvent;
 use gatehouse_model::{ErrorCode, Grant, GrantId, PendingAsk, Rule};
-use gatehouse_tools::{Caller, PresetOrder, RuleOrder};
+use gatehouse_tools::{Caller, Peer, PresetOrder, RuleOrder};
 
 use crate::house::*;
 
@@ -14,7 +14,7 @@ const MILK: &str = r#"{"text":"milk"}"#;
 const EGGS: &str = r#"{"text":"eggs"}"#;
 
 fn from_program(path: &str) -> Caller {
-    Caller { seen_from: Some(Arc::new(seen_from(path))), ..caller("Claude") }
+    Caller { peer: peer(path), ..caller("Claude") }
 }
 
 async fn granted(house: &House, lifetime: ChoiceLifetime, width: ChoiceWidth) -> GrantId {
@@ -142,11 +142,9 @@ async fn an_unknown_program_binds_nothing() {
     let house = House::new().await;
     house.notes().await;
     let id = granted(&house, ChoiceLifetime::Always, ChoiceWidth::Tool).await;
-    let mut seen = seen_from("/usr/bin/test");
-    seen.program.is_known = false;
-    for (text, seen_from) in [("a", Some(Arc::new(seen))), ("b", None)] {
+    for (text, peer) in [("a", unknown_peer("/usr/bin/test", 1000)), ("b", Peer::unseen())] {
         let arguments = format!(r#"{{"text":"{text}"}}"#);
-        let unknown = Caller { seen_from, ..in_session("Claude", "ses-1") };
+        let unknown = Caller { peer, ..in_session("Claude", "ses-1") };
         let waiting = house.begin_as(unknown, call("add_note", &arguments));
         let question = house.question().await;
         let asked = about(&question);

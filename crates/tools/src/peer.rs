@@ -1,0 +1,155 @@
+//! The other end of the connection that a call came on, as the operating system tells it, and what follows from
+//! it: which calls of one client count as those of one caller (PERM-9, PERM-11). It is compared and shown, and
+//! never verified.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use gatehouse_model::SessionId;
+use gatehouse_model::ask::{Program, SeenFrom};
+
+/// The other end of a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Peer {
+    /// Tells it from every other one.
+    pub id: PeerId,
+    /// Its program and those that started it; `None` where they cannot be found out.
+    pub seen_from: Option<Arc<SeenFrom>>,
+}
+
+/// Tells the other ends of connections apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PeerId {
+    /// A process of this computer.
+    Process {
+        /// Its id, which another process may get after its end.
+        pid: u32,
+        /// When it was started, in a unit of the system's own.
+        started: u64,
+    },
+    /// A connection whose process is not known, by a number that no other one has in this run of Gatehouse.
+    Connection(u64),
+}
+
+/// Where a call comes from, as far as it can be told. What a person answered to a call, and what came of it, is
+/// shared with identical calls of the same source alone.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum CallSource {
+    /// A program of which it is known what runs in it, by its path: all of its processes.
+    Program(Box<str>),
+    /// One process, since it cannot be told what runs in its program, and its session.
+    Process {
+        /// The program's path.
+        program: Box<str>,
+        /// The process.
+        id: PeerId,
+        /// The session, for clients of the stateful revisions.
+        session: Option<SessionId>,
+    },
+    /// A session, where the process is not known.
+    Session(SessionId),
+}
+
+impl Peer {
+    /// The other end of one more connection, of which nothing is known.
+    #[must_use]
+    pub fn unseen() -> Self {
+        static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
+        Self { id: PeerId::Connection(CONNECTIONS.fetch_add(1, Ordering::Relaxed)), seen_from: None }
+    }
+
+    /// Its program.
+    #[must_use]
+    pub fn program(&self) -> Option<&Program> {
+        self.seen_from.as_ref().map(|seen| &seen.program)
+    }
+
+    /// Where its calls in a session come from; `None` where neither process nor session tells.
+    #[must_use]
+    pub fn source(&self, session: Option<&SessionId>) -> Option<CallSource> {
+        match self.program() {
+            Some(program) if program.is_known => Some(CallSource::Program(program.path.as_str().into())),
+            Some(program) => Some(CallSource::Process {
+                program: program.path.as_str().into(),
+                id: self.id,
+                session: session.cloned(),
+            }),
+            None => session.cloned().map(CallSource::Session),
+        }
+    }
+
+    /// What the hash of an approval request has of it beside program and session: its process, or its connection,
+    /// where those two do not tell whose call it is. So no call of an unknown program joins the request of another.
+    pub(crate) fn hashed_id(&self, source: Option<&CallSource>) -> Option<String> {
+        match source {
+            Some(CallSource::Program(_) | CallSource::Session(_)) => None,
+            Some(CallSource::Process { .. }) | None => Some(self.id.to_string()),
+        }
+    }
+}
+
+impl fmt::Display for PeerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Process { pid, started } => write!(f, "process {pid} {started}"),
+            Self::Connection(number) => write!(f, "connection {number}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn peer(path: &str, is_known: bool, pid: u32) -> Peer {
+        let program = Program { name: path.to_owned(), path: path.to_owned(), is_known };
+        Peer {
+            id: PeerId::Process { pid, started: 7 },
+            seen_from: Some(Arc::new(SeenFrom { program, parents: Vec::new() })),
+        }
+    }
+
+    #[test]
+    fn what_tells_the_calls_of_two_peers_apart() {
+        let session = |id: &str| Some(SessionId::from(id));
+        let later = Peer { id: PeerId::Process { pid: 1, started: 8 }, ..peer("/node", false, 1) };
+        let unseen = Peer::unseen();
+        for (what, one, other, is_same_source, is_same_id) in [
+            ("a known program", (peer("/a", true, 1), None), (peer("/a", true, 2), session("s")), true, true),
+            ("two programs", (peer("/a", true, 1), None), (peer("/b", true, 1), None), false, true),
+            ("one process", (peer("/node", false, 1), None), (peer("/node", false, 1), None), true, true),
+            ("two processes", (peer("/node", false, 1), None), (peer("/node", false, 2), None), false, false),
+            ("an id that was given again", (peer("/node", false, 1), None), (later, None), false, false),
+            (
+                "two processes, one session",
+                (peer("/node", false, 1), session("s")),
+                (peer("/node", false, 2), session("s")),
+                false,
+                false,
+            ),
+            (
+                "one process, two sessions",
+                (peer("/node", false, 1), session("s")),
+                (peer("/node", false, 1), session("t")),
+                false,
+                true,
+            ),
+            (
+                "unseen, one session",
+                (Peer::unseen(), session("s")),
+                (Peer::unseen(), session("s")),
+                true,
+                true,
+            ),
+            ("unseen, two connections", (Peer::unseen(), None), (Peer::unseen(), None), true, false),
+            ("unseen, one connection", (unseen.clone(), None), (unseen, None), true, true),
+        ] {
+            let source = |(peer, session): &(Peer, Option<SessionId>)| peer.source(session.as_ref());
+            let id = |it: &(Peer, Option<SessionId>)| it.0.hashed_id(source(it).as_ref());
+            assert_eq!(source(&one) == source(&other), is_same_source, "{what}");
+            assert_eq!(id(&one) == id(&other), is_same_id, "{what}");
+        }
+        assert_eq!(Peer::unseen().source(None), None);
+    }
+}
