@@ -124,8 +124,12 @@ impl Queue {
         self.end(|question| question.matter().is_some_and(of), Settled::Lapsed);
     }
 
-    /// Ends the other questions about a call that was just answered: `which` of them.
+    /// Ends the other questions about a call that was just answered: `which` of them. Where it is not known where
+    /// calls come from, none is the other's.
     pub(super) fn end_twins(self: &Arc<Self>, key: &CallKey, which: impl Fn(&[Waiter]) -> bool) {
+        if !key.names_a_source() {
+            return;
+        }
         let is_twin = |question: &Question| match &question.about {
             About::Call { matter, waiters } => matter.key == *key && !question.answering && which(waiters),
             About::Plain(_) => false,

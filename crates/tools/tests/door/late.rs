@@ -240,6 +240,24 @@ async fn an_unknown_program_joins_no_question_of_another() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_late_answer_leaves_the_questions_of_others_that_are_not_seen() {
+    let house = House::new().await;
+    house.notes().await;
+    let unseen = || from_peer(Peer::unseen(), None);
+    let left = house.begin_as(unseen(), call("add_note", MILK));
+    house.question().await;
+    left.cancel.cancel();
+    left.ended().await;
+    let other = house.begin_as(unseen(), call("add_note", MILK));
+    let both = house.questions(2).await;
+    house.allow(&both[0]).await;
+    assert_eq!(house.question().await.id, both[1].id);
+    house.answer(&both[1], no(None)).await.unwrap();
+    assert!(is_error(&other.ended().await));
+    assert_eq!(house.notes_kept().await, 0);
+}
+
+#[tokio::test(start_paused = true)]
 async fn calls_of_one_unknown_process_share_a_run() {
     let house = House::new().await;
     house.notes().await;
