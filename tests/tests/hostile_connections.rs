@@ -1,5 +1,5 @@
-//! Programs that hold connections to the gateway, to keep its real clients out. Each test says what
-//! was tried and what stopped it.
+//! Programs that hold connections to the gateway, or have it keep more and more, to keep its real clients
+//! out. Each test says what was tried and what stopped it.
 #![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::io::{ErrorKind, Read, Write};
@@ -13,6 +13,7 @@ use anyhow::{Context, Result, ensure};
 use gatehouse_tests::gatehouse::Gatehouse;
 use gatehouse_tests::http;
 use gatehouse_tests::lines::PATIENCE;
+use gatehouse_tests::server::{Over, add};
 
 /// More connections than the gateway takes from anybody.
 const FLOOD: usize = 400;
@@ -168,5 +169,124 @@ fn one_client_holds_all_connections() -> Result<()> {
     while http::modern(&gatehouse.endpoint, &greedy, "tools/list", "")?.status != 200 {
         ensure!(Instant::now() < deadline, "the places were not given back");
     }
+    Ok(())
+}
+
+/// Bytes of one result: what is kept for one client (64 MiB) has room for five, not for six.
+const LARGE: usize = 12 * 1024 * 1024;
+
+/// A stream that was read to its end, and can be resumed for a while.
+struct Left {
+    session: String,
+    first_event: String,
+}
+
+/// A call whose result has so many bytes.
+fn big(bytes: usize) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"big","arguments":{{"bytes":{bytes}}}}}}}"#
+    )
+}
+
+/// Sends a request of a client that takes streams alone, with more headers, and reads the whole answer.
+fn send(
+    gatehouse: &Gatehouse,
+    token: &str,
+    (method, body): (&str, &str),
+    more: &[(&str, &str)],
+) -> Result<http::Answer> {
+    let authorization = format!("Bearer {token}");
+    let mut headers = vec![
+        ("Authorization", authorization.as_str()),
+        ("Content-Type", "application/json"),
+        ("Accept", "text/event-stream"),
+    ];
+    headers.extend_from_slice(more);
+    http::send(method, &gatehouse.endpoint, &headers, body.as_bytes())
+}
+
+/// Opens a session.
+fn open(gatehouse: &Gatehouse, token: &str) -> Result<String> {
+    let body = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"raw","version":"1"}}}"#;
+    let answer = send(gatehouse, token, ("POST", body), &[])?;
+    let line = answer.head.lines().find(|line| line.to_lowercase().starts_with("mcp-session-id:"));
+    let id = line.and_then(|line| line.split_once(':')).context("no session")?.1;
+    Ok(id.trim().to_owned())
+}
+
+/// Calls in a session of its own and leaves the stream behind.
+fn leave(gatehouse: &Gatehouse, token: &str, bytes: usize) -> Result<Left> {
+    let session = open(gatehouse, token)?;
+    let answer = send(gatehouse, token, ("POST", &big(bytes)), &[("Mcp-Session-Id", &*session)])?;
+    ensure!(answer.status == 200 && answer.body.len() > bytes, "{}", answer.head);
+    let first_event =
+        answer.body.lines().find_map(|line| line.strip_prefix("id: ")).context("no event id")?;
+    Ok(Left { session, first_event: first_event.to_owned() })
+}
+
+/// Resumes a stream: the status, once everything that came was read.
+fn resume(gatehouse: &Gatehouse, token: &str, left: &Left) -> Result<u16> {
+    let more = [("Mcp-Session-Id", &*left.session), ("Last-Event-ID", &*left.first_event)];
+    let answer = send(gatehouse, token, ("GET", ""), &more)?;
+    let is_gone = answer.status == 400 && answer.body.contains("not kept any more");
+    ensure!(answer.status == 200 || is_gone, "{}", answer.head);
+    Ok(answer.status)
+}
+
+/// Begins a call and reads no more than the status of its answer.
+fn begin(gatehouse: &Gatehouse, token: &str) -> Result<TcpStream> {
+    let (authority, session, body) = (authority(&gatehouse.endpoint)?, open(gatehouse, token)?, big(LARGE));
+    let mut stream = TcpStream::connect(authority)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nHost: {authority}\r\nAuthorization: Bearer {token}\r\n\
+         Mcp-Session-Id: {session}\r\nContent-Type: application/json\r\nAccept: text/event-stream\r\n\
+         Connection: close\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes())?;
+    stream.write_all(body.as_bytes())?;
+    let mut status = [0; 12];
+    stream.read_exact(&mut status)?;
+    ensure!(status == *b"HTTP/1.1 200", "{}", String::from_utf8_lossy(&status));
+    Ok(stream)
+}
+
+/// Tried: to have ever more kept, by a large result in each of many sessions, each within what one session may
+/// have. Stopped by: one limit for all sessions of a client. Its oldest streams go, as if their time were over;
+/// what somebody still reads comes whole, and what other clients left stays.
+#[test]
+fn one_client_leaves_large_results_in_many_sessions() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    let _upstream = add(&gatehouse, "raw", Over::Stdio, &[])?;
+    gatehouse.ask(&["policy", "auto-approve", "raw", "all"])?;
+    let (greedy, real) = (gatehouse.add_client("greedy")?, gatehouse.add_client("real")?);
+    let theirs = leave(&gatehouse, &real, 1024)?;
+    let mut unread = begin(&gatehouse, &greedy)?;
+    let left: Vec<Left> = (0..10).map(|_| leave(&gatehouse, &greedy, LARGE)).collect::<Result<_>>()?;
+    let resumed: Vec<u16> =
+        left.iter().map(|left| resume(&gatehouse, &greedy, left)).collect::<Result<_>>()?;
+    ensure!(
+        resumed == [vec![400_u16; 5], vec![200; 5]].concat(),
+        "not the newest five are kept: {resumed:?}"
+    );
+    ensure!(resume(&gatehouse, &real, &theirs)? == 200, "what another client left is gone");
+    let answer = http::modern(&gatehouse.endpoint, &real, "tools/call", r#""name":"echo","arguments":{}"#)?;
+    ensure!(answer.status == 200, "the other client got {answer:?}");
+
+    // The end of a session makes room.
+    for left in &left[6..] {
+        let ended = send(&gatehouse, &greedy, ("DELETE", ""), &[("Mcp-Session-Id", &*left.session)])?;
+        ensure!(ended.status == 204, "{ended:?}");
+    }
+    for _ in 6..10 {
+        leave(&gatehouse, &greedy, LARGE)?;
+    }
+    ensure!(resume(&gatehouse, &greedy, &left[5])? == 200, "sessions that ended still count");
+
+    let mut rest = Vec::new();
+    unread.read_to_end(&mut rest)?;
+    let came = rest.iter().filter(|byte| **byte == b'x').count();
+    ensure!(came >= LARGE, "{came} bytes of a result came that somebody still read");
     Ok(())
 }

@@ -1,18 +1,23 @@
 //! The events of one stream (SSE): written by whoever has something to say, read by the client's connection.
 //!
-//! A log outlives its reader, so a client that lost its connection can read on where it was. It is bounded:
-//! when nobody reads, the oldest notifications go first; the answer at the end is never dropped. Only one
-//! reader at a time: a newer one ends the older.
+//! A log outlives its reader, so a client that lost its connection can read on where it was. Each log is bounded:
+//! the oldest notifications go first, and the newest event stays. Only one reader at a time: a newer one ends the
+//! older.
+//!
+//! What stays for a reader who may come back is in the budget of its client, over all sessions
+//! ([`gatehouse_tools::ByteBudget`]). What is over it goes, as if its time were over. What somebody reads is not
+//! counted: there is one such log for each connection.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::{BufMut, Bytes, BytesMut};
-use gatehouse_tools::Listening;
-use parking_lot::Mutex;
+use gatehouse_model::ClientId;
+use gatehouse_tools::{ByteBudget, Evict, KeptKind, Listening, Reservation, Surplus};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 use tokio::time::{Instant, Sleep};
 
@@ -26,10 +31,10 @@ const MOST_EVENTS: usize = 256;
 const MOST_BYTES: usize = 4 * 1024 * 1024;
 
 /// Whether events carry ids and stay after they were read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Keeping {
-    /// They carry ids under this stream's number and stay.
-    Numbered(u64),
+#[derive(Debug)]
+enum Keeping {
+    /// They carry ids under this stream's number, and stay within the budget of the client.
+    Numbered { stream: u64, budget: Arc<ByteBudget>, client: ClientId },
     /// They go once they were read.
     Passing,
 }
@@ -39,8 +44,9 @@ pub(crate) enum Keeping {
 pub(crate) struct EventLog {
     keeping: Keeping,
     state: Mutex<State>,
-    /// Whether somebody is there to read it, or is about to begin.
+    /// Whether somebody is there to read it, or is about to begin. Changes under the lock of the state.
     listening: watch::Sender<bool>,
+    me: Weak<Self>,
 }
 
 #[derive(Debug, Default)]
@@ -56,12 +62,30 @@ struct State {
     /// Whether it is still there.
     is_read: bool,
     waker: Option<Waker>,
+    /// Whether nobody can come back for it.
+    is_gone: bool,
+    /// Counts its bytes while nobody reads.
+    kept: Option<Reservation>,
 }
 
 impl EventLog {
-    /// An empty log.
-    pub(crate) fn new(keeping: Keeping) -> Arc<Self> {
-        Arc::new(Self { keeping, state: Mutex::new(State::default()), listening: watch::Sender::new(true) })
+    /// An empty log whose events go once they were read.
+    pub(crate) fn passing() -> Arc<Self> {
+        Self::new(Keeping::Passing)
+    }
+
+    /// An empty log whose events carry ids under a stream's number and stay, within the budget of a client.
+    pub(crate) fn numbered(stream: u64, budget: &Arc<ByteBudget>, client: &ClientId) -> Arc<Self> {
+        Self::new(Keeping::Numbered { stream, budget: Arc::clone(budget), client: client.clone() })
+    }
+
+    fn new(keeping: Keeping) -> Arc<Self> {
+        Arc::new_cyclic(|me| Self {
+            keeping,
+            state: Mutex::default(),
+            listening: watch::Sender::new(true),
+            me: Weak::clone(me),
+        })
     }
 
     /// Follows whether somebody is there to read it. Whoever made it is, until [`EventLog::abandon`].
@@ -69,9 +93,29 @@ impl EventLog {
         Listening::new(self.listening.subscribe())
     }
 
-    /// Notes that whoever was about to read it has left.
+    /// Whether somebody is there to read it, or is about to begin.
+    pub(crate) fn is_listened(&self) -> bool {
+        *self.listening.borrow()
+    }
+
+    /// Notes that whoever was about to read it has left, and that nobody can come back for it.
     pub(crate) fn abandon(&self) {
+        let mut state = self.state.lock();
         self.listening.send_replace(false);
+        state.is_gone = true;
+        self.settle(state);
+    }
+
+    /// Notes that nobody can come back for it. Whoever reads it reads on.
+    pub(crate) fn forget(&self) {
+        let mut state = self.state.lock();
+        state.is_gone = true;
+        self.settle(state);
+    }
+
+    /// Whether nobody can come back for it.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.state.lock().is_gone
     }
 
     /// Writes an event; nothing once the log has ended.
@@ -128,8 +172,8 @@ impl EventLog {
         }
         state.last += 1;
         let number = state.last;
-        let id = match self.keeping {
-            Keeping::Numbered(stream) => Some((stream, number)),
+        let id = match &self.keeping {
+            Keeping::Numbered { stream, .. } => Some((*stream, number)),
             Keeping::Passing => None,
         };
         let event = encode(id, pieces);
@@ -145,18 +189,53 @@ impl EventLog {
             state.ended = Some(Instant::now());
         }
         state.wake();
+        self.settle(state);
     }
 
-    /// Starts to read after an event (0 for all). The reader before, if there is one, ends.
-    pub(crate) fn read(self: &Arc<Self>, after: u64) -> EventReader {
-        let mut state = self.state.lock();
+    /// Counts what stays for a reader who may come back, now that events or readers came or went, and has the
+    /// surplus freed once this log is unlocked.
+    fn settle(&self, mut state: MutexGuard<'_, State>) {
+        state.kept = None;
+        let mut surplus = Surplus::default();
+        if let Keeping::Numbered { budget, client, .. } = &self.keeping
+            && !self.is_listened()
+        {
+            if state.is_gone {
+                state.clear();
+            }
+            if state.bytes > 0 {
+                let kind = if state.ended.is_some() { KeptKind::Finished } else { KeptKind::Running };
+                let (kept, over) = budget.reserve(client, (kind, state.bytes), Weak::clone(&self.me));
+                state.kept = Some(kept);
+                surplus = over;
+            }
+        }
+        drop(state);
+        surplus.evict();
+    }
+
+    /// Starts to read from the beginning. The reader before, if there is one, ends.
+    pub(crate) fn read(self: &Arc<Self>) -> EventReader {
+        self.reader(self.state.lock(), 0)
+    }
+
+    /// Starts to read after an event; `None` when the log is not kept any more. The reader before, if there is one,
+    /// ends.
+    pub(crate) fn resume(self: &Arc<Self>, after: u64) -> Option<EventReader> {
+        let state = self.state.lock();
+        (!state.is_gone).then(|| self.reader(state, after))
+    }
+
+    fn reader(self: &Arc<Self>, mut state: MutexGuard<'_, State>, after: u64) -> EventReader {
         state.reader += 1;
         state.is_read = true;
         self.listening.send_replace(true);
         state.wake();
+        let me = state.reader;
+        self.settle(state);
         EventReader {
             log: Arc::clone(self),
-            me: state.reader,
+            me,
             after,
             quiet: Box::pin(tokio::time::sleep(KEEP_ALIVE)),
             when_lost: None,
@@ -164,7 +243,24 @@ impl EventLog {
     }
 }
 
+impl Evict for EventLog {
+    fn evict(&self) {
+        let mut state = self.state.lock();
+        if self.is_listened() {
+            return;
+        }
+        state.clear();
+        state.kept = None;
+        state.is_gone |= state.ended.is_some();
+    }
+}
+
 impl State {
+    fn clear(&mut self) {
+        self.events = VecDeque::new();
+        self.bytes = 0;
+    }
+
     fn wake(&mut self) {
         if let Some(waker) = self.waker.take() {
             waker.wake();
@@ -221,9 +317,9 @@ impl Drop for EventReader {
         let mut state = self.log.state.lock();
         if state.reader == self.me {
             state.is_read = false;
-            self.log.abandon();
+            self.log.listening.send_replace(false);
         }
-        drop(state);
+        self.log.settle(state);
         if let Some(when_lost) = self.when_lost.take() {
             when_lost();
         }
@@ -244,7 +340,7 @@ impl EventReader {
         if state.reader != this.me {
             return Poll::Ready(None);
         }
-        let found = match this.log.keeping {
+        let found = match &this.log.keeping {
             Keeping::Passing => {
                 let found = state.events.pop_front();
                 if let Some((_, event)) = &found {
@@ -252,7 +348,7 @@ impl EventReader {
                 }
                 found
             }
-            Keeping::Numbered(_) => {
+            Keeping::Numbered { .. } => {
                 let next = state.events.partition_point(|(number, _)| *number <= this.after);
                 state.events.get(next).cloned()
             }
@@ -280,11 +376,22 @@ impl EventReader {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::future::poll_fn;
+
+    use gatehouse_tools::ByteLimits;
+
+    use super::*;
 
     fn one(text: &str) -> impl Iterator<Item = &[u8]> + Clone {
         std::iter::once(text.as_bytes())
+    }
+
+    fn budget() -> Arc<ByteBudget> {
+        ByteBudget::new(ByteLimits { client: 1000, all: 1000 })
+    }
+
+    fn numbered(budget: &Arc<ByteBudget>) -> Arc<EventLog> {
+        EventLog::numbered(1, budget, &"client".into())
     }
 
     async fn next(reader: &mut EventReader) -> Option<String> {
@@ -311,25 +418,25 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_second_reader_resumes_and_ends_the_first() {
-        let log = EventLog::new(Keeping::Numbered(1));
-        let mut first = log.read(0);
+        let log = numbered(&budget());
+        let mut first = log.read();
         log.push(one("a"));
         log.push(one("b"));
         assert_eq!(next(&mut first).await.unwrap(), "id: 1-1\ndata: a\n\n");
-        let mut second = log.read(1);
+        let mut second = log.resume(1).unwrap();
         assert_eq!(next(&mut first).await, None);
         assert_eq!(next(&mut second).await.unwrap(), "id: 1-2\ndata: b\n\n");
         log.finish(one("c"));
         assert_eq!(next(&mut second).await.unwrap(), "id: 1-3\ndata: c\n\n");
         assert_eq!(next(&mut second).await, None);
         // The answer stays for whoever comes back.
-        assert_eq!(next(&mut log.read(2)).await.unwrap(), "id: 1-3\ndata: c\n\n");
+        assert_eq!(next(&mut log.resume(2).unwrap()).await.unwrap(), "id: 1-3\ndata: c\n\n");
     }
 
     #[tokio::test(start_paused = true)]
     async fn comments_keep_a_quiet_stream_open() {
-        let log = EventLog::new(Keeping::Passing);
-        let mut reader = log.read(0);
+        let log = EventLog::passing();
+        let mut reader = log.read();
         let started = Instant::now();
         assert_eq!(next(&mut reader).await.unwrap(), ": waiting\n\n");
         assert_eq!(started.elapsed().as_secs(), 15);
@@ -339,13 +446,13 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_unread_log_is_bounded_and_keeps_its_answer() {
-        let log = EventLog::new(Keeping::Passing);
+        let log = EventLog::passing();
         for n in 0..10_000 {
             log.push(one(&n.to_string()));
         }
         log.finish(one("answer"));
         log.push(one("too late"));
-        let mut reader = log.read(0);
+        let mut reader = log.read();
         let mut read = Vec::new();
         while let Some(event) = next(&mut reader).await {
             read.push(event);
@@ -357,7 +464,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_unread_log_is_bounded_in_bytes_and_keeps_its_answer() {
-        let log = EventLog::new(Keeping::Passing);
+        let log = EventLog::passing();
         let large = "x".repeat(MOST_BYTES / 8);
         for _ in 0..100 {
             log.push(one(&large));
@@ -365,7 +472,7 @@ mod tests {
         }
         let answer = "y".repeat(MOST_BYTES + 1);
         log.finish(one(&answer));
-        let mut reader = log.read(0);
+        let mut reader = log.read();
         assert_eq!(next(&mut reader).await.unwrap().len(), "data: ".len() + answer.len() + 2);
         assert_eq!(next(&mut reader).await, None);
     }
@@ -374,10 +481,10 @@ mod tests {
     async fn a_reader_that_goes_away_before_the_end_is_noticed() {
         for (finished, lost) in [(true, false), (false, true)] {
             let noticed = Arc::new(std::sync::atomic::AtomicBool::new(false));
-            let log = EventLog::new(Keeping::Passing);
+            let log = EventLog::passing();
             let flag = Arc::clone(&noticed);
             let mut reader =
-                log.read(0).when_lost(move || flag.store(true, std::sync::atomic::Ordering::SeqCst));
+                log.read().when_lost(move || flag.store(true, std::sync::atomic::Ordering::SeqCst));
             assert!(log.is_read());
             if finished {
                 log.end();
@@ -387,5 +494,79 @@ mod tests {
             assert!(!log.is_read());
             assert_eq!(noticed.load(std::sync::atomic::Ordering::SeqCst), lost);
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_nobody_reads_is_counted_until_it_is_dropped() {
+        let budget = budget();
+        let log = numbered(&budget);
+        let mut reader = log.read();
+        log.push(one("a"));
+        log.finish(one("b"));
+        assert_eq!(budget.bytes(), 0, "it is being read");
+        while next(&mut reader).await.is_some() {}
+        assert_eq!(budget.bytes(), 0, "its reader is still there");
+        drop(reader);
+        assert_eq!(budget.bytes(), log.bytes());
+        drop(log.resume(0).unwrap());
+        assert_eq!(budget.bytes(), log.bytes());
+        drop(log);
+        assert_eq!(budget.bytes(), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn over_the_budget_the_oldest_finished_log_goes_and_what_is_read_stays() {
+        let budget = budget();
+        let large = "x".repeat(400);
+        let logs: Vec<Arc<EventLog>> = (0..4).map(|_| numbered(&budget)).collect();
+        let mut live = logs[0].read();
+        logs[0].finish(one(&large));
+        let running = &logs[1];
+        drop(running.read());
+        running.push(one(&large));
+        for finished in &logs[2..] {
+            finished.finish(one(&large));
+            drop(finished.read());
+        }
+        // Nobody reads three of 400 bytes, and there is room for two.
+        assert_eq!(logs.iter().map(|log| log.is_gone()).collect::<Vec<_>>(), [false, false, true, false]);
+        assert!(logs[2].resume(0).is_none() && logs[2].bytes() == 0);
+        assert!(next(&mut live).await.unwrap().contains(&large));
+        assert_eq!(next(&mut live).await, None);
+        assert!(budget.bytes() <= 1000);
+
+        // One that goes on is last. It loses what it has so far, and its answer comes.
+        let other = numbered(&budget);
+        drop(other.read());
+        other.push(one(&"y".repeat(900)));
+        assert!(logs[3].is_gone() && other.bytes() > 900);
+        assert_eq!((running.bytes(), running.is_gone()), (0, false));
+        running.finish(one("answer"));
+        assert!(next(&mut running.resume(0).unwrap()).await.unwrap().contains("answer"));
+
+        // What fits in no budget is not kept, and nothing else goes for it.
+        let before = budget.bytes();
+        let largest = numbered(&budget);
+        drop(largest.read());
+        largest.finish(one(&"z".repeat(1001)));
+        assert!(largest.is_gone() && budget.bytes() == before);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_nobody_can_come_back_for_holds_nothing() {
+        let budget = budget();
+        let abandoned = numbered(&budget);
+        abandoned.push(one("a"));
+        abandoned.abandon();
+        abandoned.push(one("b"));
+        assert_eq!((abandoned.bytes(), budget.bytes()), (0, 0));
+        let forgotten = numbered(&budget);
+        let mut reader = forgotten.read();
+        forgotten.forget();
+        forgotten.finish(one("answer"));
+        assert!(next(&mut reader).await.unwrap().contains("answer"), "whoever reads it reads on");
+        drop(reader);
+        assert_eq!((forgotten.bytes(), budget.bytes()), (0, 0));
+        assert!(forgotten.resume(0).is_none());
     }
 }

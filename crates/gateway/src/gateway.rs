@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gatehouse_model::{ClientId, Clock, Event, EventSink};
-use gatehouse_tools::{Changes, ListOf, ToolManager, Updated};
+use gatehouse_tools::{ByteBudget, Changes, ListOf, ToolManager, Updated};
 use tokio::net::TcpListener;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::watch;
@@ -51,6 +51,8 @@ pub struct GatewayDeps {
 pub struct GatewayParts {
     /// The door to the tools.
     pub door: Arc<dyn ToolDoor>,
+    /// What everything counts in that is kept for clients that may come back for it.
+    pub kept_bytes: Arc<ByteBudget>,
     /// Who may connect.
     pub clients: Arc<ClientBook>,
     /// Where events go.
@@ -63,6 +65,8 @@ pub struct GatewayParts {
 pub(crate) struct Core {
     /// The door to the tools.
     pub(crate) door: Arc<dyn ToolDoor>,
+    /// What streams and results count in that clients may come back for.
+    pub(crate) kept_bytes: Arc<ByteBudget>,
     /// Who may connect.
     pub(crate) clients: Arc<ClientBook>,
     /// Where events go.
@@ -161,7 +165,9 @@ impl Gateway {
     /// When the address is not loopback, is in use, or the system refuses.
     pub async fn bind(listen: SocketAddr, deps: GatewayDeps) -> Result<Self, GatewayError> {
         let GatewayDeps { tools, clients, events, clock } = deps;
-        Self::bind_parts(listen, GatewayParts { door: Arc::new(tools), clients, events, clock }).await
+        let kept_bytes = tools.kept_bytes();
+        let parts = GatewayParts { door: Arc::new(tools), kept_bytes, clients, events, clock };
+        Self::bind_parts(listen, parts).await
     }
 
     /// Listens in front of any door.
@@ -178,7 +184,7 @@ impl Gateway {
         };
         let listener = TcpListener::bind(listen).await.map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
-        let GatewayParts { door, clients, events, clock } = parts;
+        let GatewayParts { door, kept_bytes, clients, events, clock } = parts;
         let stop = CancellationToken::new();
         let calls = TaskTracker::new();
         let core = Arc::new(Core {
@@ -190,7 +196,8 @@ impl Gateway {
             port: address.port(),
             sessions: Sessions::default(),
             subscriptions: Subscriptions::default(),
-            parked: Parked::new(calls.clone()),
+            parked: Parked::new(calls.clone(), Arc::clone(&kept_bytes)),
+            kept_bytes,
             watch: Watch::default(),
             calls,
             stop: stop.clone(),
@@ -289,6 +296,7 @@ async fn sweep(core: Arc<Core>) {
         loop {
             tokio::time::sleep(SWEEP).await;
             core.parked.sweep();
+            core.sessions.prune_streams();
             for session in core.sessions.end_idle() {
                 core.after_session(&session);
             }

@@ -18,7 +18,7 @@ use crate::connection_limits::TooMany;
 use crate::connections::Connection;
 use crate::doorstep::{self, Accepts};
 use crate::envelope::{self, Message};
-use crate::event_log::{EventLog, Keeping};
+use crate::event_log::EventLog;
 use crate::fault::Fault;
 use crate::gateway::Core;
 use crate::mirror;
@@ -69,9 +69,9 @@ impl Asked<'_> {
         if self.accepts.json {
             return reply::json(StatusCode::OK, parts);
         }
-        let log = EventLog::new(Keeping::Passing);
+        let log = EventLog::passing();
         log.finish(parts.pieces());
-        reply::events(log.read(0))
+        reply::events(log.read())
     }
 }
 
@@ -236,11 +236,11 @@ async fn run(
                 log.prime();
             }
             session.keep_stream(number, &log);
-            log.read(0)
+            log.read()
         }
         None => {
             let cancel = exchange.canceller();
-            log.read(0).when_lost(move || cancel.cancel())
+            log.read().when_lost(move || cancel.cancel())
         }
     };
     core.calls.spawn(exchange.pump());

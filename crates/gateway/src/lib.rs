@@ -22,6 +22,7 @@ mod gateway;
 mod inquiries;
 mod intake;
 mod introduction;
+mod kept_end;
 mod mirror;
 mod pages;
 mod reply;

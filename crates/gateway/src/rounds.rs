@@ -7,12 +7,13 @@ use std::collections::HashMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
 use gatehouse_mcp_wire::raw::Members;
 use gatehouse_model::server::LogLevel;
 use gatehouse_model::{BoxFuture, ClientId};
-use gatehouse_tools::{CallEnd, CallSource, ClientAsk, Inquiry, ServerAnswer, ServerRequest};
+use gatehouse_tools::{ByteBudget, CallEnd, CallSource, ClientAsk, Inquiry, ServerAnswer, ServerRequest};
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot};
@@ -24,6 +25,7 @@ use crate::abilities::Abilities;
 use crate::event_log::EventLog;
 use crate::inquiries::{PATIENCE, error, pass_on};
 use crate::intake::Asked;
+use crate::kept_end::KeptEnd;
 use crate::token;
 
 /// How a state of ours begins.
@@ -111,6 +113,8 @@ impl Call {
 pub(crate) struct Parked {
     waiting: Arc<Mutex<HashMap<String, Waiting>>>,
     tasks: TaskTracker,
+    /// What the results of calls count in whose clients are away.
+    kept_bytes: Arc<ByteBudget>,
 }
 
 struct Waiting {
@@ -118,6 +122,8 @@ struct Waiting {
     turn: Turn,
     open: HashMap<String, oneshot::Sender<ServerAnswer>>,
     until: Instant,
+    /// Set when the client has come back.
+    is_awaited: Arc<AtomicBool>,
 }
 
 /// A call and the questions that come of it.
@@ -140,8 +146,8 @@ impl Drop for Waiting {
 
 impl Parked {
     /// Nothing waits. Calls that do are run by these tasks.
-    pub(crate) fn new(tasks: TaskTracker) -> Self {
-        Self { waiting: Arc::default(), tasks }
+    pub(crate) fn new(tasks: TaskTracker, kept_bytes: Arc<ByteBudget>) -> Self {
+        Self { waiting: Arc::default(), tasks, kept_bytes }
     }
 
     /// The asking side of a new call, and what makes its future answer by rounds.
@@ -215,9 +221,15 @@ impl Parked {
         }
         let Turn { call, future, wants, cancel, parked } = turn;
         // It runs on, so that nothing that it holds stands still.
-        let running = self.tasks.spawn(future);
+        let is_awaited = Arc::new(AtomicBool::new(false));
+        let (budget, client, flag) =
+            (Arc::clone(&self.kept_bytes), call.client.clone(), Arc::clone(&is_awaited));
+        let running = self.tasks.spawn(async move { KeptEnd::new(future.await, flag, (&budget, &client)) });
         let future: BoxFuture<'static, CallEnd> = Box::pin(async move {
-            running.await.unwrap_or_else(|_| CallEnd::Error(error("The call broke off.")))
+            match running.await {
+                Ok(end) => end.take(),
+                Err(_) => CallEnd::Error(error("The call broke off.")),
+            }
         });
         let turn = Turn { call: call.clone(), future, wants, cancel, parked };
         let mut waiting = self.waiting.lock();
@@ -225,7 +237,8 @@ impl Parked {
             turn.cancel.cancel();
             return CallEnd::Error(error("Too many calls of this client wait for its answers."));
         }
-        waiting.insert(state.clone(), Waiting { call, turn, open, until: Instant::now() + PATIENCE });
+        let until = Instant::now() + PATIENCE;
+        waiting.insert(state.clone(), Waiting { call, turn, open, until, is_awaited });
         let text = format!(
             r#"{{"resultType":"input_required","inputRequests":{{{requests}}},"requestState":"{state}"}}"#
         );
@@ -238,6 +251,7 @@ impl Waiting {
     fn into_turn(self) -> Turn {
         let never = mpsc::unbounded_channel().1;
         let mut parked = self;
+        parked.is_awaited.store(true, Ordering::SeqCst);
         let empty = Turn {
             call: parked.call.clone(),
             future: Box::pin(std::future::pending()),

@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use crate::abilities::Abilities;
 use crate::changed::Changed;
 use crate::clients::ClientState;
-use crate::event_log::{EventLog, Keeping};
+use crate::event_log::EventLog;
 use crate::revision::Revision;
 use crate::watches::{Watched, Watches};
 
@@ -204,7 +204,8 @@ impl Session {
     pub(crate) fn updated(&self, watched: &Watched) {
         let Some(uri) = self.watches.uri(watched) else { return };
         let log = self.streams.lock().standing.clone();
-        if let Some(log) = log {
+        // What nobody reads would only lie there: this stream cannot be resumed.
+        if let Some(log) = log.filter(|log| log.is_listened()) {
             let uri = serde_json::Value::from(uri);
             let text = format!(
                 r#"{{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{{"uri":{uri}}}}}"#
@@ -220,11 +221,20 @@ impl Session {
         streams.next
     }
 
-    /// Keeps a stream, so that it can be resumed, and lets old ones go.
+    /// Keeps a stream, so that it can be resumed while the session lasts, and lets old ones go.
     pub(crate) fn keep_stream(&self, number: u64, log: &Arc<EventLog>) {
         let mut streams = self.streams.lock();
+        if self.ended.is_cancelled() {
+            log.forget();
+            return;
+        }
         streams.numbered.push_back((number, Arc::clone(log)));
         streams.prune();
+    }
+
+    /// Lets go of finished streams whose time is over.
+    fn prune_streams(&self) {
+        self.streams.lock().prune();
     }
 
     /// A stream that is still kept.
@@ -235,7 +245,7 @@ impl Session {
 
     /// Begins the stream for what belongs to no request; the one before ends.
     pub(crate) fn stand(&self) -> Arc<EventLog> {
-        let log = EventLog::new(Keeping::Passing);
+        let log = EventLog::passing();
         if self.ended.is_cancelled() {
             log.end();
         }
@@ -273,8 +283,13 @@ impl Session {
 
     fn end(&self) {
         self.ended.cancel();
-        if let Some(log) = self.streams.lock().standing.take() {
+        let Streams { numbered, standing, .. } = std::mem::take(&mut *self.streams.lock());
+        if let Some(log) = standing {
             log.end();
+        }
+        // Calls that are just being cancelled hold theirs for a while.
+        for (_, log) in numbered {
+            log.forget();
         }
         self.client.session_closed();
     }
@@ -290,7 +305,13 @@ fn say(log: &EventLog, changed: Changed) {
 impl Streams {
     fn prune(&mut self) {
         let now = Instant::now();
-        self.numbered.retain(|(_, log)| log.ended().is_none_or(|at| now.duration_since(at) < KEEP_FINISHED));
+        self.numbered.retain(|(_, log)| {
+            let is_over = log.ended().is_some_and(|at| now.duration_since(at) >= KEEP_FINISHED);
+            if is_over {
+                log.forget();
+            }
+            !log.is_gone()
+        });
         let finished = |streams: &Self| {
             let logs = streams.numbered.iter().filter(|(_, log)| log.ended().is_some());
             logs.fold((0, 0), |(count, bytes), (_, log)| (count + 1, bytes + log.bytes()))
@@ -300,10 +321,9 @@ impl Streams {
             if count <= MOST_FINISHED && bytes <= MOST_FINISHED_BYTES {
                 return;
             }
-            match self.numbered.iter().position(|(_, log)| log.ended().is_some()) {
-                Some(oldest) => self.numbered.remove(oldest),
-                None => return,
-            };
+            let oldest = self.numbered.iter().position(|(_, log)| log.ended().is_some());
+            let Some((_, log)) = oldest.and_then(|oldest| self.numbered.remove(oldest)) else { return };
+            log.forget();
         }
     }
 }
@@ -388,6 +408,13 @@ impl Sessions {
         })
     }
 
+    /// Lets go of finished streams whose time is over, in all of them.
+    pub(crate) fn prune_streams(&self) {
+        for session in self.open.read().values() {
+            session.prune_streams();
+        }
+    }
+
     /// Ends all of one client, and returns them.
     pub(crate) fn end_of(&self, client: &ClientId) -> Vec<Arc<Session>> {
         self.end_where(|session| session.client.entry.id == *client && session.client.gone.is_cancelled())
@@ -425,13 +452,14 @@ impl Sessions {
 #[cfg(test)]
 mod tests {
     use gatehouse_model::{ClientEntry, Timestamp};
+    use gatehouse_tools::{ByteBudget, ByteLimits};
     use tokio::time::advance;
 
     use super::*;
 
-    fn client() -> Arc<ClientState> {
+    fn client(id: &str) -> Arc<ClientState> {
         Arc::new(ClientState::unseen(ClientEntry {
-            id: ClientId::new("cli-1"),
+            id: ClientId::new(id),
             name: "Agent".into(),
             token_sha256: String::new(),
             created: Timestamp(0),
@@ -450,9 +478,9 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_session_that_nobody_used_for_a_day_ends() {
-        let (sessions, client) = (Sessions::default(), client());
+        let (sessions, client) = (Sessions::default(), client("cli-1"));
         let listens = open(&sessions, "listens", &client);
-        let reader = listens.stand().read(0);
+        let reader = listens.stand().read();
         let calls = open(&sessions, "calls", &client);
         let place = calls.begin_call("1").unwrap();
         open(&sessions, "used", &client);
@@ -474,7 +502,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn sessions_of_a_client_that_is_gone_are_found_by_nobody() {
-        let (sessions, client) = (Sessions::default(), client());
+        let (sessions, client) = (Sessions::default(), client("cli-1"));
         open(&sessions, "before", &client);
         client.gone.cancel();
         open(&sessions, "after", &client);
@@ -485,11 +513,12 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn finished_streams_are_kept_for_a_while_and_not_without_bound() {
-        let (sessions, client) = (Sessions::default(), client());
+        let (sessions, client) = (Sessions::default(), client("cli-1"));
         let session = open(&sessions, "s", &client);
+        let budget = ByteBudget::new(ByteLimits::default());
         let keep = |text: &str, finished: bool| {
             let number = session.next_stream();
-            let log = EventLog::new(Keeping::Numbered(number));
+            let log = EventLog::numbered(number, &budget, &client.entry.id);
             if finished {
                 log.finish(std::iter::once(text.as_bytes()));
             }
@@ -513,5 +542,43 @@ mod tests {
         keep("x", true);
         assert!(session.stream(two).is_none());
         assert!(session.stream(running).is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_kept_is_bounded_over_all_sessions_of_a_client() {
+        let sessions = Sessions::default();
+        let (greedy, other) = (client("cli-1"), client("cli-2"));
+        let budget = ByteBudget::new(ByteLimits { client: 1000, all: 10_000 });
+        // A stream of so many bytes that was read to its end.
+        let leave = |session: &Session, bytes: usize| {
+            let number = session.next_stream();
+            let log = EventLog::numbered(number, &budget, &session.client.entry.id);
+            session.keep_stream(number, &log);
+            let reader = log.read();
+            log.finish(std::iter::once("x".repeat(bytes).as_bytes()));
+            drop(reader);
+            number
+        };
+        let is_kept = |session: &Session, number| session.stream(number).is_some_and(|log| !log.is_gone());
+        let theirs = open(&sessions, "theirs", &other);
+        let number = leave(&theirs, 300);
+        let own: Vec<(Arc<Session>, u64)> = (0..20)
+            .map(|n| {
+                let session = open(&sessions, &format!("own {n}"), &greedy);
+                let number = leave(&session, 300);
+                (session, number)
+            })
+            .collect();
+        let kept: Vec<bool> = own.iter().map(|(session, number)| is_kept(session, *number)).collect();
+        assert_eq!(kept, [vec![false; 17], vec![true; 3]].concat(), "the newest that fit");
+        assert!(is_kept(&theirs, number));
+        // The end of a session gives back what it has, whoever still holds it.
+        for (session, _) in &own {
+            assert!(sessions.end(session));
+        }
+        assert_eq!(budget.bytes(), theirs.stream(number).unwrap().bytes());
+        leave(&own[0].0, 300);
+        assert_eq!(sessions.end_all().len(), 1);
+        assert_eq!(budget.bytes(), 0);
     }
 }

@@ -19,7 +19,7 @@ use crate::changed::Changed;
 use crate::clients::ClientState;
 use crate::doorstep::Accepts;
 use crate::errands::Errand;
-use crate::event_log::{self, EventLog, Keeping};
+use crate::event_log::{self, EventLog};
 use crate::fault::Fault;
 use crate::gateway::Core;
 use crate::inquiries::SessionAsk;
@@ -147,7 +147,7 @@ fn call(asked: &Asked<'_>, session: Arc<Session>) -> Result<Step, Fault> {
     let mut errand = Errand::read(what, &*asked.core.door, session.revision, cancel.clone())?
         .ok_or_else(|| Fault::unknown_method(asked.method, false))?;
     let number = session.next_stream();
-    let log = EventLog::new(Keeping::Numbered(number));
+    let log = EventLog::numbered(number, &asked.core.kept_bytes, &session.client.entry.id);
     if asked.accepts.events
         && let Some(token) = calls::progress_token(asked.meta)
     {
@@ -235,12 +235,12 @@ pub(crate) fn listen(
         return Err(Fault::new(StatusCode::NOT_ACCEPTABLE, -32600, "Accept must name text/event-stream."));
     }
     let Some(last) = mirror::header(headers, &LAST_EVENT_ID)? else {
-        return Ok(reply::events(session.stand().read(0)));
+        return Ok(reply::events(session.stand().read()));
     };
     let gone = || Fault::invalid_request("The stream of this event is not kept any more.");
     let (stream, after) = event_log::parse_id(last).ok_or_else(gone)?;
-    let log = session.stream(stream).ok_or_else(gone)?;
-    Ok(reply::events(log.read(after)))
+    let reader = session.stream(stream).and_then(|log| log.resume(after)).ok_or_else(gone)?;
+    Ok(reply::events(reader))
 }
 
 /// Ends a session.

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::abilities::Abilities;
 use crate::calls::{self, Exchange, RunningCall, WhenLost};
 use crate::errands::Errand;
-use crate::event_log::{EventLog, Keeping};
+use crate::event_log::EventLog;
 use crate::fault::Fault;
 use crate::intake::{Asked, Step};
 use crate::introduction;
@@ -97,7 +97,7 @@ fn call(asked: &Asked<'_>, says: Option<String>) -> Result<Step, Fault> {
     let resumed = asked.core.parked.resume(&call, asked.params);
     if let Some(turn) = resumed.map_err(|why| Fault::new(StatusCode::OK, -32602, why))? {
         let says_how_fresh = asked.method == "resources/read";
-        return Ok(exchange(asked, turn, (EventLog::new(Keeping::Passing), says_how_fresh)));
+        return Ok(exchange(asked, turn, (EventLog::passing(), says_how_fresh)));
     }
     if asked.method == "resources/subscribe" {
         return Err(Fault::unknown_method(asked.method, true));
@@ -111,7 +111,7 @@ fn call(asked: &Asked<'_>, says: Option<String>) -> Result<Step, Fault> {
             mirror::check_param(header, asked.headers, call.arguments.as_deref())?;
         }
     }
-    let log = EventLog::new(Keeping::Passing);
+    let log = EventLog::passing();
     if asked.accepts.events
         && let Some(token) = calls::progress_token(asked.meta)
     {
@@ -171,7 +171,7 @@ fn listen(asked: &Asked<'_>) -> Result<Step, Fault> {
     let core = Arc::downgrade(asked.core);
     let gone = asked.client.gone.child_token();
     let lost = gone.clone();
-    let reader = log.read(0).when_lost(move || {
+    let reader = log.read().when_lost(move || {
         lost.cancel();
         if let Some(core) = core.upgrade() {
             core.subscriptions.forget(number, &core);

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use serde_json::value::RawValue;
 
 use crate::changed::Changed;
-use crate::event_log::{EventLog, Keeping};
+use crate::event_log::EventLog;
 use crate::fault::Fault;
 use crate::gateway::Core;
 use crate::introduction;
@@ -87,7 +87,7 @@ impl Subscriptions {
         id: &str,
         wanted: Changed,
     ) -> Option<(u64, Arc<EventLog>)> {
-        let log = EventLog::new(Keeping::Passing);
+        let log = EventLog::passing();
         let listener = Listener {
             client: client.clone(),
             id: id.to_owned(),

@@ -24,6 +24,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::byte_budget::ByteBudget;
 use crate::matter::Matter;
 use crate::path_lookup::PathLookup;
 use crate::rights::{Keeper, RightsKeeper};
@@ -190,6 +191,8 @@ pub(crate) struct QueueParts {
     pub(crate) schemas: Arc<SchemaChecker>,
     /// Looks up paths that conditions are about.
     pub(crate) paths: Arc<PathLookup>,
+    /// What results that are kept count in.
+    pub(crate) kept_bytes: Arc<ByteBudget>,
     /// Cancelled by a shutdown.
     pub(crate) closing: CancellationToken,
     /// Waits for the tasks of the queue.
@@ -198,13 +201,13 @@ pub(crate) struct QueueParts {
 
 impl ApprovalQueue {
     pub(crate) fn start(rights: &RightsKeeper, parts: QueueParts) -> Self {
-        let QueueParts { events, patience, schemas, paths, closing, tracker } = parts;
+        let QueueParts { events, patience, schemas, paths, kept_bytes, closing, tracker } = parts;
         let queue = Arc::new(Queue {
             desk: Mutex::new(Desk::default()),
             wake: Notify::new(),
             events,
             rights: rights.inner.clone(),
-            runs: Runs::new(patience.ticket_life),
+            runs: Runs::new(patience.ticket_life, kept_bytes),
             patience,
             schemas,
             paths,

@@ -6,6 +6,7 @@
 
 mod approvals;
 mod asking;
+mod byte_budget;
 mod call;
 mod catalogue;
 mod definition;
@@ -43,6 +44,7 @@ mod standing;
 mod texts;
 
 pub use approvals::{ApprovalQueue, Patience};
+pub use byte_budget::{ByteBudget, ByteLimits, Evict, KeptKind, Reservation, Surplus};
 pub use call::{AccessCall, AccessKind, CallEnd, Caller, Era, Listening, ProgressOut, ToolCall};
 pub use catalogue::{Catalogue, CatalogueTool};
 pub use definition::tried;

@@ -22,6 +22,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use crate::approvals::{ApprovalQueue, Patience, QueueParts};
+use crate::byte_budget::{ByteBudget, ByteLimits};
 use crate::call::{AccessCall, CallEnd, Caller, ToolCall};
 use crate::catalogue::{Catalogue, Source};
 use crate::hold::Holds;
@@ -114,6 +115,7 @@ pub(crate) struct Inner {
     pub(crate) running: RunningCalls,
     /// Clients whose access ended.
     pub(crate) gone: Mutex<HashSet<ClientId>>,
+    kept_bytes: Arc<ByteBudget>,
     changes: watch::Sender<Changes>,
     refreshing: tokio::sync::Mutex<HashMap<ServerId, ServerBinding>>,
     names: Arc<Mutex<Names>>,
@@ -140,11 +142,13 @@ impl ToolManager {
             tracker: tracker.clone(),
         })
         .await;
+        let kept_bytes = ByteBudget::new(ByteLimits::default());
         let parts = QueueParts {
             events: events.clone(),
             patience: patience.clone(),
             schemas: Arc::clone(servers.schemas()),
             paths: paths.clone(),
+            kept_bytes: kept_bytes.clone(),
             closing: closing.clone(),
             tracker: tracker.clone(),
         };
@@ -179,6 +183,7 @@ impl ToolManager {
             used: Mutex::default(),
             running: RunningCalls::default(),
             gone: Mutex::default(),
+            kept_bytes,
             changes: watch::Sender::default(),
             refreshing: tokio::sync::Mutex::default(),
             names: Arc::new(Mutex::new(names)),
@@ -192,6 +197,12 @@ impl ToolManager {
         inner.refresh().await;
         tracker.spawn(inner.clone().follow(revision));
         Ok(Self { inner, _closes: Arc::new(closing.drop_guard()) })
+    }
+
+    /// What everything counts in that is kept in memory for clients that may come back for it.
+    #[must_use]
+    pub fn kept_bytes(&self) -> Arc<ByteBudget> {
+        self.inner.kept_bytes.clone()
     }
 
     /// The catalogue as it now is.
@@ -362,6 +373,7 @@ impl ToolManager {
     pub fn session_ended(&self, session: &SessionId) {
         self.inner.rights.inner.session_ended(session);
         self.inner.holds.session_ended(session);
+        self.inner.approvals.inner.runs.forget_session(session);
     }
 
     /// Ends everything that waits for a client or was allowed to it: its access was revoked.

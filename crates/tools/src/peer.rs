@@ -89,6 +89,17 @@ impl Peer {
     }
 }
 
+impl CallSource {
+    /// The session that its calls are in, where another session is another source.
+    pub(crate) fn session(&self) -> Option<&SessionId> {
+        match self {
+            Self::Program(_) => None,
+            Self::Process { session, .. } => session.as_ref(),
+            Self::Session(session) => Some(session),
+        }
+    }
+}
+
 impl fmt::Display for PeerId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -3,18 +3,20 @@
 //! next identical call, once: one yes never acts twice.
 //!
 //! A result is never given to another client or program, and a pause, a revocation or the removal of the
-//! server drops it. Nothing here is written to disk.
+//! server drops it. Nothing here is written to disk. Its bytes are in the budget of its client
+//! ([`crate::byte_budget`]).
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use gatehouse_model::grant::Verdict;
-use gatehouse_model::{CallHash, CallId, ClientId, ServerId};
+use gatehouse_model::{CallHash, CallId, ClientId, ServerId, SessionId};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use crate::byte_budget::{ByteBudget, Evict, KeptKind, Reservation};
 use crate::call::Listening;
 use crate::door::Ended;
 use crate::matter::Matter;
@@ -22,10 +24,8 @@ use crate::peer::CallSource;
 
 /// No client's time-out is shorter. Whose call came in less long ago is taken to have received the result.
 pub(crate) const LEAST_TIMEOUT: Duration = Duration::from_secs(3);
-/// So many results are kept at most; past that the oldest goes.
+/// So many results of one client are kept at most; past that the oldest goes.
 const MOST_KEPT: usize = 64;
-/// So many bytes they may have together.
-const MOST_BYTES: usize = 32 * 1024 * 1024;
 
 /// What makes two calls the same for tickets and shared runs: the exact call, which names the client, and where
 /// it comes from.
@@ -76,6 +76,8 @@ pub(crate) struct Runs {
     entries: Mutex<Entries>,
     /// How long a result is kept.
     life: Duration,
+    /// What results count in.
+    kept_bytes: Arc<ByteBudget>,
 }
 
 #[derive(Debug, Default)]
@@ -104,7 +106,17 @@ enum Stage {
         until: Instant,
         /// The client that was not there when the call ended.
         missed: Option<Listening>,
+        /// Keeps its bytes counted.
+        _counted: (Arc<KeptPlace>, Reservation),
     },
+}
+
+/// Where a kept result lies, for the budget that may have it dropped.
+#[derive(Debug)]
+struct KeptPlace {
+    runs: Weak<Runs>,
+    key: CallKey,
+    no: u64,
 }
 
 /// A run that an identical call may share.
@@ -142,8 +154,8 @@ pub(crate) struct RunId {
 }
 
 impl Runs {
-    pub(crate) fn new(life: Duration) -> Arc<Self> {
-        Arc::new(Self { entries: Mutex::default(), life })
+    pub(crate) fn new(life: Duration, kept_bytes: Arc<ByteBudget>) -> Arc<Self> {
+        Arc::new(Self { entries: Mutex::default(), life, kept_bytes })
     }
 
     /// Begins a run that identical calls share from now on.
@@ -178,7 +190,7 @@ impl Runs {
             return Some(Found::Running(Sharing { run, since: came_in, outcome: outcome.clone() }));
         }
         match entries.by_key.remove(key)?.stage {
-            Stage::Kept { result, until, missed }
+            Stage::Kept { result, until, missed, .. }
                 if until > Instant::now() && !missed.as_ref().is_some_and(Listening::has_been_there) =>
             {
                 Some(Found::Kept(result))
@@ -200,6 +212,12 @@ impl Runs {
     /// The same for one client.
     pub(crate) fn forget_client(&self, client: &ClientId) {
         self.entries.lock().by_key.retain(|_, entry| entry.client != *client);
+    }
+
+    /// The same for one session that nobody else can go on with.
+    pub(crate) fn forget_session(&self, session: &SessionId) {
+        let is_of = |key: &CallKey| key.source.as_ref().and_then(CallSource::session) == Some(session);
+        self.entries.lock().by_key.retain(|key, _| !is_of(key));
     }
 
     /// The same for one server.
@@ -255,8 +273,15 @@ impl Run {
             Receipt::Missed(client) if shared_since.is_empty() => Some(client),
             Receipt::Missed(_) | Receipt::Likely | Receipt::Unsure => None,
         };
-        entry.stage = Stage::Kept { result, until: Instant::now() + self.runs.life, missed };
-        entries.prune();
+        let place = KeptPlace { runs: Arc::downgrade(&self.runs), key: self.key.clone(), no: self.no };
+        let (client, place) = (entry.client.clone(), Arc::new(place));
+        let size = (KeptKind::Finished, result.ended.size());
+        let (reservation, surplus) = self.runs.kept_bytes.reserve(&client, size, Arc::downgrade(&place));
+        let until = Instant::now() + self.runs.life;
+        entry.stage = Stage::Kept { result, until, missed, _counted: (place, reservation) };
+        entries.prune(&client);
+        drop(entries);
+        surplus.evict();
     }
 }
 
@@ -277,28 +302,30 @@ impl RunId {
     }
 }
 
+impl Evict for KeptPlace {
+    fn evict(&self) {
+        let Some(runs) = self.runs.upgrade() else { return };
+        let mut entries = runs.entries.lock();
+        let is_this = |entry: &Entry| entry.no == self.no && matches!(entry.stage, Stage::Kept { .. });
+        if entries.by_key.get(&self.key).is_some_and(is_this) {
+            entries.by_key.remove(&self.key);
+        }
+    }
+}
+
 impl Entries {
-    /// Drops results that are over, and the oldest ones where there are too many.
-    fn prune(&mut self) {
+    /// Drops results that are over, and the oldest one of a client that has one too many.
+    fn prune(&mut self, client: &ClientId) {
         let now = Instant::now();
         self.by_key.retain(|_, entry| !matches!(entry.stage, Stage::Kept { until, .. } if until <= now));
-        loop {
-            let kept = self.by_key.iter().filter_map(|(key, entry)| match &entry.stage {
-                Stage::Kept { result, until, .. } => Some((key, *until, result.ended.size())),
-                Stage::Running { .. } => None,
-            });
-            let (mut count, mut bytes, mut oldest) = (0, 0, None);
-            for (key, until, size) in kept {
-                count += 1;
-                bytes += size;
-                if oldest.as_ref().is_none_or(|(_, before)| until < *before) {
-                    oldest = Some((key.clone(), until));
-                }
-            }
-            match oldest {
-                Some((key, _)) if count > MOST_KEPT || bytes > MOST_BYTES => self.by_key.remove(&key),
-                Some(_) | None => return,
-            };
+        let own = |(key, entry): (&CallKey, &Entry)| match &entry.stage {
+            Stage::Kept { until, .. } if entry.client == *client => Some((*until, key.clone())),
+            Stage::Kept { .. } | Stage::Running { .. } => None,
+        };
+        if self.by_key.iter().filter_map(own).count() > MOST_KEPT
+            && let Some((_, oldest)) = self.by_key.iter().filter_map(own).min_by_key(|(until, _)| *until)
+        {
+            self.by_key.remove(&oldest);
         }
     }
 }

@@ -10,7 +10,8 @@ use gatehouse_model::server::LogLevel;
 use gatehouse_model::{BoxFuture, ClientEntry, ClientId, Event, EventSink, ServerId, SessionId, SystemClock};
 use gatehouse_store::{Owner, Store, StoreOptions, memory};
 use gatehouse_tools::{
-    AccessCall, AccessKind, CallEnd, Caller, Changes, Era, ListOf, Place, ToolCall, Updated,
+    AccessCall, AccessKind, ByteBudget, ByteLimits, CallEnd, Caller, Changes, Era, ListOf, Place, ToolCall,
+    Updated,
 };
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -260,6 +261,11 @@ pub(crate) fn open_store(dir: &TempDir, secrets: Arc<dyn gatehouse_store::Secret
 
 impl Fixture {
     pub(crate) async fn start() -> Self {
+        Self::keeping(ByteLimits::default()).await
+    }
+
+    /// With other limits for what is kept for clients.
+    pub(crate) async fn keeping(limits: ByteLimits) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let store = open_store(&dir, memory());
         let (book, problem) = ClientBook::open(Arc::clone(&store), Arc::new(SystemClock));
@@ -269,6 +275,7 @@ impl Fixture {
         let (script, heard) = (Script::new(), Arc::new(Heard::default()));
         let parts = GatewayParts {
             door: Arc::clone(&script) as Arc<dyn ToolDoor>,
+            kept_bytes: ByteBudget::new(limits),
             clients: Arc::clone(&book),
             events: Arc::clone(&heard) as Arc<dyn EventSink>,
             clock: Arc::new(SystemClock),

@@ -219,6 +219,7 @@ async fn only_loopback_addresses_are_listened_on() {
     let fixture = Fixture::start().await;
     let parts = || GatewayParts {
         door: std::sync::Arc::clone(&fixture.script) as _,
+        kept_bytes: gatehouse_tools::ByteBudget::new(gatehouse_tools::ByteLimits::default()),
         clients: std::sync::Arc::clone(&fixture.book),
         events: std::sync::Arc::clone(&fixture.heard) as _,
         clock: std::sync::Arc::new(gatehouse_model::SystemClock),

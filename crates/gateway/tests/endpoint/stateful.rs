@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use gatehouse_model::Event;
-use gatehouse_tools::Era;
+use gatehouse_tools::{ByteLimits, Era};
 use serde_json::{Value, json};
 
 use crate::fixture::{Fixture, Sse, text, until};
@@ -197,6 +197,28 @@ async fn a_lost_stream_cancels_nothing_and_is_resumed() {
     let other = fixture.session("2025-11-25").await;
     let refused = fixture.stream(&other).header("last-event-id", &last).send().await.unwrap();
     assert_eq!(refused.status(), 400);
+}
+
+#[tokio::test]
+async fn a_stream_over_the_budget_of_its_client_is_answered_like_one_that_is_over() {
+    // Room for one of the two streams.
+    let fixture = Fixture::keeping(ByteLimits { client: 150, all: 1000 }).await;
+    let mut left = Vec::new();
+    for _ in 0..2 {
+        let session = fixture.session("2025-11-25").await;
+        let stream = Sse::new(fixture.classic_call(&session, "1", "wait", "{}").send().await.unwrap());
+        fixture.script.release.add_permits(1);
+        let events = stream.all().await;
+        left.push((session, events[0].id.clone().unwrap()));
+    }
+    let resume = async |(session, last): &(String, String)| {
+        fixture.stream(session).header("last-event-id", last).send().await.unwrap()
+    };
+    let gone = resume(&left[0]).await;
+    assert_eq!(gone.status(), 400);
+    assert!(text(gone).await.contains("not kept any more"));
+    let kept = Sse::new(resume(&left[1]).await).all().await;
+    assert_eq!(kept.last().unwrap().json()["result"]["waited"], true);
 }
 
 #[tokio::test]

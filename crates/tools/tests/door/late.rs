@@ -1,12 +1,13 @@
 //! Answers that come when nobody is there any more, and results that nobody received (PERM-11, TOOL-9):
 //! one yes acts once, and only for the client and program that it was given to.
 
+use std::sync::Weak;
 use std::time::Duration;
 
 use futures::FutureExt;
 use gatehouse_model::record::CallOutcome;
 use gatehouse_model::{Event, Rule};
-use gatehouse_tools::{Caller, Listening, Peer, PeerId, ToolCall};
+use gatehouse_tools::{ByteLimits, Caller, Evict, KeptKind, Listening, Peer, PeerId, Reservation, ToolCall};
 use serde_json::Value;
 use tokio::sync::watch;
 
@@ -161,6 +162,53 @@ async fn a_result_goes_to_nobody_else_and_not_past_a_pause() {
     house.allow(&question).await;
     running.ended().await;
     asks(unknown(), MILK).await;
+}
+
+/// Something else that is kept for a client.
+struct Other;
+
+impl Evict for Other {
+    fn evict(&self) {}
+}
+
+/// Keeps as much for a client as it may have.
+fn fill(house: &House, client: &str) -> Reservation {
+    let size = (KeptKind::Finished, ByteLimits::default().client);
+    let (reservation, surplus) = house.tools.kept_bytes().reserve(&client.into(), size, Weak::<Other>::new());
+    surplus.evict();
+    reservation
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_result_makes_room_for_what_is_kept_later_for_its_client() {
+    let house = House::new().await;
+    house.notes().await;
+    for (client, is_kept) in [("Cursor", true), ("Claude", false)] {
+        let first = allowed_after(&house, 5).await;
+        let full = fill(&house, client);
+        if is_kept {
+            let second = house.call("add_note", MILK).await;
+            assert_eq!(second["content"][0], first["content"][0], "{client}");
+        } else {
+            assert!(!house.passes("add_note", MILK).await, "{client}");
+        }
+        drop(full);
+        assert_eq!(house.tools.kept_bytes().bytes(), 0, "{client}");
+    }
+    // What only a session could come for goes with it.
+    let running = house.begin_as(from_peer(Peer::unseen(), Some("s")), call("add_note", MILK));
+    let question = house.question().await;
+    seconds(5).await;
+    house.allow(&question).await;
+    assert!(!is_error(&running.ended().await));
+    assert!(house.tools.kept_bytes().bytes() > 0);
+    house.tools.session_ended(&"s".into());
+    assert_eq!(house.tools.kept_bytes().bytes(), 0);
+    // A pause drops what is kept, and gives its bytes back.
+    allowed_after(&house, 5).await;
+    assert!(house.tools.kept_bytes().bytes() > 0);
+    house.tools.pause().await.unwrap();
+    assert_eq!(house.tools.kept_bytes().bytes(), 0);
 }
 
 #[tokio::test(start_paused = true)]
