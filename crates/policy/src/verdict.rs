@@ -116,7 +116,8 @@ impl Drawer {
         match &entry.rule.width {
             Width::Call { hash } => self.by_call.entry(hash.clone()).or_default().push(at),
             Width::Tool { tool } => {
-                let readings = if rule.effect == Effect::Deny { readings(tool) } else { Vec::new() };
+                let is_deny = entry.rule.effect == Effect::Deny;
+                let readings = if is_deny { readings(tool) } else { Vec::new() };
                 if readings.is_empty() {
                     self.by_name.entry(tool.as_str().into()).or_default().push(at);
                 }
@@ -201,7 +202,8 @@ impl RuleBook {
             return paths;
         }
         let shelf = self.shelves.get(&call.server.server);
-        for deny in self.with_paths([Some(&self.everywhere), shelf.map(|shelf| &shelf.denies)], call) {
+        let used = self.denied_readings(shelf, call);
+        for deny in self.with_paths(self.denies(shelf), call, &used) {
             if deny.is_deny_for(call) {
                 let arguments = deny.conditions.paths(call.arguments);
                 if !arguments.is_empty() {
@@ -211,7 +213,7 @@ impl RuleBook {
             }
         }
         if standing.ticket.is_none() && standing.verified {
-            for allow in self.with_paths([shelf.map(|shelf| &shelf.allows), None], call) {
+            for allow in self.with_paths(shelf.map(|shelf| &shelf.allows).into_iter(), call, &[]) {
                 if allow.says(call) != Says::Nothing {
                     paths.extend(allow.conditions.paths(call.arguments));
                 }
@@ -223,11 +225,12 @@ impl RuleBook {
     /// The rules in these drawers that may be about a call and have a condition about where a path leads.
     fn with_paths<'b>(
         &'b self,
-        drawers: [Option<&'b Drawer>; 2],
+        drawers: impl Iterator<Item = &'b Drawer>,
         call: &'b CallFacts<'_>,
+        used: &'b [Reading],
     ) -> impl Iterator<Item = &'b Entry> {
-        let drawers = drawers.into_iter().flatten().filter(|drawer| drawer.needs_paths);
-        let found = drawers.flat_map(move |drawer| drawer.candidates(call));
+        let drawers = drawers.filter(|drawer| drawer.needs_paths);
+        let found = drawers.flat_map(move |drawer| drawer.candidates(call, used));
         let entries = found.filter_map(move |at| self.entries.get(at));
         entries.filter(|entry| entry.conditions.need_paths())
     }
@@ -256,11 +259,19 @@ impl RuleBook {
         shelf.map_or_else(|| verdict(Decision::Ask, Rule::DefaultAsk), |shelf| self.allowed(shelf, call))
     }
 
+    fn denies<'b>(&'b self, shelf: Option<&'b Shelf>) -> impl Iterator<Item = &'b Drawer> {
+        std::iter::once(&self.everywhere).chain(shelf.map(|shelf| &shelf.denies))
+    }
+
+    /// What is used, in all its readings, where a deny goes by them.
+    fn denied_readings(&self, shelf: Option<&Shelf>, call: &CallFacts<'_>) -> Vec<Reading> {
+        let has_places = self.denies(shelf).any(|drawer| !drawer.by_place.is_empty());
+        if has_places { readings(call.subject) } else { Vec::new() }
+    }
+
     fn denied(&self, shelf: Option<&Shelf>, call: &CallFacts<'_>) -> Option<&Grant> {
-        let drawers = || std::iter::once(&self.everywhere).chain(shelf.map(|shelf| &shelf.denies));
-        let has_places = drawers().any(|drawer| !drawer.by_place.is_empty());
-        let used = if has_places { readings(call.subject) } else { Vec::new() };
-        let candidates = drawers().flat_map(|drawer| drawer.candidates(call, &used));
+        let used = self.denied_readings(shelf, call);
+        let candidates = self.denies(shelf).flat_map(|drawer| drawer.candidates(call, &used));
         let mut all = candidates.filter_map(|at| self.entries.get(at));
         all.find(|entry| entry.denies(call)).map(|entry| &entry.rule)
     }
