@@ -102,6 +102,7 @@ pub(crate) fn grant(rule: &mut Grant) {
         pins: _,
         program: _,
         created: _,
+        author: _,
         reason: _,
     } = rule;
     match width {
@@ -328,6 +329,7 @@ mod tests {
             pins: BTreeMap::new(),
             program: None,
             created: Timestamp(1),
+            author: gatehouse_model::RuleAuthor::Person,
             reason: None,
         };
         let resource = Width::Tool { tool: "resource:notes://all/very-telling".into() };

@@ -86,7 +86,7 @@ impl ToolManager {
             store.activity().flush();
             Play::new(store, since, Stage { now, draft, rights, catalogue, servers, moment })
         });
-        play.await?.to_the_end(&inner.shown_paths).await
+        play.await?.finish(&inner.shown_paths).await
     }
 }
 
@@ -299,7 +299,7 @@ impl Play {
     }
 
     /// Reads the calls, newest first, and judges each.
-    async fn to_the_end(self, lookup: &PathLookup) -> Result<Rehearsal, Problem> {
+    async fn finish(self, lookup: &PathLookup) -> Result<Rehearsal, Problem> {
         let mut play = self;
         let mut waited = Duration::ZERO;
         while !play.all_read {
