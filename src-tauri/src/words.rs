@@ -1,6 +1,8 @@
 //! What the shell itself says, in both languages: the tray and a title. The pages have catalogues of
 //! their own.
 
+use gatehouse_common::messages;
+
 use crate::preferences::Language;
 use crate::tray::View;
 
@@ -13,22 +15,17 @@ pub(crate) enum Words {
     SimplifiedChinese,
 }
 
-/// Variables that say the desktop's language; the first that is set counts.
-const LANGUAGE: [&str; 4] = ["LC_ALL", "LC_MESSAGES", "LANGUAGE", "LANG"];
-
 impl Words {
     /// Those that the user prefers.
     pub(crate) fn preferred(language: Language) -> Self {
         match language {
             Language::English => Self::English,
             Language::SimplifiedChinese => Self::SimplifiedChinese,
-            Language::System => Self::of_desktop(|name| std::env::var(name).ok()),
+            Language::System => match messages::Language::of_environment(|name| std::env::var(name).ok()) {
+                messages::Language::English => Self::English,
+                messages::Language::SimplifiedChinese => Self::SimplifiedChinese,
+            },
         }
-    }
-
-    fn of_desktop(variable: impl Fn(&str) -> Option<String>) -> Self {
-        let set = LANGUAGE.iter().filter_map(|name| variable(name)).find(|value| !value.is_empty());
-        if set.is_some_and(|value| value.starts_with("zh")) { Self::SimplifiedChinese } else { Self::English }
     }
 
     /// Title of the window with the questions.
@@ -134,24 +131,6 @@ mod tests {
         ] {
             assert_eq!(Words::English.status(view), english);
             assert_eq!(Words::SimplifiedChinese.status(view), chinese);
-        }
-    }
-
-    #[test]
-    fn the_desktop_says_its_language() {
-        for (set, expected) in [
-            (vec![("LANG", "zh_CN.UTF-8")], Words::SimplifiedChinese),
-            (vec![("LANG", "zh_CN.UTF-8"), ("LC_ALL", "de_DE.UTF-8")], Words::English),
-            (
-                vec![("LANG", "en_GB.UTF-8"), ("LC_ALL", ""), ("LANGUAGE", "zh_CN:en")],
-                Words::SimplifiedChinese,
-            ),
-            (vec![("LANG", "C")], Words::English),
-            (vec![], Words::English),
-        ] {
-            let variable =
-                |name: &str| set.iter().find(|(set, _)| *set == name).map(|(_, value)| (*value).to_owned());
-            assert_eq!(Words::of_desktop(variable), expected, "{set:?}");
         }
     }
 }

@@ -13,6 +13,7 @@ pub mod error;
 pub mod event;
 pub mod grant;
 pub mod id;
+pub mod message;
 pub mod offer;
 pub mod ports;
 pub mod record;
@@ -36,6 +37,7 @@ pub use grant::{
 pub use id::{
     AskId, CallHash, CallId, ClientId, Fingerprint, Generation, GrantId, IdentityHash, ServerId, SessionId,
 };
+pub use message::{Message, MessageParam};
 pub use ports::{AskUser, AuditLog, BoxFuture, EventSink, OpenUrl};
 pub use record::{AuditEntry, AuditEvent, CallRecord};
 pub use secret::Secret;

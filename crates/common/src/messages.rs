@@ -1,0 +1,165 @@
+//! Texts of the core in the words of a language: the catalogs of `locales/`, and how a template is filled in. The
+//! interface fills in the same templates in the same way (`ui/src/messages/render.ts`).
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use gatehouse_model::message::{Message, MessageParam};
+use gatehouse_model::time::Timestamp;
+
+/// Templates by their keys. A place of a template is a name in braces: `{server}`.
+pub type Catalog = BTreeMap<String, String>;
+
+/// The key of what stands between the messages of a list.
+pub const AND: &str = "list.and";
+
+/// Variables that say which language is wanted; the first that is set counts.
+const VARIABLES: [&str; 4] = ["LC_ALL", "LC_MESSAGES", "LANGUAGE", "LANG"];
+
+static ENGLISH: LazyLock<Catalog> = LazyLock::new(|| read(include_str!("../../../locales/en/rules.json")));
+static SIMPLIFIED_CHINESE: LazyLock<Catalog> =
+    LazyLock::new(|| read(include_str!("../../../locales/zh-CN/rules.json")));
+
+/// A language that there are texts in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    /// English.
+    English,
+    /// 简体中文
+    SimplifiedChinese,
+}
+
+impl Language {
+    /// Every one.
+    pub const ALL: [Self; 2] = [Self::English, Self::SimplifiedChinese];
+
+    /// The language that variables of the environment ask for: Chinese for any `zh`, else English.
+    #[must_use]
+    pub fn of_environment(variable: impl Fn(&str) -> Option<String>) -> Self {
+        let set = VARIABLES.iter().filter_map(|name| variable(name)).find(|value| !value.is_empty());
+        if set.is_some_and(|value| value.starts_with("zh")) { Self::SimplifiedChinese } else { Self::English }
+    }
+
+    /// Its templates.
+    #[must_use]
+    pub fn catalog(self) -> &'static Catalog {
+        match self {
+            Self::English => &ENGLISH,
+            Self::SimplifiedChinese => &SIMPLIFIED_CHINESE,
+        }
+    }
+}
+
+/// A catalog is part of the program; without one, messages show their keys.
+fn read(text: &str) -> Catalog {
+    serde_json::from_str(text).unwrap_or_default()
+}
+
+/// A message in words. A key that the catalog does not have stands for itself.
+#[must_use]
+pub fn render(message: &Message, language: Language, time: &dyn Fn(Timestamp) -> String) -> String {
+    let all = |messages: &[Message]| -> Vec<String> {
+        messages.iter().map(|message| render(message, language, time)).collect()
+    };
+    let words = |param: &MessageParam| match param {
+        MessageParam::Text(text) => text.clone(),
+        MessageParam::Time(at) => time(*at),
+        MessageParam::Message(message) => render(message, language, time),
+        MessageParam::List(messages) => all(messages).join(template(AND, language)),
+    };
+    let values = message.params.iter().map(|(place, param)| (place.as_str(), words(param))).collect();
+    fill(template(&message.key, language), &values)
+}
+
+fn template(key: &str, language: Language) -> &str {
+    language.catalog().get(key).map_or(key, String::as_str)
+}
+
+/// Fills in each place that has a value. What is filled in is not looked at again, whatever braces it has.
+fn fill(template: &str, values: &BTreeMap<&str, String>) -> String {
+    let mut out = String::with_capacity(template.len());
+    let mut rest = template;
+    while let Some((before, after)) = rest.split_once('{') {
+        out.push_str(before);
+        let filled = after.split_once('}').and_then(|(place, after)| Some((values.get(place)?, after)));
+        match filled {
+            Some((value, after)) => {
+                out.push_str(value);
+                rest = after;
+            }
+            None => {
+                out.push('{');
+                rest = after;
+            }
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(text: &str) -> MessageParam {
+        MessageParam::Text(text.to_owned())
+    }
+
+    #[test]
+    fn places_are_filled_in_once() {
+        let values = BTreeMap::from([("a", "{b}".to_owned()), ("b", "two".to_owned())]);
+        for (template, filled) in [
+            ("{a} of {b} {c}", "{b} of two {c}"),
+            ("{a", "{a"),
+            ("{ {b}", "{ two"),
+            ("{{b}}", "{two}"),
+            ("none", "none"),
+            ("", ""),
+        ] {
+            assert_eq!(fill(template, &values), filled, "{template}");
+        }
+    }
+
+    #[test]
+    fn a_message_is_said_in_each_language() {
+        let reads = Message::new("rule.reads").with("server", text("files"));
+        let when = vec![
+            Message::new("condition.equals").with("place", text("a")).with("value", text("1")),
+            Message::new("condition.glob").with("place", text("b")).with("value", text("*")),
+        ];
+        let what = Message::new("rule.when").with("what", reads).with("when", when);
+        let message = Message::new("rule.deny.until")
+            .with("what", what)
+            .with("who", Message::new("rule.everyClient"))
+            .with("at", Timestamp(5));
+        let said = |language| render(&message, language, &|at| format!("[{}]", at.0));
+        assert_eq!(
+            said(Language::English),
+            "Deny all reads of files when a is 1 and b matches * until [5], for every client"
+        );
+        assert_eq!(
+            said(Language::SimplifiedChinese),
+            "在 [5] 之前拒绝 所有客户端 使用 files 的全部读取（仅当 a 等于 1 且 b 匹配 *）"
+        );
+        assert_eq!(render(&Message::new("no.such"), Language::English, &|_| String::new()), "no.such");
+    }
+
+    #[test]
+    fn the_environment_says_the_language() {
+        for (set, expected) in [
+            (vec![("LANG", "zh_CN.UTF-8")], Language::SimplifiedChinese),
+            (vec![("LANG", "zh_CN.UTF-8"), ("LC_ALL", "de_DE.UTF-8")], Language::English),
+            (vec![("LANG", "en_GB.UTF-8"), ("LC_MESSAGES", "zh_TW")], Language::SimplifiedChinese),
+            (
+                vec![("LANG", "en_GB.UTF-8"), ("LC_ALL", ""), ("LANGUAGE", "zh_CN:en")],
+                Language::SimplifiedChinese,
+            ),
+            (vec![("LANG", "C")], Language::English),
+            (vec![], Language::English),
+        ] {
+            let variable =
+                |name: &str| set.iter().find(|(set, _)| *set == name).map(|(_, value)| (*value).to_owned());
+            assert_eq!(Language::of_environment(variable), expected, "{set:?}");
+        }
+    }
+}

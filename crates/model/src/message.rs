@@ -1,0 +1,83 @@
+//! Texts for people, as the core makes them: the key of a template and what stands in its places. The words are in the
+//! catalogs (`locales/`), one for each language, so the window and the command line say the same in the user's language.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use ts_rs::TS;
+
+use crate::time::Timestamp;
+
+/// A text for people: the key of a template of the catalogs, and what stands in its places.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct Message {
+    /// Key of the template, as in `rule.allow.always`.
+    pub key: String,
+    /// What stands in each place of the template, by the place's name.
+    pub params: BTreeMap<String, MessageParam>,
+}
+
+/// What stands in one place of a template.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "snake_case")]
+pub enum MessageParam {
+    /// A name, an address or a value: the same in every language.
+    Text(String),
+    /// A moment; the reader's language decides how it is written.
+    Time(Timestamp),
+    /// Another message.
+    Message(Message),
+    /// Messages that all hold, joined by "and".
+    List(Vec<Message>),
+}
+
+impl Message {
+    /// A message without parameters.
+    #[must_use]
+    pub fn new(key: impl Into<String>) -> Self {
+        Self { key: key.into(), params: BTreeMap::new() }
+    }
+
+    /// The same with one more parameter.
+    #[must_use]
+    pub fn with(mut self, place: &str, param: impl Into<MessageParam>) -> Self {
+        self.params.insert(place.to_owned(), param.into());
+        self
+    }
+}
+
+impl From<Timestamp> for MessageParam {
+    fn from(at: Timestamp) -> Self {
+        Self::Time(at)
+    }
+}
+
+impl From<Message> for MessageParam {
+    fn from(message: Message) -> Self {
+        Self::Message(message)
+    }
+}
+
+impl From<Vec<Message>> for MessageParam {
+    fn from(messages: Vec<Message>) -> Self {
+        Self::List(messages)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_of_parameter_goes_over_the_wire() {
+        let message = Message::new("a")
+            .with("name", MessageParam::Text("files".to_owned()))
+            .with("at", Timestamp(7))
+            .with("what", Message::new("b"))
+            .with("when", vec![Message::new("c")]);
+        let text = r#"{"key":"a","params":{"at":{"time":7},"name":{"text":"files"},"what":{"message":{"key":"b","params":{}}},"when":{"list":[{"key":"c","params":{}}]}}}"#;
+        assert_eq!(serde_json::to_string(&message).unwrap(), text);
+        assert_eq!(serde_json::from_str::<Message>(text).unwrap(), message);
+    }
+}
