@@ -9,6 +9,7 @@ pub mod access;
 pub mod conditions;
 pub mod cover;
 pub mod definition;
+pub mod describe;
 pub mod exact;
 pub mod show;
 pub mod verdict;

@@ -1,0 +1,186 @@
+//! Rules, choices and conditions as texts for people (PERM-4, PERM-5): the one place that says which template of the
+//! catalogs fits and what stands in it. Names and values of others are shown with what is hidden in them.
+
+use gatehouse_model::ask::{ChoiceLifetime, ChoiceWidth, Subject};
+use gatehouse_model::grant::{ClientScope, Condition, ConditionTest};
+use gatehouse_model::message::{Message, MessageParam};
+use gatehouse_model::{Effect, Grant, GrantChoice, Lifetime, RuleAuthor, Width};
+
+use crate::cover::is_unbound;
+use crate::show::reveal;
+
+/// What a rule's server and client are called. What has no name is called by its id.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Names<'a> {
+    /// The server.
+    pub server: Option<&'a str>,
+    /// The client.
+    pub client: Option<&'a str>,
+}
+
+/// What the choices of a question are about.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// Name of the server.
+    pub server: &'a str,
+    /// Name of the client.
+    pub client: &'a str,
+    /// What is to be used.
+    pub subject: &'a Subject,
+    /// The tool's title as the question shows it, with nothing hidden in it any more.
+    pub title: &'a str,
+}
+
+/// A rule: "Always allow files: write_file, for Claude Code".
+#[must_use]
+pub fn describe_rule(rule: &Grant, names: &Names<'_>) -> Message {
+    let what = match &rule.server {
+        Some(bound) => of_server(&rule.width, names.server.unwrap_or(bound.server.as_str())),
+        None => Message::new("rule.onEvery").with("what", describe_width(&rule.width)),
+    };
+    let who = match &rule.clients {
+        ClientScope::Every => every_client(),
+        ClientScope::One { client } => text(names.client.unwrap_or(client.as_str())),
+    };
+    let (lifetime, at) = match &rule.lifetime {
+        Lifetime::Once => ("once", None),
+        Lifetime::Until { at } => ("until", Some(*at)),
+        Lifetime::Session { .. } => ("session", None),
+        Lifetime::UntilQuit => ("until_quit", None),
+        Lifetime::Always => ("always", None),
+    };
+    let mut sentence =
+        template(rule.effect, lifetime).with("what", narrowed(what, &rule.conditions)).with("who", who);
+    if let Some(at) = at {
+        sentence = sentence.with("at", at);
+    }
+    if is_unbound(rule) { Message::new("rule.waits").with("rule", sentence) } else { sentence }
+}
+
+/// What is said of a rule that is not certain to be a person's own: "added without the operator key". `None` where it
+/// is certain.
+#[must_use]
+pub fn describe_author(author: RuleAuthor) -> Option<Message> {
+    match author {
+        RuleAuthor::Person => None,
+        RuleAuthor::Unprivileged => Some(Message::new("rule.author.unprivileged")),
+        RuleAuthor::Confirmed { at } => Some(Message::new("rule.author.confirmed").with("at", at)),
+    }
+}
+
+/// A choice of a question: "Deny everything of files for 15 minutes, for Claude Code". Its parameter `what` is a
+/// message.
+#[must_use]
+pub fn describe_choice(effect: Effect, choice: &GrantChoice, asked: &Asked<'_>) -> Message {
+    let what = match choice.width {
+        ChoiceWidth::Call => Message::new("rule.thisCall"),
+        ChoiceWidth::Tool => on_server(asked.server, titled(asked)),
+        ChoiceWidth::Reads => of_server(&Width::Reads, asked.server),
+        ChoiceWidth::Server => of_server(&Width::Everything, asked.server),
+        ChoiceWidth::Client => Message::new("rule.onEvery").with("what", describe_width(&Width::Everything)),
+    };
+    let what = narrowed(what, &choice.conditions);
+    let lifetime = match (choice.lifetime, choice.width) {
+        // This call and this time: there is nothing more to be said.
+        (ChoiceLifetime::Once, ChoiceWidth::Call) => return template(effect, "this").with("what", what),
+        (ChoiceLifetime::Once, _) => "once",
+        (ChoiceLifetime::QuarterHour, _) => "quarter_hour",
+        (ChoiceLifetime::Session, _) => "session",
+        (ChoiceLifetime::UntilQuit, _) => "until_quit",
+        (ChoiceLifetime::Always, _) => "always",
+    };
+    let who = if choice.every_client { every_client() } else { text(asked.client) };
+    template(effect, lifetime).with("what", what).with("who", who)
+}
+
+/// What a rule of this width is for, on whichever server: "all reads".
+#[must_use]
+pub fn describe_width(width: &Width) -> Message {
+    match width {
+        Width::Call { .. } => Message::new("rule.oneCall"),
+        Width::Tool { tool } => describe_subject(&Subject::of_rule_name(tool)),
+        Width::Reads => Message::new("rule.allReads"),
+        Width::Writes => Message::new("rule.allWrites"),
+        Width::Everything => Message::new("rule.all"),
+    }
+}
+
+/// What is used: "the resource file:///x".
+#[must_use]
+pub fn describe_subject(subject: &Subject) -> Message {
+    let (key, name) = match subject {
+        Subject::Tool { name } => ("rule.tool", name),
+        Subject::Resource { uri } => ("rule.resource", uri),
+        Subject::Prompt { name } => ("rule.prompt", name),
+        Subject::Completion { reference } => ("rule.completion", reference),
+    };
+    Message::new(key).with("name", text(name))
+}
+
+/// A condition: "path is inside /home/ana/notes". The interface describes one that is being written in the same way
+/// (`ui/src/ask/conditionMessage.ts`).
+#[must_use]
+pub fn describe_condition(condition: &Condition) -> Message {
+    let (key, value) = match &condition.test {
+        ConditionTest::Equals { value } => ("condition.equals", value.clone()),
+        ConditionTest::OneOf { values } => ("condition.one_of", values.join(", ")),
+        ConditionTest::StartsWith { text } => ("condition.starts_with", text.clone()),
+        ConditionTest::Inside { folder } => ("condition.inside", folder.clone()),
+        ConditionTest::HostIs { host, port: None } => ("condition.host_is", host.clone()),
+        ConditionTest::HostIs { host, port: Some(port) } => ("condition.host_is", format!("{host}:{port}")),
+        ConditionTest::Glob { pattern } => ("condition.glob", pattern.clone()),
+    };
+    let pointer = condition.pointer.as_str();
+    let place = pointer.strip_prefix('/').unwrap_or(pointer).replace("~1", "/").replace("~0", "~");
+    Message::new(key).with("place", text(&place)).with("value", text(&value))
+}
+
+fn template(effect: Effect, lifetime: &str) -> Message {
+    let effect = match effect {
+        Effect::Allow => "allow",
+        Effect::Deny => "deny",
+    };
+    Message::new(format!("rule.{effect}.{lifetime}"))
+}
+
+/// The same, only when the conditions hold.
+fn narrowed(what: Message, conditions: &[Condition]) -> Message {
+    if conditions.is_empty() {
+        return what;
+    }
+    let when: Vec<Message> = conditions.iter().map(describe_condition).collect();
+    Message::new("rule.when").with("what", what).with("when", when)
+}
+
+fn of_server(width: &Width, server: &str) -> Message {
+    let key = match width {
+        Width::Call { .. } => "rule.call",
+        Width::Tool { .. } => return on_server(server, describe_width(width)),
+        Width::Reads => "rule.reads",
+        Width::Writes => "rule.writes",
+        Width::Everything => "rule.everything",
+    };
+    Message::new(key).with("server", text(server))
+}
+
+fn on_server(server: &str, what: Message) -> Message {
+    Message::new("rule.onServer").with("server", text(server)).with("what", what)
+}
+
+/// A tool by its title; anything else by what it is.
+fn titled(asked: &Asked<'_>) -> Message {
+    match asked.subject {
+        Subject::Tool { .. } => {
+            Message::new("rule.tool").with("name", MessageParam::Text(asked.title.to_owned()))
+        }
+        other => describe_subject(other),
+    }
+}
+
+fn every_client() -> MessageParam {
+    Message::new("rule.everyClient").into()
+}
+
+fn text(text: &str) -> MessageParam {
+    MessageParam::Text(reveal(text).into_owned())
+}
