@@ -2,7 +2,7 @@
 // as two pages, AI clients of the real SDK.
 
 import { spawn, type ChildProcess } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createConnection } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -14,8 +14,11 @@ import { expect, test as plain, type Page } from "@playwright/test";
 
 import type { Commands } from "../../ui/src/gen/commands.ts";
 import type { ServerDraft, Transport } from "../../ui/src/gen/types.ts";
+import { render } from "../../ui/src/messages/render.ts";
 
 const root = resolve(import.meta.dirname, "../..");
+/** The words of the core's texts in English. */
+const templates = JSON.parse(readFileSync(join(root, "locales/en/rules.json"), "utf8")) as Record<string, string>;
 const programs = process.env["GATEHOUSE_PROGRAMS"] ?? join(process.env["CARGO_TARGET_DIR"] ?? join(root, "target"), "debug");
 
 export type Theme = "light" | "dark";
@@ -68,6 +71,12 @@ export class Gatehouse {
     } finally {
       socket.destroy();
     }
+  }
+
+  /** The rules in words. */
+  async rules(): Promise<string[]> {
+    const { rules } = await this.command("policy.show", {});
+    return rules.map(({ sentence }) => render(sentence, { templates, time: String }));
   }
 
   /** Sends something through the door. */

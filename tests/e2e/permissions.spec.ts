@@ -1,11 +1,9 @@
 import type { Page } from "@playwright/test";
 
 import type { GrantChoice } from "../../ui/src/gen/types.ts";
-import { expect, noViolations, pictures, test, type Gatehouse } from "./base.ts";
+import { expect, noViolations, pictures, test } from "./base.ts";
 
 const choice = (part: Partial<GrantChoice> = {}): GrantChoice => ({ lifetime: "always", width: "tool", everyClient: true, conditions: [], ...part });
-
-const rules = async (gatehouse: Gatehouse) => (await gatehouse.command("policy.show", {})).rules.map(({ sentence }) => sentence);
 
 const rule = (main: Page, sentence: string) => main.getByRole("listitem").filter({ hasText: sentence });
 
@@ -29,9 +27,9 @@ test("every rule stands in words, with its use and its end, is found, and is tak
   await expect(main.getByText("Rules: 4", { exact: true })).toBeVisible();
   const sentences = main.getByRole("region", { name: "Rules" }).locator(".perm-sentence");
   await expect(sentences).toHaveText([
-    /^Allow Notes: add_note until .*, for Claude Code$/,
-    "Always allow everything of Notes, for Claude Code",
-    "Always refuse Notes: delete_note, for every client",
+    /^Allow Notes: add_note until .*, for Claude Code; waits for its first use$/,
+    "Always allow everything of Notes, for Claude Code; waits for its first use",
+    "Always deny Notes: delete_note, for every client",
     "Always allow Time: current_time, for every client",
   ]);
   await expect(rule(main, "Allow Notes: add_note").getByRole("timer")).toHaveText(/ends in 1[45]:\d\d/);
@@ -46,25 +44,25 @@ test("every rule stands in words, with its use and its end, is found, and is tak
   await noViolations(main);
   await pictures(gatehouse, main, "permissions");
 
-  await main.getByLabel("Search the rules").fill("refuse delete");
+  await main.getByLabel("Search the rules").fill("deny delete");
   await expect(main.getByText("Rules: 1 of 4")).toBeVisible();
   await main.getByLabel("Search the rules").fill("nowhere");
   await main.getByRole("button", { name: "Show all" }).click();
   await main.getByLabel("Kind").selectOption("Only for a while");
   await expect(sentences).toHaveCount(1);
   await main.getByLabel("Kind").selectOption("Denied");
-  await expect(sentences).toHaveText(["Always refuse Notes: delete_note, for every client"]);
+  await expect(sentences).toHaveText(["Always deny Notes: delete_note, for every client"]);
   await main.getByLabel("Kind").selectOption("Allowed and denied");
   await main.getByLabel("Server", { exact: true }).selectOption("Time");
   await expect(sentences).toHaveCount(1);
   await main.getByLabel("Server", { exact: true }).selectOption("Every server");
 
-  await main.getByRole("button", { name: "Unblock: Always refuse Notes: delete_note, for every client" }).click();
+  await main.getByRole("button", { name: "Unblock: Always deny Notes: delete_note, for every client" }).click();
   await expect(sentences).toHaveCount(3);
   await expect(main.getByRole("region", { name: "Rules" })).toBeFocused();
   await time.getByRole("button", { name: "Take back:" }).click();
   await expect(sentences).toHaveCount(2);
-  expect((await rules(gatehouse)).join()).not.toContain("Time");
+  expect((await gatehouse.rules()).join()).not.toContain("Time");
 });
 
 test("a block that was added without the operator key says so, until it is the user's own", async ({ gatehouse, main }) => {
@@ -125,7 +123,7 @@ test("other rules are rehearsed over the calls that were made, and set only when
   await gatehouse.command("policy.deny", { server: "Notes", tool: "delete_note", client: null, choice: choice(), reason: null });
   await client.call("current_time", {});
   await client.call("delete_note", { id: "x" });
-  const before = await rules(gatehouse);
+  const before = await gatehouse.rules();
   await open(main);
   await main.getByRole("button", { name: "What if…", exact: true }).click();
   const drawer = main.getByRole("dialog", { name: "What if…" });
@@ -149,14 +147,14 @@ test("other rules are rehearsed over the calls that were made, and set only when
   await noViolations(main);
   const shots = process.env["GATEHOUSE_SHOTS"];
   if (shots) await main.screenshot({ path: `${shots}/rehearsal.png` });
-  expect(await rules(gatehouse)).toEqual(before.filter((one) => !one.includes("Time")));
+  expect(await gatehouse.rules()).toEqual(before.filter((one) => !one.includes("Time")));
 
   await drawer.getByRole("button", { name: "Apply" }).click();
   const sure = main.getByRole("dialog", { name: "Allow everything here?" });
   await expect(sure).toContainText("Allow everything here, on Time, for Claude Code.");
   await sure.getByRole("button", { name: "Apply" }).click();
   await expect(drawer.getByText("It is set.")).toBeVisible();
-  expect(await rules(gatehouse)).toContain("Always allow Time: everything for Claude Code; waits for its first use");
+  expect(await gatehouse.rules()).toContain("Always allow everything of Time, for Claude Code; waits for its first use");
 });
 
 test("to be without a rule is rehearsed from its row", async ({ gatehouse, main }) => {
@@ -172,7 +170,7 @@ test("to be without a rule is rehearsed from its row", async ({ gatehouse, main 
   await noViolations(main);
   await drawer.getByRole("button", { name: "Take back:" }).click();
   await expect(drawer).toBeHidden();
-  expect(await rules(gatehouse)).toEqual([]);
+  expect(await gatehouse.rules()).toEqual([]);
 });
 
 test("a client has a default over every server, which says where it is mixed and what came later", async ({ gatehouse, main }) => {
@@ -184,7 +182,7 @@ test("a client has a default over every server, which says where it is mixed and
   await card.getByText("Allow reads", { exact: true }).click();
   await expect(card.getByRole("radio", { name: "Allow reads" })).toBeChecked();
   await expect(main.getByRole("article", { name: "Zed" }).getByRole("radio", { name: "Ask for everything" })).toBeChecked();
-  expect(await rules(gatehouse)).toEqual(expect.arrayContaining(["Time", "Notes"].map((server) => `Always allow ${server}: all reads for Claude Code; waits for its first use`)));
+  expect(await gatehouse.rules()).toEqual(expect.arrayContaining(["Time", "Notes"].map((server) => `Always allow all reads of ${server}, for Claude Code; waits for its first use`)));
 
   await gatehouse.addFiles("files");
   await gatehouse.command("tools.classify", { server: "files", tool: "read_text_file", class: "read" });

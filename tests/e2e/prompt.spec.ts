@@ -137,8 +137,7 @@ test("what lasts is said in one sentence with the real names, and holds", async 
   await prompt.getByRole("button", { name: "Always allow Time: Current time, for every client" }).click();
   expect((await call).isError).toBeFalsy();
   expect((await client.call("current_time", { timezone: "Asia/Tokyo" })).isError).toBeFalsy();
-  const { rules } = await gatehouse.command("policy.show", {});
-  expect(rules.map(({ sentence }) => sentence)).toEqual(["Always allow Time: current_time for every client"]);
+  expect(await gatehouse.rules()).toEqual(["Always allow Time: current_time, for every client"]);
 });
 
 test("secrets are masked, hidden characters are seen, and always is not offered then", async ({ gatehouse, prompt }) => {
@@ -404,10 +403,10 @@ test("a tool that is not what was allowed asks again, and shows field by field w
 });
 
 for (const [picks, deed, sentence] of [
-  [["Time: Current time", "Always", "For every client, not only Claude Code"], "Always deny Time: Current time, for every client", "Always refuse Time: current_time, for every client"],
-  [["everything of Time", "For 15 minutes"], "Deny everything of Time for 15 minutes, for Claude Code", /^Refuse everything of Time until .*, for Claude Code$/],
-  [["everything from Claude Code, on every server", "Until Gatehouse quits"], "Deny everything on every server until Gatehouse quits, for Claude Code", "Refuse everything on every server until Gatehouse quits, for Claude Code"],
-  [["this exact call", "Until Gatehouse quits"], "Deny this exact call until Gatehouse quits, for Claude Code", "Refuse one exact call on Time until Gatehouse quits, for Claude Code"],
+  [["Time: Current time", "Always", "For every client, not only Claude Code"], "Always deny Time: Current time, for every client", "Always deny Time: current_time, for every client"],
+  [["everything of Time", "For 15 minutes"], "Deny everything of Time for 15 minutes, for Claude Code", /^Deny everything of Time until .*, for Claude Code$/],
+  [["everything on every server", "Until Gatehouse quits"], "Deny everything on every server until Gatehouse quits, for Claude Code", "Deny everything on every server until Gatehouse quits, for Claude Code"],
+  [["this exact call", "Until Gatehouse quits"], "Deny this exact call until Gatehouse quits, for Claude Code", "Deny one exact call on Time until Gatehouse quits, for Claude Code"],
 ] as const) {
   test(`a denial can go on: ${deed}`, async ({ gatehouse, prompt, main }) => {
     const client = await gatehouse.connect("Claude Code");

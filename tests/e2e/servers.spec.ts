@@ -31,9 +31,9 @@ test("a server is tried out in the form, added, and runs", async ({ gatehouse, m
 test("what may run unasked is set on the server's page, and each rule is taken back there", async ({ gatehouse, main }) => {
   const id = await gatehouse.addFiles("files", true);
   await main.goto(`${gatehouse.address}/#/servers/${id}/tools`);
-  const rules = async () => (await gatehouse.command("policy.show", {})).rules.map(({ sentence }) => sentence);
+  const rules = () => gatehouse.rules();
   await main.getByText("Allow everything here", { exact: true }).click();
-  await expect.poll(rules).toEqual(["Always allow files: everything for every client"]);
+  await expect.poll(rules).toEqual(["Always allow everything of files, for every client"]);
   await main.getByRole("button", { name: "Take back: Always allow everything of files" }).click();
   await expect.poll(rules).toEqual([]);
 

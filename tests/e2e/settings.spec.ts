@@ -1,3 +1,4 @@
+import type { GrantChoice } from "../../ui/src/gen/types.ts";
 import { expect, noViolations, pictures, test } from "./base.ts";
 
 test("appearance and language change at once and are kept", async ({ gatehouse, main, prompt }) => {
@@ -80,12 +81,15 @@ test("a tool that is left out says why, and a server has limits of its own", asy
 
 test("entries of the audit stand in words, newest first", async ({ gatehouse, main }) => {
   await gatehouse.command("policy.autoApprove", { server: "Time", client: null, to: "reads" });
+  const choice: GrantChoice = { lifetime: "always", width: "tool", everyClient: true, conditions: [] };
+  await gatehouse.command("policy.deny", { server: "Notes", tool: "delete_note", client: null, choice, reason: null });
   await gatehouse.connect("Claude Code");
   await main.getByRole("link", { name: "Settings" }).click();
   await main.getByRole("button", { name: "Show entries" }).click();
   const entries = main.getByRole("dialog").getByRole("listitem");
   await expect(entries.first()).toContainText("Client Claude Code added");
   await expect(entries.filter({ hasText: "Reads of Time run without asking, for every client" })).toHaveCount(1);
+  await expect(entries.filter({ hasText: "New rule: Always deny Notes: delete_note, for every client" })).toHaveCount(1);
   await expect(entries.last()).toContainText("added");
   await gatehouse.command("pause", {});
   await expect(entries.first()).toContainText("Everything paused");

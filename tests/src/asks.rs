@@ -64,10 +64,23 @@ pub fn offers_always(question: &Value) -> Result<bool> {
 /// # Errors
 /// When it is not offered.
 pub fn only_in_this_folder(question: &Value, lifetime: &str) -> Result<Value> {
-    let fits = |choice: &&Value| {
-        choice["lifetime"] == lifetime && choice["conditions"][0]["test"]["test"] == "inside"
+    narrowed(question, lifetime, "inside")
+}
+
+/// To allow this tool for as long as this, narrowed by the first condition of this kind that is proposed.
+///
+/// # Errors
+/// When either is not offered.
+pub fn narrowed(question: &Value, lifetime: &str, test: &str) -> Result<Value> {
+    let fits = |choice: &Value| {
+        choice["lifetime"] == lifetime && choice["width"] == "tool" && choice["everyClient"] == false
     };
-    choices(question)?.iter().find(fits).cloned().with_context(|| format!("not offered: {question:#}"))
+    ensure!(choices(question)?.iter().any(fits), "{lifetime} is not offered: {question:#}");
+    let conditions = question["ask"]["conditions"].as_array();
+    let found = conditions.into_iter().flatten().find(|one| one["condition"]["test"]["test"] == test);
+    let found = found.with_context(|| format!("no condition “{test}” is offered: {question:#}"))?;
+    let conditions = [found["condition"].clone()];
+    Ok(json!({ "lifetime": lifetime, "width": "tool", "everyClient": false, "conditions": conditions }))
 }
 
 /// This once.

@@ -326,6 +326,15 @@ impl Gatehouse {
         self.ctl(words, true)
     }
 
+    /// The same with this variable in its environment.
+    ///
+    /// # Errors
+    /// When it cannot be run.
+    pub fn operator_in(&self, variable: (&str, &str), words: &[&str]) -> Result<Output> {
+        let (name, value) = variable;
+        Ok(self.ctl_command(words, true)?.env(name, value).stdin(Stdio::null()).output()?)
+    }
+
     /// Runs a `gatehousectl` command as any program of the same user could.
     ///
     /// # Errors
@@ -359,7 +368,9 @@ impl Gatehouse {
             .arg(places::program("gatehousectl")?)
             .args(words)
             .env("KEY", self.key_file())
-            .env("DATA", self.data_dir());
+            .env("DATA", self.data_dir())
+            // Texts are compared in English, whatever language the tests are started in.
+            .env("LC_ALL", "C.UTF-8");
         Ok(command)
     }
 

@@ -64,13 +64,7 @@ fn it_goes_to_another_port_than_the_one_that_was_asked_about() -> Result<()> {
     let (here, usual, other) = ("http://127.0.0.1:3000/a", "http://127.0.0.1/a", "http://127.0.0.1:3001/a");
     let first = Waiting::call(&gatehouse.endpoint, &token, "echo", &json!({ "url": here }).to_string());
     let question = asks::waiting(&gatehouse, 1)?.remove(0);
-    let choice = asks::choices(&question)?
-        .iter()
-        .find(|choice| {
-            choice["lifetime"] == "until_quit" && choice["conditions"][0]["test"]["test"] == "host_is"
-        })
-        .cloned()
-        .with_context(|| format!("no condition about the host: {question:#}"))?;
+    let choice = asks::narrowed(&question, "until_quit", "host_is")?;
     asks::allow(&gatehouse, &question["id"], &question["ask"]["hash"], &choice)?;
     ensure!(first.end()?.body.contains(here), "it did not run");
     runs(&gatehouse, &token, here)?;

@@ -289,7 +289,7 @@ fn it_passes_its_blocks_for_the_persons() -> Result<()> {
     let marked: Vec<bool> = list.lines().skip(1).map(|line| line.ends_with(without)).collect();
     ensure!(marked.iter().filter(|marked| **marked).count() == 2 && marked.len() == 3, "{list}");
     let audit = said(&gatehouse, &["audit"])?;
-    ensure!(audit.contains(&format!("({without}): deny list_notes of Notes")), "{audit}");
+    ensure!(audit.contains(&format!("({without}): Deny Notes: list_notes until ")), "{audit}");
     // The person's own takes its place, and keeps it.
     person(&gatehouse, "list_notes", "until_quit")?;
     anyone(&gatehouse, "list_notes", "until_quit")?;
@@ -492,6 +492,16 @@ fn it_reads_addresses_and_conditions_in_the_audit_and_the_rules() -> Result<()> 
     let shown = without_key(&gatehouse, "policy.show", &json!({}))?;
     let condition = &shown["reply"]["rules"][0]["rule"]["conditions"][0];
     ensure!(condition["pointer"] == "/uri" && condition["test"]["test"] == "equals", "{shown:#}");
+    // The sentences say what is left of the rule.
+    let sentence = &shown["reply"]["rules"][0]["sentence"];
+    let words = sentence.to_string();
+    ensure!(
+        ["rule.resource", host, "condition.equals", "…"].iter().all(|part| words.contains(part)),
+        "{words}"
+    );
+    let audit = without_key(&gatehouse, "audit.list", &json!({ "after": null, "limit": null }))?;
+    let mut entries = audit["reply"].as_array().into_iter().flatten();
+    ensure!(entries.any(|entry| entry["rule"] == *sentence), "{audit:#}");
     ensure!(gatehouse.ask(&["audit", "verify"])?["result"] == "whole", "the chain is broken");
     Ok(())
 }

@@ -70,7 +70,7 @@ fn rule(gatehouse: &Gatehouse) -> Result<Value> {
 fn waits(gatehouse: &Gatehouse) -> Result<bool> {
     let rule = rule(gatehouse)?;
     let waits = rule["reach"]["waitsForFirstUse"].as_bool().context("waits")?;
-    let is_said = rule["sentence"].as_str().context("sentence")?.ends_with("waits for its first use");
+    let is_said = rule["sentence"]["key"].as_str().context("sentence")? == "rule.waits";
     ensure!(waits == is_said && waits == rule["rule"]["program"].is_null(), "{rule:#}");
     Ok(waits)
 }
@@ -90,7 +90,7 @@ fn whoever_has_the_token_uses_the_grant_of_its_client() -> Result<()> {
     let mut thief = connect(&gatehouse, &token, Sdk::Python)?;
     let question = asked(&gatehouse, &mut thief, "thief 1", false)?;
     let named = warning(&question, "unbound_grant").with_context(|| format!("no warning: {question:#}"))?;
-    ensure!(named["program"] == *program(&question) && named["width"]["width"] == "everything", "{named}");
+    ensure!(named["program"] == *program(&question) && named["what"]["key"] == "rule.all", "{named}");
     ensure!(named["grant"] == rule(&gatehouse)?["rule"]["id"] && waits(&gatehouse)?, "{named}");
 
     let mut own = connect(&gatehouse, &token, Sdk::TypeScript)?;

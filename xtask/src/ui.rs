@@ -25,7 +25,8 @@ fn build_unless_done(places: &Places, script: &str, into: &str) -> Result<()> {
     say("Building the interface");
     let folder = places.ui().join(into);
     let built = newest(&folder, |_| true)?;
-    let source = newest(&places.ui(), |name| !matches!(name, "dist" | "dist-door" | "node_modules"))?;
+    let pages = newest(&places.ui(), |name| !matches!(name, "dist" | "dist-door" | "node_modules"))?;
+    let source = pages.max(newest(&places.root.join("locales"), |_| true)?);
     // The stand-in of the window's build script has no scripts.
     if folder.join("assets").is_dir() && source < built {
         println!("ui/{into}: up to date");

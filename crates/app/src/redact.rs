@@ -217,6 +217,9 @@ fn emptied_call(call: CallAsk) -> CallAsk {
         warnings: _,
         changes: _,
         choices: _,
+        denials: _,
+        // They repeat what is in the arguments.
+        conditions: _,
         client_waits_until,
     } = call;
     CallAsk {
@@ -233,6 +236,8 @@ fn emptied_call(call: CallAsk) -> CallAsk {
         warnings: Vec::new(),
         changes: Vec::new(),
         choices: Vec::new(),
+        denials: Vec::new(),
+        conditions: Vec::new(),
         client_waits_until,
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use gatehouse_model::AuditEntry;
+use gatehouse_model::AuditEntryView;
 use gatehouse_model::command::{
     AuditAcknowledge, AuditExport, AuditLatest, AuditList, AuditVerify, ClientsList, ExportFormat,
     ServersList,
@@ -66,7 +66,7 @@ pub(crate) async fn run(
     }
 }
 
-async fn show(entries: &Vec<AuditEntry>, session: &mut Session, output: &Output) -> Result<(), Failure> {
+async fn show(entries: &Vec<AuditEntryView>, session: &mut Session, output: &Output) -> Result<(), Failure> {
     if output.is_json() {
         return output.json(entries);
     }
@@ -78,7 +78,7 @@ async fn show(entries: &Vec<AuditEntry>, session: &mut Session, output: &Output)
 struct Names(HashMap<String, String>);
 
 impl Names {
-    async fn known(entries: &[AuditEntry], session: &mut Session) -> Result<Self, Failure> {
+    async fn known(entries: &[AuditEntryView], session: &mut Session) -> Result<Self, Failure> {
         let mut names = HashMap::new();
         for entry in entries {
             match &entry.event {
@@ -103,22 +103,18 @@ impl Names {
     }
 }
 
-fn list(entries: &[AuditEntry], names: &Names) -> Vec<String> {
+fn list(entries: &[AuditEntryView], names: &Names) -> Vec<String> {
     let rows: Vec<Vec<String>> = entries
         .iter()
         .map(|entry| {
-            vec![
-                entry.seq.to_string(),
-                plain::time(entry.at),
-                plain::cut(&sentence(&entry.event, names), 160),
-            ]
+            vec![entry.seq.to_string(), plain::time(entry.at), plain::cut(&sentence(entry, names), 160)]
         })
         .collect();
     table(&["NO", "WHEN", "WHAT"], &rows, "The audit is empty.")
 }
 
-fn sentence(event: &AuditEvent, names: &Names) -> String {
-    match event {
+fn sentence(entry: &AuditEntryView, names: &Names) -> String {
+    match &entry.event {
         AuditEvent::Decided { client, server, subject: about, allowed, reason, by, .. } => {
             let word = if *allowed { "allowed" } else { "denied" };
             let reason = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
@@ -128,24 +124,9 @@ fn sentence(event: &AuditEvent, names: &Names) -> String {
         }
         AuditEvent::Lapsed { ask, .. } => format!("question {ask} ended without an answer"),
         AuditEvent::Granted { rule } => {
-            let word = match rule.effect {
-                gatehouse_model::Effect::Allow => "allow",
-                gatehouse_model::Effect::Deny => "deny",
-            };
-            let server = rule
-                .server
-                .as_ref()
-                .map_or("every server".to_owned(), |at| names.of(at.server.as_str()).to_owned());
-            let width = match &rule.width {
-                gatehouse_model::Width::Call { .. } => "one call".to_owned(),
-                gatehouse_model::Width::Tool { tool } => tool.clone(),
-                gatehouse_model::Width::Reads => "all reads".to_owned(),
-                gatehouse_model::Width::Writes => "all writes".to_owned(),
-                gatehouse_model::Width::Everything => "everything".to_owned(),
-            };
-            let note = crate::policy::author_note(rule.author);
-            let note = note.map(|note| format!(" ({note})")).unwrap_or_default();
-            format!("rule {}{note}: {word} {width} of {server}", rule.id)
+            let said = entry.rule.as_ref().map(plain::message).unwrap_or_default();
+            let note = entry.note.as_ref().map(|note| format!(" ({})", plain::message(note)));
+            format!("rule {}{}: {said}", rule.id, note.unwrap_or_default())
         }
         AuditEvent::Revoked { rule } => format!("rule {rule} taken back"),
         AuditEvent::GrantBound { rule, program: Some(program) } => {

@@ -1,8 +1,9 @@
 //! Text from elsewhere, made fit for a terminal: nothing that moves the cursor, colours, hides or
-//! re-orders text gets through; what cannot be seen is made visible.
+//! re-orders text gets through; what cannot be seen is made visible. And texts of the core, in the terminal's language.
 
 use gatehouse_common::invisible_chars::{hides, mark};
-use gatehouse_model::{ErrorCode, Timestamp};
+use gatehouse_common::messages::{Language, render};
+use gatehouse_model::{ErrorCode, Message, Timestamp};
 
 /// One line: line breaks and tabs become spaces.
 pub(crate) fn line(text: &str) -> String {
@@ -27,6 +28,12 @@ pub(crate) fn cut(text: &str, longest: usize) -> String {
 pub(crate) fn time(at: Timestamp) -> String {
     let moment = jiff::Timestamp::from_millisecond(at.0).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
     moment.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string()
+}
+
+/// A text of the core in the language of the terminal, on one line.
+pub(crate) fn message(message: &Message) -> String {
+    let language = Language::of_environment(|name| std::env::var(name).ok());
+    line(&render(message, language, &time))
 }
 
 /// The word of an error code, as programs read it.

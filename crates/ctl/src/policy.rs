@@ -6,7 +6,7 @@ use gatehouse_model::command::{
     PolicyAutoApprove, PolicyConfirm, PolicyDeny, PolicyGrant, PolicyRevoke, PolicyShow, PolicySuspended,
     PolicyUnblock,
 };
-use gatehouse_model::grant::{AutoApproved, CoveredTools, PolicyView, RuleAuthor, RuleView};
+use gatehouse_model::grant::{AutoApproved, CoveredTools, PolicyView, RuleView};
 
 use crate::cli::{AutoWord, LifetimeWord, PolicyVerb, Scope};
 use crate::failure::Failure;
@@ -139,23 +139,13 @@ fn rows(rules: &[RuleView], none: &str) -> Vec<String> {
         .iter()
         .map(|view| {
             let used = view.last_used.map_or_else(|| "never".to_owned(), plain::time);
-            let what = match author_note(view.rule.author) {
-                Some(note) => format!("{}; {note}", view.sentence),
-                None => view.sentence.clone(),
+            let sentence = plain::message(&view.sentence);
+            let what = match &view.note {
+                Some(note) => format!("{sentence}; {}", plain::message(note)),
+                None => sentence,
             };
             vec![view.rule.id.to_string(), plain::time(view.rule.created), used, what]
         })
         .collect();
     table(&["RULE", "SINCE", "LAST USED", "WHAT"], &rows, none)
-}
-
-/// What is said of a rule that is not certain to be a person's own.
-pub(crate) fn author_note(author: RuleAuthor) -> Option<String> {
-    match author {
-        RuleAuthor::Person => None,
-        RuleAuthor::Unprivileged => Some("added without the operator key".to_owned()),
-        RuleAuthor::Confirmed { at } => {
-            Some(format!("confirmed on {} after it could not be verified", plain::time(at)))
-        }
-    }
 }

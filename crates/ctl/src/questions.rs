@@ -1,19 +1,19 @@
-//! Reads the questions that wait, each with the whole of its arguments. One reply has room for some of them
-//! only, so the list is asked for again until none is missing: nobody is shown a part as if it were all.
+//! Reads the questions that wait, each with the whole of its arguments and all that it offers. One reply has room for
+//! some of them only, so the list is asked for again until none is missing: nobody is shown a part as if it were all.
 
 use std::collections::HashMap;
 
-use gatehouse_model::ask::{Ask, ShownArgument};
+use gatehouse_model::ask::{Ask, CallDetails};
 use gatehouse_model::command::ApprovalsList;
 use gatehouse_model::{AskId, CallHash, ErrorCode, PendingAsk, Problem};
 
 use crate::failure::Failure;
 use crate::session::Session;
 
-/// Reads the questions; those that are known come without their arguments.
+/// Reads the questions; those that are known come without their details.
 ///
 /// # Errors
-/// As [`Session::run`]; also when a reply that leaves arguments out brings none of those that are missing.
+/// As [`Session::run`]; also when a reply that leaves details out brings none of those that are missing.
 pub(crate) async fn read(session: &mut Session, known: &[AskId]) -> Result<Vec<PendingAsk>, Failure> {
     let mut gathered = Gathered::default();
     loop {
@@ -25,19 +25,19 @@ pub(crate) async fn read(session: &mut Session, known: &[AskId]) -> Result<Vec<P
     }
 }
 
-/// The arguments that came so far, with the hash of the call that they are of.
+/// The details that came so far, with the hash of the call that they are of.
 #[derive(Default)]
-struct Gathered(HashMap<AskId, (CallHash, Vec<ShownArgument>)>);
+struct Gathered(HashMap<AskId, (CallHash, CallDetails)>);
 
 impl Gathered {
-    /// Takes a reply in. Answers all questions once no arguments are missing; until then there is more to read.
+    /// Takes a reply in. Answers all questions once no details are missing; until then there is more to read.
     fn add(&mut self, mut reply: Vec<PendingAsk>) -> Result<Option<Vec<PendingAsk>>, Problem> {
         let (mut is_whole, mut has_more) = (true, false);
         for pending in &mut reply {
             let Ask::Call(call) = &mut pending.ask else { continue };
             is_whole &= !call.is_abridged;
-            if let Some(arguments) = call.arguments.take() {
-                self.0.insert(pending.id.clone(), (call.hash.clone(), arguments));
+            if let Some(details) = call.take_details() {
+                self.0.insert(pending.id.clone(), (call.hash.clone(), details));
                 has_more = true;
             }
         }
@@ -50,7 +50,9 @@ impl Gathered {
         for pending in &mut reply {
             let Ask::Call(call) = &mut pending.ask else { continue };
             let gathered = self.0.remove(&pending.id).filter(|(hash, _)| *hash == call.hash);
-            call.arguments = gathered.map(|(_, arguments)| arguments);
+            if let Some((_, details)) = gathered {
+                call.put_details(details);
+            }
         }
         Ok(Some(reply))
     }
@@ -58,21 +60,33 @@ impl Gathered {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use gatehouse_model::ask::{AskClient, AskServer, CallAsk, GrantChoice, Subject};
-    use gatehouse_model::grant::{AccessClass, ClassReason, Classified};
-    use gatehouse_model::{Generation, Timestamp};
+    use gatehouse_model::ask::{AskClient, AskServer, CallAsk, ShownArgument, Subject};
+    use gatehouse_model::grant::{AccessClass, ClassReason, Classified, Condition, ConditionTest};
+    use gatehouse_model::{Generation, GrantChoice, Message, OfferedChoice, OfferedCondition, Timestamp};
 
     use super::*;
 
+    /// The details of a question about a call with this argument.
+    fn details(text: &str) -> CallDetails {
+        let offered = |key: &str| vec![OfferedChoice::new(&GrantChoice::once(), Message::new(key))];
+        let test = ConditionTest::Equals { value: text.to_owned() };
+        let condition = Condition { pointer: "/text".into(), test };
+        CallDetails {
+            arguments: vec![ShownArgument {
+                name: "text".into(),
+                text: text.to_owned(),
+                masked: false,
+                extra: false,
+            }],
+            choices: offered("rule.allow.this"),
+            denials: offered("rule.deny.this"),
+            conditions: vec![OfferedCondition { condition, sentence: Message::new("condition.equals") }],
+        }
+    }
+
     /// A question about a call, with this argument.
     pub(crate) fn asked(id: &str, argument: Option<&str>, is_abridged: bool) -> PendingAsk {
-        let shown = |text: &str| ShownArgument {
-            name: "text".into(),
-            text: text.to_owned(),
-            masked: false,
-            extra: false,
-        };
-        let call = CallAsk {
+        let mut call = CallAsk {
             client: AskClient {
                 id: "c".into(),
                 name: "C".into(),
@@ -95,15 +109,20 @@ pub(crate) mod tests {
                 reason: ClassReason::Default,
                 reaches_outside: false,
             },
-            arguments: argument.map(|text| vec![shown(text)]),
+            arguments: None,
             argument_bytes: 7,
             is_abridged,
             hash: CallHash::new(format!("hash of {id}")),
             warnings: Vec::new(),
             changes: Vec::new(),
-            choices: vec![GrantChoice::once()],
+            choices: Vec::new(),
+            denials: Vec::new(),
+            conditions: Vec::new(),
             client_waits_until: None,
         };
+        if let Some(text) = argument {
+            call.put_details(details(text));
+        }
         PendingAsk {
             id: AskId::new(id),
             asked_at: Timestamp(0),

@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
-use crate::grant::{AccessClass, Classified, Condition, FieldChange, Width};
+use crate::grant::{AccessClass, Classified, Condition, FieldChange};
 use crate::id::{AskId, CallHash, ClientId, Generation, GrantId, ServerId, SessionId};
+use crate::message::Message;
 use crate::time::Timestamp;
 
 /// A question to a person.
@@ -47,8 +48,8 @@ pub struct CallAsk {
     pub arguments: Option<Vec<ShownArgument>>,
     /// Bytes of the arguments as they are shown.
     pub argument_bytes: u32,
-    /// Whether the arguments are absent because the reply had no room for them. They come when the list is asked
-    /// for again and those that came are named as known.
+    /// Whether the arguments and what is offered are absent because the reply had no room for them. They come when
+    /// the list is asked for again and those that came are named as known.
     pub is_abridged: bool,
     /// Hash that the answer has to repeat (PERM-7, PERM-9).
     pub hash: CallHash,
@@ -56,10 +57,47 @@ pub struct CallAsk {
     pub warnings: Vec<Warning>,
     /// What changed since the tool was allowed; empty unless the definition did.
     pub changes: Vec<FieldChange>,
-    /// The choices that may be offered, in the order of the menu.
-    pub choices: Vec<GrantChoice>,
+    /// The ways to allow it that are offered, in the order of the menu. Left out where the arguments are.
+    pub choices: Vec<OfferedChoice>,
+    /// The ways to deny it that are offered, in the order of the menu. Left out where the arguments are.
+    pub denials: Vec<OfferedChoice>,
+    /// Conditions that are proposed for a choice of the width `tool`; each of them holds for this call. Those about
+    /// one argument follow each other, the most fitting one first. Left out where the arguments are.
+    pub conditions: Vec<OfferedCondition>,
     /// When the client is told to call again (PERM-11); `None` once that has happened.
     pub client_waits_until: Option<Timestamp>,
+}
+
+/// What a question about a call is about and what it offers: all of it that can be large. It never changes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CallDetails {
+    /// The whole arguments.
+    pub arguments: Vec<ShownArgument>,
+    /// The ways to allow it.
+    pub choices: Vec<OfferedChoice>,
+    /// The ways to deny it.
+    pub denials: Vec<OfferedChoice>,
+    /// The conditions that are proposed.
+    pub conditions: Vec<OfferedCondition>,
+}
+
+impl CallAsk {
+    /// Leaves the details out. Gives them, unless they were left out before.
+    pub fn take_details(&mut self) -> Option<CallDetails> {
+        let choices = std::mem::take(&mut self.choices);
+        let denials = std::mem::take(&mut self.denials);
+        let conditions = std::mem::take(&mut self.conditions);
+        self.arguments.take().map(|arguments| CallDetails { arguments, choices, denials, conditions })
+    }
+
+    /// Puts in the details of the same call, which were left out.
+    pub fn put_details(&mut self, details: CallDetails) {
+        let CallDetails { arguments, choices, denials, conditions } = details;
+        self.arguments = Some(arguments);
+        self.choices = choices;
+        self.denials = denials;
+        self.conditions = conditions;
+    }
 }
 
 /// The client of a question.
@@ -224,13 +262,13 @@ pub enum Warning {
         /// Which grant.
         grant: GrantId,
         /// What it allows.
-        width: Width,
+        what: Message,
         /// The program that it will be bound to.
         program: String,
     },
 }
 
-/// One choice of the prompt's menu.
+/// How long and how wide an allow or a deny is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct GrantChoice {
@@ -257,6 +295,46 @@ impl GrantChoice {
             conditions: Vec::new(),
         }
     }
+}
+
+/// A choice that a question offers. One of the width `tool` can be narrowed by conditions.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct OfferedChoice {
+    /// How long.
+    pub lifetime: ChoiceLifetime,
+    /// How wide.
+    pub width: ChoiceWidth,
+    /// For every client instead of this one.
+    pub every_client: bool,
+    /// What the answer comes to. Its parameter `what` is a message: what the choice covers.
+    pub sentence: Message,
+}
+
+impl OfferedChoice {
+    /// Offers a choice that has no conditions.
+    #[must_use]
+    pub fn new(choice: &GrantChoice, sentence: Message) -> Self {
+        let GrantChoice { lifetime, width, every_client, conditions: _ } = *choice;
+        Self { lifetime, width, every_client, sentence }
+    }
+
+    /// The choice itself.
+    #[must_use]
+    pub fn choice(&self) -> GrantChoice {
+        let Self { lifetime, width, every_client, sentence: _ } = *self;
+        GrantChoice { lifetime, width, every_client, conditions: Vec::new() }
+    }
+}
+
+/// A condition that a question proposes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct OfferedCondition {
+    /// The condition.
+    pub condition: Condition,
+    /// The same in words.
+    pub sentence: Message,
 }
 
 /// How long a choice lasts.

@@ -14,7 +14,7 @@ use crate::event::Envelope;
 use crate::grant::{AccessClass, AutoApproved, PolicyView, RuleAuthor, RuleView};
 use crate::id::{AskId, CallHash, CallId, GrantId};
 use crate::offer::{Completion, CompletionTarget, Saved, ServerOffer, Shown};
-use crate::record::{AuditEntry, AuditVerdict, CallFilter, CallRecord, RunningCall};
+use crate::record::{AuditEntryView, AuditVerdict, CallFilter, CallRecord, RunningCall};
 use crate::rehearsal::{PolicyDraft, Rehearsal};
 use crate::secret::Secret;
 use crate::server::{LogLevel, LogLine, ServerDraft, ServerView, TestReport};
@@ -428,11 +428,11 @@ commands! {
         client: String,
     } -> (), Operator: "It destroys a token and the client's rules.";
 
-    /// The questions that wait, with the whole arguments (secrets masked) of as many as one reply has room
-    /// for, which is one at least. The others say that they are abridged; they come when the list is asked for
-    /// again.
+    /// The questions that wait, with the whole arguments (secrets masked) and what is offered of as many as one
+    /// reply has room for, which is one at least. The others say that they are abridged; they come when the list
+    /// is asked for again.
     "approvals.list" ApprovalsList {
-        /// Questions whose arguments the reader has already; they are left out.
+        /// Questions that the reader has already; their arguments and what they offer are left out.
         #[serde(default)]
         known: Vec<AskId>,
     } -> Vec<PendingAsk>, Operator: "It shows the arguments of calls that wait.";
@@ -544,7 +544,7 @@ commands! {
         after: Option<u64>,
         /// At most so many; 1,000 where absent.
         limit: Option<u32>,
-    } -> Vec<AuditEntry>,
+    } -> Vec<AuditEntryView>,
         Anyone: "It only looks; paths of addresses and values of conditions are for the operator.";
     /// Entries of the audit, newest first.
     "audit.latest" AuditLatest {
@@ -553,7 +553,7 @@ commands! {
         before: Option<u64>,
         /// At most so many; 1,000 where absent.
         limit: Option<u32>,
-    } -> Vec<AuditEntry>,
+    } -> Vec<AuditEntryView>,
         Anyone: "It only looks; paths of addresses and values of conditions are for the operator.";
     /// Checks the audit chain.
     "audit.verify" AuditVerify {} -> AuditVerdict, Anyone: "It only looks.";

@@ -8,6 +8,7 @@ use ts_rs::TS;
 use crate::ask::AutoApprove;
 use crate::binding::ServerBinding;
 use crate::id::{AskId, CallHash, ClientId, Fingerprint, GrantId, ServerId, SessionId};
+use crate::message::Message;
 use crate::time::Timestamp;
 
 /// Whether a tool only looks or also changes something.
@@ -62,7 +63,7 @@ pub enum ClassReason {
     Default,
 }
 
-/// The sentence of a rule.
+/// What a rule does with a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
@@ -465,8 +466,10 @@ pub struct CoveredTools {
 pub struct RuleView {
     /// The rule.
     pub rule: Grant,
-    /// "Always allow files: write_file for Claude Code"
-    pub sentence: String,
+    /// The rule in words, as in "Always allow files: write_file, for Claude Code".
+    pub sentence: Message,
+    /// What is said of it where it is not certain to be a person's own, as in "added without the operator key".
+    pub note: Option<Message>,
     /// When it last decided a call, as far as calls are kept.
     pub last_used: Option<Timestamp>,
     /// What it comes to; `None` for a deny, for a rule for one exact call, and for one that is suspended.

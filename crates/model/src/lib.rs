@@ -26,7 +26,7 @@ pub mod status;
 pub mod time;
 pub mod tool;
 
-pub use ask::{Answer, Ask, AskAnswer, CallAsk, GrantChoice, PendingAsk};
+pub use ask::{Answer, Ask, AskAnswer, CallAsk, GrantChoice, OfferedChoice, OfferedCondition, PendingAsk};
 pub use binding::ServerBinding;
 pub use client::{ClientEntry, ClientView};
 pub use error::{ErrorCode, Problem};
@@ -39,7 +39,7 @@ pub use id::{
 };
 pub use message::{Message, MessageParam};
 pub use ports::{AskUser, AuditLog, BoxFuture, EventSink, OpenUrl};
-pub use record::{AuditEntry, AuditEvent, CallRecord};
+pub use record::{AuditEntry, AuditEntryView, AuditEvent, CallRecord};
 pub use secret::Secret;
 pub use server::{ServerConfig, Transport};
 pub use settings::{CallLimits, Settings, ToolNaming};

@@ -7,6 +7,7 @@ use crate::ask::{Ask, AutoApprove, Elicited, Subject};
 use crate::error::ErrorCode;
 use crate::grant::{AccessOverride, Grant, Verdict};
 use crate::id::{AskId, CallHash, CallId, ClientId, GrantId, ServerId};
+use crate::message::Message;
 use crate::time::Timestamp;
 
 /// How a call ended.
@@ -354,9 +355,23 @@ pub enum ServerRequestAnswer {
 }
 
 /// One entry of the audit chain.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AuditEntry {
+    /// 1 for the first entry.
+    pub seq: u64,
+    /// When.
+    pub at: Timestamp,
+    /// What.
+    pub event: AuditEvent,
+    /// SHA-256 over the entry before this one and this entry, lower-case hexadecimal.
+    pub hash: String,
+}
+
+/// One entry of the audit as it is listed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct AuditEntryView {
     /// 1 for the first entry.
     #[ts(type = "number")]
     pub seq: u64,
@@ -366,6 +381,10 @@ pub struct AuditEntry {
     pub event: AuditEvent,
     /// SHA-256 over the entry before this one and this entry, lower-case hexadecimal.
     pub hash: String,
+    /// For a rule that was added: the rule in words, with the names that its server and client have now, or had last.
+    pub rule: Option<Message>,
+    /// For a rule that was added: what is said of it where it is not certain to be a person's own.
+    pub note: Option<Message>,
 }
 
 impl ServerRequestKind {

@@ -11,7 +11,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use gatehouse_model::ask::{Elicited, RevealedArgument, ShownArgument};
+use gatehouse_model::ask::{CallDetails, Elicited, RevealedArgument, ShownArgument};
 use gatehouse_model::record::AuditEvent;
 use gatehouse_model::{
     Answer, Ask, AskAnswer, AskId, AskUser, BoxFuture, CallAsk, CallHash, ClientId, ErrorCode, Event,
@@ -105,7 +105,7 @@ impl Span {
 const CLIENT_BYTES: usize = 32 * 1024 * 1024;
 const ALL_BYTES: usize = 128 * 1024 * 1024;
 
-/// Most bytes of the questions about calls that one reply has with their arguments. A larger question comes as
+/// Most bytes of the questions about calls that one reply has with their details. A larger question comes as
 /// the only one of its reply, so that each can be read.
 const REPLY_BYTES: usize = 16 * 1024 * 1024;
 
@@ -130,12 +130,15 @@ pub(crate) fn shown_bytes(arguments: &[ShownArgument]) -> usize {
     arguments.iter().map(|argument| argument.name.len() + argument.text.len()).sum()
 }
 
-/// Bytes of a question about a call: its arguments, what holds each of them, and all that is announced of it.
-fn call_size(announced: &CallAsk, arguments: &[ShownArgument]) -> usize {
+/// Bytes of a question about a call: its arguments, what holds each of them, what is offered, and all that is
+/// announced of it.
+fn call_size(announced: &CallAsk, details: &CallDetails) -> usize {
+    let CallDetails { arguments, choices, denials, conditions } = details;
+    let rest = serde_json::to_vec(&(announced, choices, denials, conditions));
     // What cannot be written is too large for every limit.
-    let announced = serde_json::to_vec(announced).map_or(usize::MAX, |text| text.len());
+    let rest = rest.map_or(usize::MAX, |text| text.len());
     let holders = arguments.len().saturating_mul(HOLDER_BYTES);
-    announced.saturating_add(shown_bytes(arguments)).saturating_add(holders)
+    rest.saturating_add(shown_bytes(arguments)).saturating_add(holders)
 }
 
 /// Bytes of a question that is not about a call.
@@ -218,14 +221,15 @@ impl ApprovalQueue {
         Self { inner: queue }
     }
 
-    /// The questions that wait, oldest first. As many as one reply has room for come with their arguments.
+    /// The questions that wait, oldest first. As many as one reply has room for come with their arguments and what
+    /// they offer.
     #[must_use]
     pub fn pending(&self) -> Vec<PendingAsk> {
         self.pending_beside(&[])
     }
 
-    /// The same, those that are known without their arguments. Of the others one at least has them, so that who
-    /// asks again with what came as known gets them all.
+    /// The same, those that are known without their arguments and what they offer. Of the others one at least has
+    /// them, so that who asks again with what came as known gets them all.
     #[must_use]
     pub fn pending_beside(&self, known: &[AskId]) -> Vec<PendingAsk> {
         self.inner.desk.lock().pending(known)
@@ -387,8 +391,8 @@ impl Queue {
         if let Some(seat) = self.attach(matter, span)? {
             return Ok(seat);
         }
-        let arguments = call.arguments.take().unwrap_or_default();
-        let size = call_size(&call, &arguments);
+        let details = call.take_details().unwrap_or_default();
+        let size = call_size(&call, &details);
         let mut desk = self.desk.lock();
         let limit = self.patience.max_pending_per_client;
         if desk.of_client(&matter.caller.client.id) >= limit {
@@ -408,7 +412,7 @@ impl Queue {
             expires_at: now.plus(self.patience.ask_deadline),
             deadline: Instant::now() + self.patience.ask_deadline,
             ask: Ask::Call(call),
-            arguments: Some(arguments),
+            details: Some(details),
             size,
             about: About::Call {
                 matter: matter.clone(),
@@ -449,7 +453,7 @@ impl Queue {
             expires_at: now.plus(self.patience.ask_deadline),
             deadline: Instant::now() + self.patience.ask_deadline,
             ask,
-            arguments: None,
+            details: None,
             size,
             about: About::Plain(Some(to)),
             presence: Presence { waiting: true, until: None },

@@ -8,6 +8,7 @@ use gatehouse_model::record::CallOutcome;
 use gatehouse_model::{CallAsk, Decision, GrantId, Rule, ServerStatus, Verdict};
 use gatehouse_policy::cover::Defined;
 use gatehouse_policy::definition::{diff, fingerprint};
+use gatehouse_policy::describe::Asked;
 use gatehouse_policy::show::reveal;
 use tokio::time::{Instant, interval_at, sleep_until};
 
@@ -16,7 +17,7 @@ use crate::door::{Approval, Course, Ended};
 use crate::hold::Sign;
 use crate::manager::Inner;
 use crate::matter::Matter;
-use crate::offer::{Past, choices, warnings};
+use crate::offer::{Offer, Past, offer, warnings};
 use crate::origin::Origin;
 use crate::path_lookup::{self, KnownPaths};
 use crate::proposals;
@@ -218,9 +219,17 @@ impl Inner {
             }
             None => reveal(&name).into_owned(),
         };
+        let client = matter.asks();
+        let asked = Asked {
+            server: &matter.config.name,
+            client: &client.name,
+            subject: &matter.subject,
+            title: &title,
+        };
+        let Offer { choices, denials, conditions } = offer(matter, &rights, &warnings, &paths, &asked);
         let arguments = request.shown();
         CallAsk {
-            client: matter.asks(),
+            client,
             server: AskServer {
                 id: matter.server().clone(),
                 generation: matter.generation(),
@@ -236,7 +245,9 @@ impl Inner {
             arguments: Some(arguments),
             is_abridged: false,
             hash: matter.shown_hash.clone(),
-            choices: choices(matter, &rights, &warnings, &paths),
+            choices,
+            denials,
+            conditions,
             warnings,
             changes,
             client_waits_until: None,

@@ -4,8 +4,9 @@ use gatehouse_mcp_wire::json::Json;
 use gatehouse_model::ask::{ChoiceLifetime, ChoiceWidth, Warning};
 use gatehouse_model::grant::{ClientScope, ConditionTest, Rule};
 use gatehouse_model::server::Origin;
-use gatehouse_model::{Effect, Grant, GrantChoice, Width};
+use gatehouse_model::{Effect, Grant, GrantChoice, OfferedChoice, OfferedCondition, Width};
 use gatehouse_policy::cover::{Reach, is_about, is_of_another_program, is_unbound, reach};
+use gatehouse_policy::describe::{Asked, describe_choice, describe_condition, describe_width};
 use gatehouse_policy::show::{clean_text, has_hidden};
 
 use crate::matter::Matter;
@@ -63,7 +64,7 @@ fn unbound_grant(matter: &Matter, rights: &RightsNow, rule: &Rule) -> Option<War
     let Rule::UnboundGrant { grant } = rule else { return None };
     let rule = rights.rules().find(|rule| rule.id == *grant && is_unbound(rule))?;
     let program = clean_text(matter.program()?).into_owned();
-    Some(Warning::UnboundGrant { grant: grant.clone(), width: rule.width.clone(), program })
+    Some(Warning::UnboundGrant { grant: grant.clone(), what: describe_width(&rule.width), program })
 }
 
 /// The arguments with hidden characters. A client chooses how many there are and how long their names, and
@@ -113,17 +114,44 @@ fn program_of_grant(matter: &Matter, rights: &RightsNow) -> Option<String> {
         .find_map(|rule| rule.program.clone())
 }
 
-/// The choices, in the order of the menu, given where the paths lead that conditions may be proposed for.
-pub(crate) fn choices(
+/// What a question offers.
+pub(crate) struct Offer {
+    /// To allow.
+    pub(crate) choices: Vec<OfferedChoice>,
+    /// To deny.
+    pub(crate) denials: Vec<OfferedChoice>,
+    /// To narrow either.
+    pub(crate) conditions: Vec<OfferedCondition>,
+}
+
+/// The choices and denials in the order of the menu, and the conditions that are proposed, given where the paths lead
+/// that conditions may be proposed for.
+pub(crate) fn offer(
     matter: &Matter,
     rights: &RightsNow,
     warnings: &[Warning],
     paths: &KnownPaths,
-) -> Vec<GrantChoice> {
-    let mut choices = vec![GrantChoice::once()];
+    asked: &Asked<'_>,
+) -> Offer {
+    let offered = |effect: Effect, choices: Vec<GrantChoice>| -> Vec<OfferedChoice> {
+        let said = |choice: &GrantChoice| describe_choice(effect, choice, asked);
+        choices.iter().map(|choice| OfferedChoice::new(choice, said(choice))).collect()
+    };
+    let conditions = proposals(&matter.arguments, &earlier_values(matter, rights), paths).into_iter();
+    Offer {
+        choices: offered(Effect::Allow, allows(matter, rights, warnings)),
+        denials: offered(Effect::Deny, denials(matter)),
+        conditions: conditions
+            .map(|condition| OfferedCondition { sentence: describe_condition(&condition), condition })
+            .collect(),
+    }
+}
+
+/// The ways to allow a call.
+fn allows(matter: &Matter, rights: &RightsNow, warnings: &[Warning]) -> Vec<GrantChoice> {
     // While stored rights cannot be verified everything asks, so nothing lasting is promised.
     if !rights.verified {
-        return choices;
+        return combined(&[], &[]);
     }
     let always = !warnings.iter().any(|warning| {
         matches!(
@@ -146,33 +174,46 @@ pub(crate) fn choices(
     if can_be_bound && always {
         lifetimes.push(ChoiceLifetime::Always);
     }
-    let subject = matter.subject.rule_name();
-    let read = is_about(Effect::Allow, &Width::Reads, &matter.item(&subject), None);
     let mut widths = vec![ChoiceWidth::Call, ChoiceWidth::Tool];
-    if read {
+    if is_read(matter, Effect::Allow) {
         widths.push(ChoiceWidth::Reads);
     }
     widths.push(ChoiceWidth::Server);
-    let plain =
-        |lifetime, width, every_client| GrantChoice { lifetime, width, every_client, conditions: Vec::new() };
-    for width in widths {
-        for lifetime in &lifetimes {
-            choices.push(plain(*lifetime, width, false));
-            let session = *lifetime == ChoiceLifetime::Session;
-            if !session && width != ChoiceWidth::Call {
-                choices.push(plain(*lifetime, width, true));
-            }
-        }
+    combined(&widths, &lifetimes)
+}
+
+/// The ways to deny a call. What keeps an allow from lasting keeps no denial from it.
+fn denials(matter: &Matter) -> Vec<GrantChoice> {
+    let mut lifetimes = vec![ChoiceLifetime::QuarterHour];
+    if matter.caller.session.is_some() {
+        lifetimes.push(ChoiceLifetime::Session);
     }
-    for condition in proposals(&matter.arguments, &earlier_values(matter, rights), paths) {
-        for lifetime in [ChoiceLifetime::UntilQuit, ChoiceLifetime::Always] {
-            if lifetimes.contains(&lifetime) {
-                choices.push(GrantChoice {
-                    lifetime,
-                    width: ChoiceWidth::Tool,
-                    every_client: false,
-                    conditions: vec![condition.clone()],
-                });
+    lifetimes.extend([ChoiceLifetime::UntilQuit, ChoiceLifetime::Always]);
+    let mut widths = vec![ChoiceWidth::Call, ChoiceWidth::Tool];
+    if is_read(matter, Effect::Deny) {
+        widths.push(ChoiceWidth::Reads);
+    }
+    widths.extend([ChoiceWidth::Server, ChoiceWidth::Client]);
+    combined(&widths, &lifetimes)
+}
+
+/// Whether a rule about all reads is about this call.
+fn is_read(matter: &Matter, effect: Effect) -> bool {
+    is_about(effect, &Width::Reads, &matter.item(&matter.subject.rule_name()), None)
+}
+
+/// This call, once, and every width for every lifetime. Each is for this client, and for every client where it is
+/// not about one call, one client or one session.
+fn combined(widths: &[ChoiceWidth], lifetimes: &[ChoiceLifetime]) -> Vec<GrantChoice> {
+    let mut choices = vec![GrantChoice::once()];
+    for &width in widths {
+        for &lifetime in lifetimes {
+            let choice = |every_client| GrantChoice { lifetime, width, every_client, conditions: Vec::new() };
+            choices.push(choice(false));
+            let is_of_one_client = lifetime == ChoiceLifetime::Session
+                || matches!(width, ChoiceWidth::Call | ChoiceWidth::Client);
+            if !is_of_one_client {
+                choices.push(choice(true));
             }
         }
     }
@@ -204,19 +245,19 @@ fn earlier_values(matter: &Matter, rights: &RightsNow) -> Earlier {
     earlier
 }
 
-/// Whether an answer's allow is one of the offered ones; conditions beyond them only narrow it.
-pub(crate) fn is_offered(choice: &GrantChoice, offered: &[GrantChoice]) -> bool {
+/// Whether an answer's allow is one of the offered ones; conditions only narrow it.
+pub(crate) fn is_offered(choice: &GrantChoice, offered: &[OfferedChoice]) -> bool {
     offered.iter().any(|offer| {
         offer.lifetime == choice.lifetime
             && offer.width == choice.width
             && offer.every_client == choice.every_client
-            && offer.conditions.iter().all(|condition| choice.conditions.contains(condition))
     })
 }
 
 #[cfg(test)]
 mod tests {
     use gatehouse_mcp_wire::json::read;
+    use gatehouse_model::Message;
     use gatehouse_model::grant::Condition;
 
     use super::*;
@@ -236,23 +277,40 @@ mod tests {
 
     #[test]
     fn an_offer_may_be_narrowed_and_never_widened() {
-        let offered = [
-            GrantChoice::once(),
-            GrantChoice {
-                lifetime: ChoiceLifetime::UntilQuit,
-                width: ChoiceWidth::Tool,
-                every_client: false,
-                conditions: vec![],
-            },
-        ];
+        let tool = GrantChoice {
+            lifetime: ChoiceLifetime::UntilQuit,
+            width: ChoiceWidth::Tool,
+            every_client: false,
+            conditions: vec![],
+        };
+        let offered =
+            [GrantChoice::once(), tool.clone()].map(|choice| OfferedChoice::new(&choice, Message::new("")));
         let condition = Condition { pointer: "/a".into(), test: ConditionTest::Equals { value: "1".into() } };
-        let narrowed = GrantChoice { conditions: vec![condition], ..offered[1].clone() };
-        assert!(is_offered(&narrowed, &offered));
-        assert!(!is_offered(&GrantChoice { every_client: true, ..offered[1].clone() }, &offered));
-        assert!(!is_offered(
-            &GrantChoice { lifetime: ChoiceLifetime::Always, ..offered[1].clone() },
-            &offered
-        ));
-        assert!(!is_offered(&GrantChoice { width: ChoiceWidth::Server, ..offered[1].clone() }, &offered));
+        assert!(is_offered(&tool, &offered));
+        assert!(is_offered(&GrantChoice { conditions: vec![condition], ..tool.clone() }, &offered));
+        assert!(!is_offered(&GrantChoice { every_client: true, ..tool.clone() }, &offered));
+        assert!(!is_offered(&GrantChoice { lifetime: ChoiceLifetime::Always, ..tool.clone() }, &offered));
+        assert!(!is_offered(&GrantChoice { width: ChoiceWidth::Server, ..tool }, &offered));
+    }
+
+    #[test]
+    fn a_choice_for_every_client_is_about_more_than_one_call_client_or_session() {
+        type Life = ChoiceLifetime;
+        type Wide = ChoiceWidth;
+        assert_eq!(combined(&[], &[Life::Always]), [GrantChoice::once()]);
+        for (width, lifetime, for_every) in [
+            (Wide::Call, Life::Always, false),
+            (Wide::Client, Life::Always, false),
+            (Wide::Tool, Life::Session, false),
+            (Wide::Tool, Life::Always, true),
+            (Wide::Reads, Life::QuarterHour, true),
+            (Wide::Server, Life::UntilQuit, true),
+        ] {
+            let found = combined(&[width], &[lifetime]);
+            assert!(found.iter().skip(1).all(|one| one.width == width && one.lifetime == lifetime));
+            let every: Vec<bool> = found.iter().map(|one| one.every_client).collect();
+            let expected: &[bool] = if for_every { &[false, false, true] } else { &[false, false] };
+            assert_eq!(every, expected, "{width:?} {lifetime:?}");
+        }
     }
 }

@@ -35,6 +35,7 @@ use crate::rules::RuleDraft;
 use crate::standing::RightsNow;
 pub(crate) use change::Plan;
 pub(crate) use orders::{no_rule, nothing_left};
+pub use view::RuleWords;
 
 /// An order to allow or to block, as a person gives it outside of a question.
 #[derive(Clone, Debug)]
@@ -211,7 +212,7 @@ impl Keeper {
         self.changes.subscribe()
     }
 
-    /// Remembers what the user calls a client, for sentences.
+    /// Remembers what the user calls a client, for rules in words.
     pub(crate) fn saw_client(&self, client: &ClientEntry) {
         let mut names = self.client_names.lock();
         if names.get(&client.id).is_none_or(|name| *name != client.name) {

@@ -8,7 +8,7 @@ import { merged } from "./calls";
 import { eventWords } from "./words";
 
 const t: Translate = (key, values = {}) => fill(catalogues.en[key], values);
-const names = { server: () => "files", client: () => "Claude Code", time: () => "noon" };
+const names = { server: () => "files", client: () => "Claude Code" };
 
 describe("an event in words", () => {
   it.each<[Event, string]>([

@@ -1,6 +1,6 @@
 // Calls and events in words.
 
-import type { Names } from "../ask/rules";
+import type { Names } from "../core/useNames";
 import type { CallOutcome, Event, Rule, ServerStatus, SignInState, StatusCause, Subject } from "../gen/types";
 import type { MessageKey, Translate } from "../messages";
 

@@ -1,26 +1,26 @@
 import { useState } from "react";
 
 import type { CallAsk, GrantChoice } from "../gen/types";
-import { useMessages } from "../messages";
+import { useMessages, useRender } from "../messages";
 import { atFirst, chosen, lasting } from "./choices";
 import { Choices } from "./Choices";
 import { Panel } from "./Panel";
-import { choiceSentence } from "./words";
 
 type Props = { call: CallAsk; onAllow: (choice: GrantChoice) => void; onBack: () => void };
 
 /** Every choice that lasts: what, how long, for whom, and only when. */
 export function AllowPanel({ call, onAllow, onBack }: Props) {
   const t = useMessages();
+  const render = useRender();
   const offered = lasting(call.choices);
   const [picked, setPicked] = useState(() => atFirst(offered));
-  const choice = chosen(offered, picked);
+  const answer = chosen(offered, picked, call.conditions);
   return (
     <Panel
       label={t("ask.allowMore")}
-      deed={choice && choiceSentence(t, choice, call)}
+      deed={answer && render(answer.sentence)}
       onDo={() => {
-        if (choice) onAllow(choice);
+        if (answer) onAllow(answer.choice);
       }}
       onBack={onBack}
     >

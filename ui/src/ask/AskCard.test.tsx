@@ -31,8 +31,8 @@ const press = async (name: string) => {
 
 describe("a grant that waits for its first use", () => {
   it.each<[CallAsk["warnings"][number] & { warning: "unbound_grant" }, string]>([
-    [{ warning: "unbound_grant", grant: "g", width: { width: "everything" }, program: "/usr/bin/agent" }, "allows this client everything on this server"],
-    [{ warning: "unbound_grant", grant: "g", width: { width: "tool", tool: "prompt:review" }, program: "/usr/bin/agent" }, "allows this client the prompt review on this server"],
+    [{ warning: "unbound_grant", grant: "g", what: { key: "rule.all", params: {} }, program: "/usr/bin/agent" }, "allows this client everything on this server"],
+    [{ warning: "unbound_grant", grant: "g", what: { key: "rule.prompt", params: { name: { text: "review" } } }, program: "/usr/bin/agent" }, "allows this client the prompt review on this server"],
   ])("is named with the program that it will be for", (warning, what) => {
     render(card({ warnings: [warning] }));
     const said = screen.getByText(/From now on from \/usr\/bin\/agent\?/);

@@ -2,18 +2,18 @@ import { IconAlertTriangle, IconEye, IconPencil } from "@tabler/icons-react";
 import { useEffect, useId, useRef, useState, type ReactNode } from "react";
 
 import type { Answer, CallAsk, GrantChoice, PendingAsk } from "../gen/types";
-import { useMessages } from "../messages";
+import { useMessages, useRender } from "../messages";
 import { useNow } from "../parts/useNow";
 import { AllowPanel } from "./AllowPanel";
 import { AnswerKeys } from "./AnswerKeys";
 import { Arguments } from "./Arguments";
 import { AskButton } from "./AskButton";
 import { Changes } from "./Changes";
-import { lasting, once } from "./choices";
+import { choiceOf, lasting, once } from "./choices";
 import { DenyPanel } from "./DenyPanel";
 import { SeenFrom } from "./SeenFrom";
 import { ServerLine } from "./ServerLine";
-import { choiceSentence, clock, keepsFromAlways, reasonWords, warningWords } from "./words";
+import { clock, keepsFromAlways, reasonWords, warningWords } from "./words";
 
 type Props = {
   pending: PendingAsk;
@@ -34,6 +34,7 @@ type Props = {
 /** The question whether a call may run: all that there is to know, and every answer that is offered. */
 export function AskCard({ pending, call, place, group, keys, veil, onAnswer, onReveal }: Props) {
   const t = useMessages();
+  const render = useRender();
   const [panel, setPanel] = useState<"none" | "allow" | "deny">("none");
   const title = useId();
   const heading = useRef<HTMLHeadingElement>(null);
@@ -91,7 +92,7 @@ export function AskCard({ pending, call, place, group, keys, veil, onAnswer, onR
         <ul className="ask-warnings">
           {call.warnings.map((warning) => (
             <li key={JSON.stringify(warning)}>
-              <IconAlertTriangle size={15} aria-hidden /> {warningWords(t, warning)}
+              <IconAlertTriangle size={15} aria-hidden /> {warningWords(t, warning, render)}
             </li>
           ))}
           {call.warnings.some(keepsFromAlways) && <li className="ask-dim">{t("ask.noAlways")}</li>}
@@ -110,9 +111,9 @@ export function AskCard({ pending, call, place, group, keys, veil, onAnswer, onR
           <span className="ask-pair">
             {trustedRead && (
               <AskButton
-                label={choiceSentence(t, reads, call)}
+                label={render(reads.sentence)}
                 onPress={() => {
-                  allow(reads);
+                  allow(choiceOf(reads));
                 }}
               >
                 {t("ask.readsUntilQuit")}

@@ -1,14 +1,14 @@
 import { useState } from "react";
 
-import type { CallAsk, GrantChoice } from "../gen/types";
-import { useMessages } from "../messages";
+import type { CallAsk, OfferedChoice } from "../gen/types";
+import { useMessages, useRender } from "../messages";
 import { Choice } from "./Choice";
-import { chosen, conditions, lifetimes, pick, widths, type Picked } from "./choices";
+import { byWidth, canBeForEvery, coverOf, lifetimes, pick, type Picked } from "./choices";
 import { choosable, conditionOf, draftFor, draftOf, shortlist, type ConditionDraft } from "./conditionDraft";
 import { ConditionEditor } from "./ConditionEditor";
-import { conditionWords, lifetimeWords, widthWords } from "./words";
+import { lifetimeWords } from "./words";
 
-type Props = { call: CallAsk; offered: readonly GrantChoice[]; picked: Picked; onPick: (picked: Picked) => void };
+type Props = { call: CallAsk; offered: readonly OfferedChoice[]; picked: Picked; onPick: (picked: Picked) => void };
 
 /** What is picked where a condition is written by hand. */
 const OWN = "own";
@@ -16,12 +16,12 @@ const OWN = "own";
 /** The parts of an answer that goes on: what, only when, how long, and for whom. */
 export function Choices({ call, offered, picked, onPick }: Props) {
   const t = useMessages();
+  const render = useRender();
   const [when, setWhen] = useState("");
   const [draft, setDraft] = useState<ConditionDraft | null>(null);
-  const proposals = conditions(offered, picked.width);
+  const proposals = picked.width === "tool" ? call.conditions : [];
   const arguments_ = choosable(call.arguments);
   const canWrite = picked.width === "tool" && arguments_.length > 0;
-  const canBeForEvery = chosen(offered, { ...picked, everyClient: true }) !== null;
   const change = (part: Partial<Picked>) => {
     onPick(pick(offered, picked, part));
   };
@@ -37,7 +37,7 @@ export function Choices({ call, offered, picked, onPick }: Props) {
   };
   const choose = (wanted: string) => {
     setWhen(wanted);
-    const proposal = proposals.find((one) => JSON.stringify(one) === wanted) ?? null;
+    const proposal = proposals.find(({ condition }) => JSON.stringify(condition) === wanted)?.condition ?? null;
     const [first] = arguments_;
     if (wanted === OWN && first) {
       write(draft ?? draftFor(first, null, proposals));
@@ -50,7 +50,7 @@ export function Choices({ call, offered, picked, onPick }: Props) {
     <>
       <Choice
         label={t("ask.howWide")}
-        options={widths(offered).map((width) => [width, widthWords(t, { width }, call)])}
+        options={byWidth(offered).map((choice) => [choice.width, render(coverOf(choice))])}
         value={picked.width}
         onChange={(width) => {
           setWhen("");
@@ -63,7 +63,7 @@ export function Choices({ call, offered, picked, onPick }: Props) {
           label={t("ask.onlyWhen")}
           options={[
             ["", t("ask.everyArgument")],
-            ...shortlist(proposals).map((one): [string, string] => [JSON.stringify(one), conditionWords(t, one)]),
+            ...shortlist(proposals).map(({ condition, sentence }): [string, string] => [JSON.stringify(condition), render(sentence)]),
             ...(canWrite ? [[OWN, t("ask.ownCondition")] as [string, string]] : []),
           ]}
           value={when}
@@ -81,7 +81,7 @@ export function Choices({ call, offered, picked, onPick }: Props) {
           change({ lifetime });
         }}
       />
-      {canBeForEvery && (
+      {canBeForEvery(offered, picked) && (
         <label className="ask-option">
           <input
             type="checkbox"

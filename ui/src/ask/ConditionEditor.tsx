@@ -1,12 +1,12 @@
 import { useId } from "react";
 
-import type { Condition } from "../gen/types";
+import type { OfferedCondition } from "../gen/types";
 import { useMessages } from "../messages";
 import { draftFor, kindsFor, type Choosable, type ConditionDraft, type Kind } from "./conditionDraft";
 
 type Props = {
   choosable: readonly Choosable[];
-  proposals: readonly Condition[];
+  proposals: readonly OfferedCondition[];
   draft: ConditionDraft;
   /** Whether it says something yet. */
   isWhole: boolean;

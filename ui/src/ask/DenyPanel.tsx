@@ -1,29 +1,29 @@
 import { useId, useState } from "react";
 
 import type { Answer, CallAsk } from "../gen/types";
-import { useMessages } from "../messages";
-import { chosen, denials, denyAtFirst } from "./choices";
+import { useMessages, useRender } from "../messages";
+import { chosen, denyAtFirst } from "./choices";
 import { Choices } from "./Choices";
 import { Panel } from "./Panel";
-import { denialSentence } from "./words";
 
 type Props = { call: CallAsk; onAnswer: (answer: Answer) => void; onBack: () => void };
 
 /** Deny with a reason that the model reads, and for more than this call. */
 export function DenyPanel({ call, onAnswer, onBack }: Props) {
   const t = useMessages();
-  const offered = denials(call);
+  const render = useRender();
+  const offered = call.denials;
   const [picked, setPicked] = useState(denyAtFirst);
   const [reason, setReason] = useState("");
   const field = useId();
-  const choice = chosen(offered, picked);
+  const denial = chosen(offered, picked, call.conditions);
   return (
     <Panel
       label={t("ask.denyMore")}
-      deed={choice && denialSentence(t, choice, call)}
+      deed={denial && render(denial.sentence)}
       onDo={() => {
         const text = reason.trim();
-        if (choice) onAnswer({ answer: "deny", choice, reason: text === "" ? null : text });
+        if (denial) onAnswer({ answer: "deny", choice: denial.choice, reason: text === "" ? null : text });
       }}
       onBack={onBack}
     >

@@ -1,14 +1,14 @@
 import { describe, expect, it } from "vitest";
 
-import type { CallAsk, Condition, GrantChoice } from "../gen/types";
+import type { CallAsk, Condition, OfferedCondition } from "../gen/types";
+import { render } from "../messages";
 import { catalogues } from "../messages/catalogues";
-import { fill, type Translate } from "../messages";
-import { atFirst, chosen, conditions, denials, denyAtFirst, lasting, lifetimes, pick, widths } from "./choices";
+import { atFirst, byWidth, canBeForEvery, chosen, coverOf, denyAtFirst, lasting, lifetimes, pick, type Picked } from "./choices";
 import { someAsk } from "./example";
-import { choiceSentence, denialSentence } from "./words";
 
-const t: Translate = (key, values = {}) => fill(catalogues.en[key], values);
+const words = { templates: catalogues.en, time: String };
 const inside: Condition = { pointer: "/path", test: { test: "inside", folder: "/home/ana/notes" } };
+const proposed: OfferedCondition = { condition: inside, sentence: { key: "condition.inside", params: { place: { text: "path" }, value: { text: "⟦the folder⟧" } } } };
 
 function call(differs: Partial<CallAsk> = {}): CallAsk {
   const { ask } = someAsk("a", differs);
@@ -16,9 +16,7 @@ function call(differs: Partial<CallAsk> = {}): CallAsk {
   return ask;
 }
 
-const narrowed: GrantChoice = { lifetime: "always", width: "tool", everyClient: false, conditions: [inside] };
-const withCondition = call({ choices: [...call().choices, narrowed] });
-const read = call({ class: { class: "read", reason: { by: "override" }, reachesOutside: true } });
+const toolForGood: Picked = { ...denyAtFirst, width: "tool", lifetime: "always" };
 
 describe("an allow", () => {
   const offered = lasting(call().choices);
@@ -28,92 +26,88 @@ describe("an allow", () => {
   });
 
   it("is never for more than what is offered", () => {
-    expect(widths(offered)).toEqual(["tool"]);
+    expect(byWidth(offered).map(({ width }) => width)).toEqual(["tool"]);
     expect(lifetimes(offered, atFirst(offered))).toEqual(["until_quit", "always"]);
-    expect(chosen(offered, { ...atFirst(offered), everyClient: true })).toBeNull();
+    expect(chosen(offered, { ...atFirst(offered), everyClient: true }, [])).toBeNull();
+    expect(canBeForEvery(offered, atFirst(offered))).toBe(false);
     expect(pick(offered, atFirst(offered), { everyClient: true }).everyClient).toBe(false);
   });
 });
 
 describe("an allow with a condition", () => {
-  const offered = lasting(withCondition.choices);
+  const offered = lasting(call().choices);
   const start = atFirst(offered);
   const own: Condition = { pointer: "/path", test: { test: "glob", pattern: "/home/ana/*.md" } };
 
   it("narrows what is offered, also by a condition that was not proposed", () => {
     const picked = pick(offered, start, { condition: own, lifetime: "always" });
-    expect(chosen(offered, picked)).toEqual({ lifetime: "always", width: "tool", everyClient: false, conditions: [own] });
+    expect(chosen(offered, picked, [])?.choice).toEqual({ lifetime: "always", width: "tool", everyClient: false, conditions: [own] });
   });
 
   it("is for no longer than what is offered without one", () => {
     const short = offered.filter(({ lifetime }) => lifetime !== "always");
     const picked = pick(short, atFirst(short), { condition: own, lifetime: "always" });
     expect(picked.lifetime).toBe("until_quit");
-    expect(chosen(short, { ...picked, lifetime: "always" })).toBeNull();
+    expect(chosen(short, { ...picked, lifetime: "always" }, [])).toBeNull();
   });
 
   it("is none while it says nothing", () => {
-    expect(chosen(offered, pick(offered, start, { condition: null, isUnfinished: true }))).toBeNull();
+    const picked = pick(offered, start, { condition: null, isUnfinished: true });
+    expect(chosen(offered, picked, [])).toBeNull();
+    expect(canBeForEvery(offered, { ...picked, lifetime: "always" })).toBe(false);
   });
 
   it("goes with a tool alone", () => {
-    const picked = pick(denials(call()), { ...denyAtFirst, width: "tool", condition: own }, { width: "server" });
+    const picked = pick(call().denials, { ...denyAtFirst, width: "tool", condition: own }, { width: "server" });
     expect([picked.condition, picked.isUnfinished]).toEqual([null, false]);
   });
 });
 
 describe("a denial", () => {
-  it.each<[string, CallAsk, string[]]>([
-    ["a write", call(), ["call", "tool", "server", "client"]],
-    ["a read, also one that reaches outside", read, ["call", "tool", "reads", "server", "client"]],
-  ])("of %s can be as wide as %s", (_, about, expected) => {
-    expect(widths(denials(about))).toEqual(expected);
-  });
+  const offered = call().denials;
 
   it("is for this call and this once, until something else is picked", () => {
-    const offered = denials(call());
-    expect(chosen(offered, denyAtFirst)).toEqual({ lifetime: "once", width: "call", everyClient: false, conditions: [] });
+    expect(chosen(offered, denyAtFirst, [])?.choice).toEqual({ lifetime: "once", width: "call", everyClient: false, conditions: [] });
     expect(pick(offered, denyAtFirst, { width: "server" })).toEqual({ width: "server", lifetime: "quarter_hour", everyClient: false, condition: null, isUnfinished: false });
     expect(lifetimes(offered, denyAtFirst)).toEqual(["once", "quarter_hour", "until_quit", "always"]);
   });
 
-  it("lasts for a session only where there is one, and then for that client alone", () => {
-    const offered = denials(call({ client: { ...call().client, session: "s" } }));
-    const picked = pick(offered, denyAtFirst, { width: "tool", lifetime: "session" });
-    expect(picked.lifetime).toBe("session");
-    expect(chosen(offered, { ...picked, everyClient: true })).toBeNull();
-    expect(widths(denials(call())).flatMap((width) => lifetimes(denials(call()), { ...denyAtFirst, width }))).not.toContain("session");
+  it("can be for every client where the core offers that", () => {
+    const every = (width: Picked["width"]) => canBeForEvery(offered, { ...toolForGood, width });
+    expect([every("tool"), every("server"), every("client"), every("call")]).toEqual([true, true, false, false]);
   });
 
-  it("can be for every client, but not where it is about one client", () => {
-    const offered = denials(call());
-    const every = (width: "tool" | "server" | "client" | "call") => chosen(offered, { width, lifetime: "always", everyClient: true, condition: null, isUnfinished: false });
-    expect([every("tool"), every("server"), every("client"), every("call")].map((one) => one !== null)).toEqual([true, true, false, false]);
-  });
-
-  it("takes the conditions that are proposed", () => {
-    const offered = denials(withCondition);
-    expect(conditions(offered, "tool")).toEqual([inside]);
-    expect(conditions(offered, "server")).toEqual([]);
+  it("takes conditions, and drops one that does not go with another width", () => {
     const picked = pick(offered, pick(offered, denyAtFirst, { width: "tool" }), { condition: inside });
-    expect(chosen(offered, picked)?.conditions).toEqual([inside]);
-    // Another width drops what does not go with it.
+    expect(chosen(offered, picked, [proposed])?.choice.conditions).toEqual([inside]);
     expect(pick(offered, picked, { width: "call" }).condition).toBeNull();
-  });
-
-  it("is offered whole where no allow may last", () => {
-    expect(widths(denials(call({ choices: call().choices.slice(0, 1) })))).toEqual(["call", "tool", "server", "client"]);
   });
 });
 
-describe("the whole deed", () => {
-  it.each<[string, string]>([
-    [denialSentence(t, { lifetime: "once", width: "call", everyClient: false, conditions: [] }, call()), "Deny this exact call"],
-    [denialSentence(t, { lifetime: "always", width: "tool", everyClient: true, conditions: [] }, call()), "Always deny files: Write file, for every client"],
-    [denialSentence(t, { lifetime: "until_quit", width: "client", everyClient: false, conditions: [] }, call()), "Deny everything on every server until Gatehouse quits, for Claude Code"],
-    [denialSentence(t, { ...narrowed, lifetime: "quarter_hour" }, call()), "Deny files: Write file when path is inside /home/ana/notes for 15 minutes, for Claude Code"],
-    [choiceSentence(t, narrowed, call()), "Always allow files: Write file when path is inside /home/ana/notes, for Claude Code"],
-  ])("is one sentence: %s", (sentence, expected) => {
-    expect(sentence).toBe(expected);
+describe("what is picked", () => {
+  const allows = call().choices;
+  const { denials } = call();
+  const narrow = { ...toolForGood, condition: inside };
+
+  it.each<[CallAsk["choices"], Picked, OfferedCondition[], string]>([
+    [denials, denyAtFirst, [], "Deny this exact call"],
+    [denials, { ...toolForGood, everyClient: true }, [], "Always deny files: Write file, for every client"],
+    [denials, { ...toolForGood, width: "client", lifetime: "until_quit" }, [], "Deny everything on every server until Gatehouse quits, for Claude Code"],
+    [denials, { ...narrow, lifetime: "quarter_hour" }, [], "Deny files: Write file when path is inside /home/ana/notes for 15 minutes, for Claude Code"],
+    [allows, narrow, [], "Always allow files: Write file when path is inside /home/ana/notes, for Claude Code"],
+    // What the core proposed is said in its words.
+    [allows, narrow, [proposed], "Always allow files: Write file when path is inside ⟦the folder⟧, for Claude Code"],
+  ])("is one sentence (%#)", (offered, picked, proposals, expected) => {
+    const answer = chosen(offered, picked, proposals);
+    expect(answer && render(answer.sentence, words)).toBe(expected);
+  });
+
+  it("is named by what it covers", () => {
+    expect(byWidth(denials).map((choice) => render(coverOf(choice), words))).toEqual([
+      "this exact call",
+      "files: Write file",
+      "everything of files",
+      "everything on every server",
+    ]);
   });
 });

@@ -1,7 +1,7 @@
-// Picks out of what is offered: to allow, what the core offers, narrowed at most by a condition; to deny, the
-// same parts in every way in which they go together.
+// Picks out of what the core offers, to allow and to deny, narrowed at most by a condition. Pure.
 
-import type { CallAsk, ChoiceLifetime, ChoiceWidth, Condition, GrantChoice } from "../gen/types";
+import type { ChoiceLifetime, ChoiceWidth, Condition, GrantChoice, Message, OfferedChoice, OfferedCondition } from "../gen/types";
+import { conditionMessage, narrowed } from "./conditionMessage";
 
 /** What is picked in the card. */
 export type Picked = {
@@ -13,79 +13,70 @@ export type Picked = {
   isUnfinished: boolean;
 };
 
-const same = (one: Condition | null, other: Condition | null) => JSON.stringify(one) === JSON.stringify(other);
-const conditionOf = ({ conditions }: GrantChoice): Condition | null => conditions[0] ?? null;
+/** What is picked, as it is sent and as it is said. */
+export type Chosen = { choice: GrantChoice; sentence: Message };
 
 /** This one call, this one time. */
 export const once: GrantChoice = { lifetime: "once", width: "call", everyClient: false, conditions: [] };
 
 /** Whatever lasts: the choices but for the button that is there by itself. */
-export function lasting(choices: readonly GrantChoice[]): readonly GrantChoice[] {
+export function lasting(choices: readonly OfferedChoice[]): readonly OfferedChoice[] {
   return choices.filter(({ lifetime }) => lifetime !== "once");
 }
 
-/** Every way to deny (PERM-4). What keeps an allow from lasting keeps no denial from it. */
-export function denials({ client, choices, class: { class: access } }: CallAsk): readonly GrantChoice[] {
-  const lifetimes = (["quarter_hour", "session", "until_quit", "always"] as const).filter(
-    (lifetime) => lifetime !== "session" || client.session !== null,
-  );
-  const of = (width: ChoiceWidth, conditions: Condition[]): GrantChoice[] =>
-    lifetimes.flatMap((lifetime) => {
-      const forEvery = lifetime !== "session" && width !== "call" && width !== "client";
-      return (forEvery ? [false, true] : [false]).map((everyClient) => ({ lifetime, width, everyClient, conditions }));
-    });
-  const reads = access === "read" ? (["reads"] as const) : [];
-  return [
-    once,
-    ...(["call", "tool", ...reads, "server", "client"] as const).flatMap((width) => of(width, [])),
-    ...conditions(choices, "tool").flatMap((condition) => of("tool", [condition])),
-  ];
+/** The first choice of each width. */
+export function byWidth(offered: readonly OfferedChoice[]): readonly OfferedChoice[] {
+  return offered.filter(({ width }, at) => offered.findIndex((other) => other.width === width) === at);
 }
 
-export function widths(offered: readonly GrantChoice[]): readonly ChoiceWidth[] {
-  return [...new Set(offered.map(({ width }) => width))];
+/** What a choice covers. */
+export function coverOf({ sentence }: OfferedChoice): Message {
+  const { what } = sentence.params;
+  return what !== undefined && "message" in what ? what.message : sentence;
 }
 
-export function conditions(offered: readonly GrantChoice[], width: ChoiceWidth): readonly Condition[] {
-  const all = offered.filter((choice) => choice.width === width);
-  const found = all.map(conditionOf).filter((condition) => condition !== null);
-  return found.filter((condition, at) => found.findIndex((other) => same(condition, other)) === at);
-}
-
-export function lifetimes(offered: readonly GrantChoice[], picked: Picked): readonly ChoiceLifetime[] {
+export function lifetimes(offered: readonly OfferedChoice[], picked: Picked): readonly ChoiceLifetime[] {
   const isNarrow = picked.condition !== null || picked.isUnfinished;
-  const fits = offered.filter((choice) => choice.width === picked.width && choice.conditions.length === 0 && !(isNarrow && choice.lifetime === "once"));
+  const fits = offered.filter((choice) => choice.width === picked.width && !(isNarrow && choice.lifetime === "once"));
   return [...new Set(fits.map(({ lifetime }) => lifetime))];
 }
 
-/** The offered choice that was picked, with its condition; nothing where the parts do not go together. */
-export function chosen(offered: readonly GrantChoice[], picked: Picked): GrantChoice | null {
-  if (picked.isUnfinished) return null;
-  const base = offered.find(
-    (choice) =>
-      choice.width === picked.width &&
-      choice.lifetime === picked.lifetime &&
-      choice.everyClient === picked.everyClient &&
-      choice.conditions.length === 0,
-  );
-  if (!base) return null;
-  return picked.condition === null ? base : { ...base, conditions: [picked.condition] };
+/** A choice as it is sent. */
+export function choiceOf({ lifetime, width, everyClient }: OfferedChoice, condition: Condition | null = null): GrantChoice {
+  return { lifetime, width, everyClient, conditions: condition === null ? [] : [condition] };
+}
+
+/** What was picked; nothing where the parts do not go together. */
+export function chosen(offered: readonly OfferedChoice[], picked: Picked, proposals: readonly OfferedCondition[]): Chosen | null {
+  const base = picked.isUnfinished ? null : fitting(offered, picked);
+  if (base === null) return null;
+  const { condition } = picked;
+  const sentence = condition === null ? base.sentence : narrowed(base.sentence, conditionMessage(condition, proposals));
+  return { choice: choiceOf(base, condition), sentence };
+}
+
+/** Whether what is picked is also offered for every client. */
+export function canBeForEvery(offered: readonly OfferedChoice[], picked: Picked): boolean {
+  return !picked.isUnfinished && fitting(offered, { ...picked, everyClient: true }) !== null;
+}
+
+function fitting(offered: readonly OfferedChoice[], { width, lifetime, everyClient }: Picked): OfferedChoice | null {
+  return offered.find((one) => one.width === width && one.lifetime === lifetime && one.everyClient === everyClient) ?? null;
 }
 
 /** What is picked to begin a denial with: this call, this once. */
 export const denyAtFirst: Picked = { width: "call", lifetime: "once", everyClient: false, condition: null, isUnfinished: false };
 
 /** What is picked at first: this tool, for as long as is offered without being for ever. */
-export function atFirst(offered: readonly GrantChoice[]): Picked {
-  const all = offered.filter(({ conditions: some }) => some.length === 0);
-  const width = all.find((choice) => choice.width === "tool")?.width ?? all[0]?.width ?? "tool";
-  const fits = all.filter((choice) => choice.width === width);
+export function atFirst(offered: readonly OfferedChoice[]): Picked {
+  const width = offered.find((choice) => choice.width === "tool")?.width ?? offered[0]?.width ?? "tool";
+  const fits = offered.filter((choice) => choice.width === width);
   const lifetime = fits.find((choice) => choice.lifetime === "until_quit")?.lifetime ?? fits[0]?.lifetime ?? "until_quit";
   return { width, lifetime, everyClient: false, condition: null, isUnfinished: false };
 }
 
 /** Changes a part and brings the others into line with what is offered. */
-export function pick(offered: readonly GrantChoice[], picked: Picked, change: Partial<Picked>): Picked {
+export function pick(offered: readonly OfferedChoice[], picked: Picked, change: Partial<Picked>): Picked {
   const wanted = { ...picked, ...change };
   // Only a tool's own arguments are known here.
   if (wanted.width !== "tool") {
@@ -94,6 +85,6 @@ export function pick(offered: readonly GrantChoice[], picked: Picked, change: Pa
   }
   const fits = lifetimes(offered, wanted);
   if (!fits.includes(wanted.lifetime)) wanted.lifetime = fits[0] ?? wanted.lifetime;
-  if (chosen(offered, { ...wanted, isUnfinished: false }) === null) wanted.everyClient = false;
+  if (fitting(offered, wanted) === null) wanted.everyClient = false;
   return wanted;
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import type { ConditionTest, ShownArgument } from "../gen/types";
+import type { Condition, ConditionTest, OfferedCondition, ShownArgument } from "../gen/types";
 import { choosable, conditionOf, draftFor, draftOf, kindsFor, shortlist, textAtFirst, type Kind } from "./conditionDraft";
 
 const shown = (name: string, value: unknown, masked = false): ShownArgument => ({ name, text: JSON.stringify(value), masked, extra: false });
@@ -80,9 +80,10 @@ describe("a condition that is written", () => {
 });
 
 describe("what the core proposes", () => {
-  const inside = { pointer: "/path", test: { test: "inside", folder: "/real/home" } } as const;
-  const starts = { pointer: "/path", test: { test: "starts_with", text: "/home/ana/" } } as const;
-  const exactly = { pointer: "/n", test: { test: "equals", value: "3" } } as const;
+  const offer = (condition: Condition): OfferedCondition => ({ condition, sentence: { key: `condition.${condition.test.test}`, params: {} } });
+  const inside = offer({ pointer: "/path", test: { test: "inside", folder: "/real/home" } });
+  const starts = offer({ pointer: "/path", test: { test: "starts_with", text: "/home/ana/" } });
+  const exactly = offer({ pointer: "/n", test: { test: "equals", value: "3" } });
   const path = { name: "path", value: "/home/ana/todo.md" };
 
   it("is shown once for each argument", () => {

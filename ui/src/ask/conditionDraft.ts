@@ -1,7 +1,7 @@
 // A condition on an argument as a person writes it: which argument, which kind, which value. Pure. The core
 // checks each one again, and that it holds for the call at hand.
 
-import type { Condition, ConditionTest, ShownArgument } from "../gen/types";
+import type { Condition, ConditionTest, OfferedCondition, ShownArgument } from "../gen/types";
 
 export type Kind = ConditionTest["test"];
 
@@ -35,16 +35,17 @@ export function kindsFor(value: unknown): readonly Kind[] {
 }
 
 /** The most fitting condition for each argument; the others are written from them. */
-export function shortlist(proposals: readonly Condition[]): readonly Condition[] {
-  return proposals.filter(({ pointer }, at) => proposals.findIndex((other) => other.pointer === pointer) === at);
+export function shortlist(proposals: readonly OfferedCondition[]): readonly OfferedCondition[] {
+  const first = (pointer: string) => proposals.findIndex(({ condition }) => condition.pointer === pointer);
+  return proposals.filter(({ condition }, at) => first(condition.pointer) === at);
 }
 
 /** A draft to begin with: as the core proposes it, or else made from the value. */
-export function draftFor({ name, value }: Choosable, wanted: Kind | null, proposals: readonly Condition[]): ConditionDraft {
+export function draftFor({ name, value }: Choosable, wanted: Kind | null, proposals: readonly OfferedCondition[]): ConditionDraft {
   const kinds = kindsFor(value);
   const kind = kinds.find((one) => one === wanted) ?? kinds[0] ?? "equals";
-  const proposed = proposals.find(({ pointer, test }) => pointer === pointerTo(name) && test.test === kind);
-  return { argument: name, kind, text: proposed ? textOf(proposed.test, value) : textAtFirst(kind, value) };
+  const proposed = proposals.find(({ condition: { pointer, test } }) => pointer === pointerTo(name) && test.test === kind);
+  return { argument: name, kind, text: proposed ? textOf(proposed.condition.test, value) : textAtFirst(kind, value) };
 }
 
 /** What stands in the field at first: a value that holds for the call at hand. */

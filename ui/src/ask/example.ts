@@ -1,6 +1,33 @@
-// A question for tests of how questions are shown.
+// A question for tests of how questions are shown, with what the core offers for it.
 
-import type { CallAsk, PendingAsk } from "../gen/types";
+import type { CallAsk, ChoiceLifetime, ChoiceWidth, Effect, Message, MessageParam, OfferedChoice, PendingAsk } from "../gen/types";
+
+const files: MessageParam = { text: "files" };
+const named = (name: string): MessageParam => ({ message: { key: "rule.tool", params: { name: { text: name } } } });
+
+const covers: Record<ChoiceWidth, Message> = {
+  call: { key: "rule.thisCall", params: {} },
+  tool: { key: "rule.onServer", params: { server: files, what: named("Write file") } },
+  reads: { key: "rule.reads", params: { server: files } },
+  server: { key: "rule.everything", params: { server: files } },
+  client: { key: "rule.onEvery", params: { what: { message: { key: "rule.all", params: {} } } } },
+};
+
+/** A choice as the core offers it. */
+export function someChoice(effect: Effect, lifetime: ChoiceLifetime, width: ChoiceWidth, everyClient = false): OfferedChoice {
+  const what: MessageParam = { message: covers[width] };
+  const who: MessageParam = everyClient ? { message: { key: "rule.everyClient", params: {} } } : { text: "Claude Code" };
+  const sentence: Message =
+    lifetime === "once" ? { key: `rule.${effect}.this`, params: { what } } : { key: `rule.${effect}.${lifetime}`, params: { what, who } };
+  return { lifetime, width, everyClient, sentence };
+}
+
+const denials = (["call", "tool", "server", "client"] as const).flatMap((width) =>
+  (["quarter_hour", "until_quit", "always"] as const).flatMap((lifetime) => {
+    const forEvery = width === "tool" || width === "server" ? [false, true] : [false];
+    return forEvery.map((everyClient) => someChoice("deny", lifetime, width, everyClient));
+  }),
+);
 
 /** A question about a call, with what differs from the usual one. */
 export function someAsk(id: string, differs: Partial<CallAsk> = {}, waiting = true): PendingAsk {
@@ -24,11 +51,13 @@ export function someAsk(id: string, differs: Partial<CallAsk> = {}, waiting = tr
       warnings: [],
       changes: [],
       choices: [
-        { lifetime: "once", width: "call", everyClient: false, conditions: [] },
-        { lifetime: "until_quit", width: "tool", everyClient: false, conditions: [] },
-        { lifetime: "always", width: "tool", everyClient: false, conditions: [] },
-        { lifetime: "always", width: "tool", everyClient: true, conditions: [] },
+        someChoice("allow", "once", "call"),
+        someChoice("allow", "until_quit", "tool"),
+        someChoice("allow", "always", "tool"),
+        someChoice("allow", "always", "tool", true),
       ],
+      denials: [someChoice("deny", "once", "call"), ...denials],
+      conditions: [],
       clientWaitsUntil: 48_000,
       ...differs,
     },

@@ -5,7 +5,9 @@ import { someAsk } from "./example";
 import { questionReader } from "./known";
 
 function bare(pending: PendingAsk, isAbridged: boolean): PendingAsk {
-  return pending.ask.ask === "call" ? { ...pending, ask: { ...pending.ask, arguments: null, isAbridged } } : pending;
+  return pending.ask.ask === "call"
+    ? { ...pending, ask: { ...pending.ask, arguments: null, choices: [], denials: [], conditions: [], isAbridged } }
+    : pending;
 }
 
 /** A core that leaves out what is known, and what one reply has no room for. */
@@ -24,7 +26,7 @@ function core(room = Infinity) {
   return { state, read };
 }
 
-describe("arguments that were read once", () => {
+describe("arguments and offers that were read once", () => {
   it("are not read again, and stand where they were left out", async () => {
     const { state, read } = core();
     state.waiting = [someAsk("a"), someAsk("b", { arguments: [] })];

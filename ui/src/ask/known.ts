@@ -1,16 +1,19 @@
-// Arguments that were read once are not read again: they can be huge.
+// Arguments and offers that were read once are not read again: they can be huge.
 
-import type { AskId, PendingAsk, ShownArgument } from "../gen/types";
+import type { AskId, CallAsk, PendingAsk } from "../gen/types";
 
 type Read = (known: AskId[]) => Promise<PendingAsk[]>;
 
+/** What the core leaves out for whoever has it. */
+type Details = Pick<CallAsk, "arguments" | "choices" | "denials" | "conditions">;
+
 /**
- * Reads the questions that wait, each with its arguments: they come with the first reading of a question and
- * are forgotten when it no longer waits. What a question is about never changes, so its id stands for them.
+ * Reads the questions that wait, each with its arguments and what it offers: they come with the first reading of a
+ * question and are forgotten when it no longer waits. They never change, so the question's id stands for them.
  * Where one reply has no room for all of them, it is read again until none is missing.
  */
 export function questionReader(read: Read): () => Promise<PendingAsk[]> {
-  let known = new Map<AskId, ShownArgument[]>();
+  let known = new Map<AskId, Details>();
   return async () => {
     // Another reading may end while this one is on its way.
     const had = new Map(known);
@@ -20,21 +23,25 @@ export function questionReader(read: Read): () => Promise<PendingAsk[]> {
       const before = had.size;
       all = await read([...had.keys()]);
       for (const { id, ask } of all) {
-        if (ask.ask === "call" && ask.arguments) had.set(id, ask.arguments);
+        if (ask.ask === "call" && ask.arguments !== null) had.set(id, detailsOf(ask));
       }
       isWhole = all.every(({ ask }) => ask.ask !== "call" || !ask.isAbridged);
       if (!isWhole && had.size === before) throw new Error("The arguments of a question are missing.");
     } while (!isWhole);
-    const now = new Map<AskId, ShownArgument[]>();
+    const now = new Map<AskId, Details>();
     const whole = all.map((pending): PendingAsk => {
       const { id, ask } = pending;
       if (ask.ask !== "call") return pending;
-      const there = had.get(id);
-      if (there === undefined) throw new Error(`The arguments of ${id} are missing.`);
-      now.set(id, there);
-      return { ...pending, ask: { ...ask, arguments: there } };
+      const details = had.get(id);
+      if (details === undefined) throw new Error(`The arguments of ${id} are missing.`);
+      now.set(id, details);
+      return { ...pending, ask: { ...ask, ...details } };
     });
     known = now;
     return whole;
   };
+}
+
+function detailsOf({ arguments: arguments_, choices, denials, conditions }: CallAsk): Details {
+  return { arguments: arguments_, choices, denials, conditions };
 }

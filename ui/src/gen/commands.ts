@@ -5,7 +5,7 @@ import type {
   ApprovalsList,
   ApprovalsReveal,
   AuditAcknowledge,
-  AuditEntry,
+  AuditEntryView,
   AuditExport,
   AuditLatest,
   AuditList,
@@ -148,8 +148,8 @@ export type Commands = {
   "calls.list": { args: CallsList; reply: Array<CallRecord> };
   "calls.running": { args: CallsRunning; reply: Array<RunningCall> };
   "calls.cancel": { args: CallsCancel; reply: null };
-  "audit.list": { args: AuditList; reply: Array<AuditEntry> };
-  "audit.latest": { args: AuditLatest; reply: Array<AuditEntry> };
+  "audit.list": { args: AuditList; reply: Array<AuditEntryView> };
+  "audit.latest": { args: AuditLatest; reply: Array<AuditEntryView> };
   "audit.verify": { args: AuditVerify; reply: AuditVerdict };
   "audit.acknowledge": { args: AuditAcknowledge; reply: null };
   "audit.export": { args: AuditExport; reply: Exported };

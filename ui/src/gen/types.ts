@@ -55,13 +55,13 @@ export type ApprovalsAnswer = {
 answers: Array<AskAnswer>, };
 
 /**
- * The questions that wait, with the whole arguments (secrets masked) of as many as one reply has room
- * for, which is one at least. The others say that they are abridged; they come when the list is asked for
- * again.
+ * The questions that wait, with the whole arguments (secrets masked) and what is offered of as many as one
+ * reply has room for, which is one at least. The others say that they are abridged; they come when the list
+ * is asked for again.
  */
 export type ApprovalsList = {
 /**
- * Questions whose arguments the reader has already; they are left out.
+ * Questions that the reader has already; their arguments and what they offer are left out.
  */
 known: Array<AskId>, };
 
@@ -166,9 +166,9 @@ icon: string, };
 export type AuditAcknowledge = Record<symbol, never>;
 
 /**
- * One entry of the audit chain.
+ * One entry of the audit as it is listed.
  */
-export type AuditEntry = {
+export type AuditEntryView = {
 /**
  * 1 for the first entry.
  */
@@ -184,7 +184,15 @@ event: AuditEvent,
 /**
  * SHA-256 over the entry before this one and this entry, lower-case hexadecimal.
  */
-hash: string, };
+hash: string,
+/**
+ * For a rule that was added: the rule in words, with the names that its server and client have now, or had last.
+ */
+rule: Message | null,
+/**
+ * For a rule that was added: what is said of it where it is not certain to be a person's own.
+ */
+note: Message | null, };
 
 /**
  * Something that must never be lost (PERM-14).
@@ -550,8 +558,8 @@ arguments: Array<ShownArgument> | null,
  */
 argumentBytes: number,
 /**
- * Whether the arguments are absent because the reply had no room for them. They come when the list is asked
- * for again and those that came are named as known.
+ * Whether the arguments and what is offered are absent because the reply had no room for them. They come when
+ * the list is asked for again and those that came are named as known.
  */
 isAbridged: boolean,
 /**
@@ -567,9 +575,18 @@ warnings: Array<Warning>,
  */
 changes: Array<FieldChange>,
 /**
- * The choices that may be offered, in the order of the menu.
+ * The ways to allow it that are offered, in the order of the menu. Left out where the arguments are.
  */
-choices: Array<GrantChoice>,
+choices: Array<OfferedChoice>,
+/**
+ * The ways to deny it that are offered, in the order of the menu. Left out where the arguments are.
+ */
+denials: Array<OfferedChoice>,
+/**
+ * Conditions that are proposed for a choice of the width `tool`; each of them holds for this call. Those about
+ * one argument follow each other, the most fitting one first. Left out where the arguments are.
+ */
+conditions: Array<OfferedCondition>,
 /**
  * When the client is told to call again (PERM-11); `None` once that has happened.
  */
@@ -1160,7 +1177,7 @@ client: string | null,
 choice: GrantChoice, };
 
 /**
- * The sentence of a rule.
+ * What a rule does with a call.
  */
 export type Effect = "allow" | "deny";
 
@@ -1568,7 +1585,7 @@ author: RuleAuthor,
 reason: string | null, };
 
 /**
- * One choice of the prompt's menu.
+ * How long and how wide an allow or a deny is.
  */
 export type GrantChoice = {
 /**
@@ -1750,6 +1767,24 @@ icon: string | null,
 group: string | null, };
 
 /**
+ * A text for people: the key of a template of the catalogs, and what stands in its places.
+ */
+export type Message = {
+/**
+ * Key of the template, as in `rule.allow.always`.
+ */
+key: string,
+/**
+ * What stands in each place of the template, by the place's name.
+ */
+params: { [key in string]: MessageParam }, };
+
+/**
+ * What stands in one place of a template.
+ */
+export type MessageParam = { "text": string } | { "time": Timestamp } | { "message": Message } | { "list": Array<Message> };
+
+/**
  * A client with its token, which is shown this once.
  */
 export type MintedClient = {
@@ -1765,6 +1800,40 @@ token: RequestSecret,
  * Address of the gateway.
  */
 endpoint: string, };
+
+/**
+ * A choice that a question offers. One of the width `tool` can be narrowed by conditions.
+ */
+export type OfferedChoice = {
+/**
+ * How long.
+ */
+lifetime: ChoiceLifetime,
+/**
+ * How wide.
+ */
+width: ChoiceWidth,
+/**
+ * For every client instead of this one.
+ */
+everyClient: boolean,
+/**
+ * What the answer comes to. Its parameter `what` is a message: what the choice covers.
+ */
+sentence: Message, };
+
+/**
+ * A condition that a question proposes.
+ */
+export type OfferedCondition = {
+/**
+ * The condition.
+ */
+condition: Condition,
+/**
+ * The same in words.
+ */
+sentence: Message, };
 
 /**
  * Makes another operator key; the one before it counts no more.
@@ -2343,9 +2412,13 @@ export type RuleView = {
  */
 rule: Grant,
 /**
- * "Always allow files: write_file for Claude Code"
+ * The rule in words, as in "Always allow files: write_file, for Claude Code".
  */
-sentence: string,
+sentence: Message,
+/**
+ * What is said of it where it is not certain to be a person's own, as in "added without the operator key".
+ */
+note: Message | null,
 /**
  * When it last decided a call, as far as calls are kept.
  */
@@ -3741,7 +3814,7 @@ grant: GrantId,
 /**
  * What it allows.
  */
-width: Width,
+what: Message,
 /**
  * The program that it will be bound to.
  */

@@ -5,9 +5,10 @@ import { clients } from "./en/clients";
 import { frame } from "./en/frame";
 import { offer } from "./en/offer";
 import { permissions } from "./en/permissions";
+import { rules } from "./en/rules";
 import { servers } from "./en/servers";
 import { settings } from "./en/settings";
 import { vault } from "./en/vault";
 
 /** English. The keys of this catalogue are those of every other one. */
-export const en = { ...frame, ...servers, ...offer, ...ask, ...activity, ...clients, ...permissions, ...settings, ...audit, ...vault } as const;
+export const en = { ...frame, ...servers, ...offer, ...ask, ...activity, ...clients, ...permissions, ...rules, ...settings, ...audit, ...vault } as const;

@@ -1,6 +1,10 @@
 import { createContext, useContext } from "react";
 
+import type { Message } from "../gen/types";
 import type { en } from "./en";
+import { fill, render } from "./render";
+
+export { fill, render } from "./render";
 
 export type MessageKey = keyof typeof en;
 export type Messages = Record<MessageKey, string>;
@@ -17,11 +21,6 @@ export function bestLanguage(wanted: readonly string[]): Language {
     if (primary === "en") return "en";
   }
   return "en";
-}
-
-/** A message with its `{places}` filled in. */
-export function fill(text: string, values: Readonly<Record<string, string | number>>): string {
-  return text.replace(/\{(\w+)\}/g, (place, name: string) => String(values[name] ?? place));
 }
 
 /** The language of the window, and its messages. */
@@ -41,6 +40,16 @@ export type Translate = (key: MessageKey, values?: Readonly<Record<string, strin
 export function useMessages(): Translate {
   const { messages } = useSpeech();
   return (key, values = {}) => fill(messages[key], values);
+}
+
+/** A text that the core made, in words. */
+export type Render = (message: Message) => string;
+
+/** Texts of the core in the language of the window. */
+export function useRender(): Render {
+  const { language, messages } = useSpeech();
+  const words = { templates: messages, time: (at: number) => timesIn(language).full(at) };
+  return (message) => render(message, words);
 }
 
 /** Times as people in the window's language write them. */

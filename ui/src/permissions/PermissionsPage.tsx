@@ -5,11 +5,10 @@ import { IconQuestionMark, IconSearch, IconShieldCheck } from "@tabler/icons-rea
 import { useEffect, useRef, useState } from "react";
 
 import { useCore } from "../core/CoreProvider";
-import { useNames } from "../core/useNames";
 import { useReading } from "../core/useReading";
 import { format } from "../frame/route";
 import type { PolicyView } from "../gen/types";
-import { useMessages } from "../messages";
+import { useMessages, useRender, useTimes } from "../messages";
 import { Empty } from "../parts/Empty";
 import { Page } from "../parts/Page";
 import { ProblemAlert } from "../parts/ProblemAlert";
@@ -96,14 +95,15 @@ type RulesProps = { policy: PolicyView; onWhatIf: (about: About) => void; onOver
 
 function Rules({ policy, onWhatIf, onOver }: RulesProps) {
   const t = useMessages();
-  const names = useNames();
+  const render = useRender();
+  const { full } = useTimes();
   const servers = useReading("servers.list", {}).data ?? [];
   const clients = useReading("clients.list", {}).data ?? [];
   const [filter, setFilter] = useState(noFilter);
   const change = (part: Partial<Filter>) => {
     setFilter((before) => ({ ...before, ...part }));
   };
-  const all = said(t, policy.rules, names);
+  const all = said({ t, render, time: full }, policy.rules);
   const shown = fitting(all, filter);
   return (
     <>

@@ -1,14 +1,20 @@
 import { describe, expect, it } from "vitest";
 
-import type { Grant, RuleView } from "../gen/types";
-import { fill, type Translate } from "../messages";
+import type { Grant, Message, RuleView } from "../gen/types";
+import { fill, render } from "../messages";
 import { catalogues } from "../messages/catalogues";
-import { fitting, noFilter, said, type Filter } from "./said";
+import { fitting, noFilter, said, type Filter, type Speaking } from "./said";
 
-const t: Translate = (key, values = {}) => fill(catalogues.en[key], values);
-const names = { server: (id: string) => `server ${id}`, client: (id: string) => `client-${id}`, time: (at: number) => `day ${String(at)}` };
+const time = (at: number) => `day ${String(at)}`;
+const speaking: Speaking = {
+  t: (key, values = {}) => fill(catalogues.en[key], values),
+  render: (message) => render(message, { templates: catalogues.en, time }),
+  time,
+};
 
-const view = (id: string, part: Partial<Grant> = {}, lastUsed: number | null = null): RuleView => ({
+const sentence = (what: string, who: string): Message => ({ key: "rule.allow.always", params: { what: { text: what }, who: { text: who } } });
+
+const view = (id: string, part: Partial<Grant>, words: Message, lastUsed: number | null = null): RuleView => ({
   rule: {
     id,
     effect: "allow",
@@ -24,21 +30,22 @@ const view = (id: string, part: Partial<Grant> = {}, lastUsed: number | null = n
     reason: null,
     ...part,
   },
-  sentence: `core says ${id}`,
+  sentence: words,
+  note: null,
   lastUsed,
   reach: null,
 });
 
-const all = said(
-  t,
-  [
-    view("old"),
-    view("new", { created: 9, clients: { clients: "one", client: "c" }, pins: { look: "1" }, width: { width: "reads" } }, 7),
-    view("deny", { created: 5, effect: "deny", server: null, width: { width: "everything" }, reason: "Use staging" }),
-    view("timed", { created: 3, server: { server: "z", generation: 1, identity: "i" }, lifetime: { lifetime: "until", at: 100 }, program: "/usr/bin/claude", conditions: [{ pointer: "/path", test: { test: "inside", folder: "/notes" } }] }),
-  ],
-  names,
-);
+const all = said(speaking, [
+  view("old", {}, sentence("server s: write_file", "every client")),
+  view("new", { created: 9, clients: { clients: "one", client: "c" }, pins: { look: "1" }, width: { width: "reads" } }, sentence("all reads of server s", "client-c"), 7),
+  view("deny", { created: 5, effect: "deny", server: null, width: { width: "everything" }, reason: "Use staging" }, { key: "rule.deny.always", params: { what: { text: "everything" }, who: { text: "every client" } } }),
+  view(
+    "timed",
+    { created: 3, server: { server: "z", generation: 1, identity: "i" }, lifetime: { lifetime: "until", at: 100 }, program: "/usr/bin/claude" },
+    { key: "rule.allow.until", params: { what: { text: "write_file when path is inside /notes" }, who: { text: "every client" }, at: { time: 100 } } },
+  ),
+]);
 
 describe("rules", () => {
   const found = (filter: Partial<Filter>) => fitting(all, { ...noFilter, ...filter }).map(({ view: { rule } }) => rule.id);
@@ -51,6 +58,8 @@ describe("rules", () => {
     [{ text: "STAGING use" }, ["deny"]],
     [{ text: "look" }, ["new"]],
     [{ text: "inside /notes" }, ["timed"]],
+    [{ text: "until day 100" }, ["timed"]],
+    [{ text: "always deny" }, ["deny"]],
     [{ text: "/usr/bin/claude" }, ["timed"]],
     [{ text: "client-c" }, ["new"]],
     [{ text: "never used" }, ["deny", "timed", "old"]],
@@ -69,26 +78,14 @@ describe("rules", () => {
   });
 });
 
-describe("who made a rule", () => {
-  it.each<[Grant["author"], string | null]>([
-    [{ author: "person" }, null],
-    [{ author: "unprivileged" }, "added without the operator key"],
-    [{ author: "confirmed", at: 4 }, "confirmed on day 4 after it could not be verified"],
-  ])("%j: %s", (author, note) => {
-    const one = said(t, [view("x", { author })], names);
-    expect(one[0]?.note).toBe(note);
-    expect(fitting(one, { ...noFilter, text: note ?? "core says x" })).toHaveLength(1);
-  });
-});
-
-describe("what a rule says", () => {
-  it.each<[Partial<Grant>, string]>([
-    [{ width: { width: "tool", tool: "resource:file:///x" } }, "Always allow server s: the resource file:///x, for every client"],
-    [{ width: { width: "tool", tool: "prompt:review" } }, "Always allow server s: the prompt review, for every client"],
-    [{ effect: "deny", server: null, width: { width: "tool", tool: "rm" } }, "Always refuse rm on every server, for every client"],
-    [{ effect: "deny", server: null, width: { width: "reads" } }, "Always refuse all reads on every server, for every client"],
-    [{ effect: "deny", server: null, width: { width: "everything" } }, "Always refuse everything on every server, for every client"],
-  ])("of %j", (part, expected) => {
-    expect(said(t, [view("x", part)], names)[0]?.sentence).toBe(expected);
+describe("a note about who made a rule", () => {
+  it.each<[Message | null, string | null]>([
+    [null, null],
+    [{ key: "rule.author.unprivileged", params: {} }, "added without the operator key"],
+    [{ key: "rule.author.confirmed", params: { at: { time: 4 } } }, "confirmed on day 4 after it could not be verified"],
+  ])("%j: %s", (note, words) => {
+    const one = said(speaking, [{ ...view("x", {}, sentence("add_note", "every client")), note }]);
+    expect(one[0]?.note).toBe(words);
+    expect(fitting(one, { ...noFilter, text: words ?? "add_note" })).toHaveLength(1);
   });
 });

@@ -1,8 +1,7 @@
 // All that there is to say of a rule, so that it can be found and counted. Pure.
 
-import { authorNote, ruleSentence, type Names } from "../ask/rules";
 import type { RuleView } from "../gen/types";
-import type { Translate } from "../messages";
+import type { Render, Translate } from "../messages";
 
 /** A rule with its sentence, a note where it may not be a person's own, and everything in which words are looked for. */
 export type Said = { view: RuleView; sentence: string; note: string | null; text: string };
@@ -12,24 +11,24 @@ export type Filter = { text: string; kind: "" | "allow" | "deny" | "timed"; serv
 
 export const noFilter: Filter = { text: "", kind: "", server: "", client: "" };
 
+/** How the window says things: its own texts, those of the core, and moments. */
+export type Speaking = { t: Translate; render: Render; time: (at: number) => string };
+
 /** Every rule, the newest first. */
-export function said(t: Translate, views: readonly RuleView[], names: Names): readonly Said[] {
+export function said({ t, render, time }: Speaking, views: readonly RuleView[]): readonly Said[] {
   return views
     .map((view) => {
       const { rule, lastUsed } = view;
-      const sentence = ruleSentence(t, rule, names);
-      const note = authorNote(t, rule.author, names);
+      const sentence = render(view.sentence);
+      const note = view.note && render(view.note);
       const all = [
         sentence,
         note,
-        view.sentence,
         rule.reason,
         rule.program,
         ...Object.keys(rule.pins),
-        rule.server && names.server(rule.server.server),
-        rule.clients.clients === "one" ? names.client(rule.clients.client) : null,
-        lastUsed === null ? t("perm.never") : names.time(lastUsed),
-        names.time(rule.created),
+        lastUsed === null ? t("perm.never") : time(lastUsed),
+        time(rule.created),
       ];
       return { view, sentence, note, text: all.filter(Boolean).join("\n").toLowerCase() };
     })

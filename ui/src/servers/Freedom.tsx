@@ -1,11 +1,9 @@
 import { Pill, Switch } from "@mantine/core";
 
-import { ruleSentence } from "../ask/rules";
 import { useAction } from "../core/useAction";
-import { useNames } from "../core/useNames";
 import { useReading } from "../core/useReading";
 import type { AutoApprove, ServerView } from "../gen/types";
-import { useMessages } from "../messages";
+import { useMessages, useRender } from "../messages";
 import { Late, Preset } from "../permissions/Preset";
 import { useAutoApprove } from "../permissions/useAutoApprove";
 import { autoApproveOf, lateOf, rulesOf } from "./rules";
@@ -65,15 +63,16 @@ function Reach({ server, free, trusted, onRenew }: ReachProps) {
 /** The rules, each to be taken back. */
 function Chips({ server }: { server: string }) {
   const t = useMessages();
-  const names = useNames();
+  const render = useRender();
   const revoke = useAction("policy.revoke");
   const unblock = useAction("policy.unblock");
   const rules = rulesOf(useReading("policy.show", {}).data, server);
   if (rules.length === 0) return null;
   return (
     <ul className="chips" aria-label={t("servers.rules")}>
-      {rules.map((rule) => {
-        const sentence = ruleSentence(t, rule, names);
+      {rules.map((view) => {
+        const { rule } = view;
+        const sentence = render(view.sentence);
         return (
           <li key={rule.id}>
             <Pill

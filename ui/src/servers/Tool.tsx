@@ -10,18 +10,16 @@ import {
   IconWorldShare,
 } from "@tabler/icons-react";
 
-import { ruleSentence } from "../ask/rules";
 import { reasonWords } from "../ask/words";
 import { useAction } from "../core/useAction";
-import { useNames } from "../core/useNames";
-import type { AccessClass, AutoApprove, Grant, ToolView } from "../gen/types";
-import { useMessages } from "../messages";
+import type { AccessClass, AutoApprove, Grant, RuleView, ToolView } from "../gen/types";
+import { useMessages, useRender } from "../messages";
 import { ToolRule } from "./ToolRule";
 
 type Props = {
   tool: ToolView;
   /** The wider rule that holds for it as well. */
-  wider: Grant | undefined;
+  wider: RuleView | undefined;
   /** The user's own access class. */
   own: AccessClass | undefined;
   /** Whether the whole description is shown. */
@@ -33,7 +31,7 @@ type Props = {
 /** One tool: what it is, what it may do, and what happens with it. */
 export function Tool({ tool, wider, own, whole, onWhole, onTry }: Props) {
   const t = useMessages();
-  const names = useNames();
+  const render = useRender();
   const { name, class: known } = tool;
   return (
     <>
@@ -71,8 +69,8 @@ export function Tool({ tool, wider, own, whole, onWhole, onTry }: Props) {
           {known.class === "read" ? <IconEye size={14} aria-hidden /> : <IconPencil size={14} aria-hidden />}
           <span>{t(`ask.class.${known.class}`)}</span>
           <span className="dim">· {reasonWords(t, known.reason)}</span>
-          {wider?.effect === "allow" && (
-            <span className="tool-free">{t("servers.tool.free", { free: t(`preset.${wordOf(wider)}`) })}</span>
+          {wider?.rule.effect === "allow" && (
+            <span className="tool-free">{t("servers.tool.free", { free: t(`preset.${wordOf(wider.rule)}`) })}</span>
           )}
         </p>
         {known.class === "read" && known.reachesOutside && (
@@ -80,9 +78,9 @@ export function Tool({ tool, wider, own, whole, onWhole, onTry }: Props) {
             <IconWorldShare size={14} aria-hidden /> {t("servers.tool.outside")}
           </p>
         )}
-        {wider?.effect === "deny" && (
+        {wider?.rule.effect === "deny" && (
           <p className="tool-mark dim">
-            <IconShieldX size={14} aria-hidden /> {ruleSentence(t, wider, names)}
+            <IconShieldX size={14} aria-hidden /> {render(wider.sentence)}
           </p>
         )}
         {tool.permission.changed && (
@@ -97,7 +95,7 @@ export function Tool({ tool, wider, own, whole, onWhole, onTry }: Props) {
         )}
       </div>
       <OwnClass tool={tool} own={own} />
-      <ToolRule tool={tool} wider={wider} />
+      <ToolRule tool={tool} wider={wider?.rule} />
     </>
   );
 }

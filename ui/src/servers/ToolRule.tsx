@@ -21,7 +21,7 @@ export function ToolRule({ tool: { server, name, permission }, wider }: { tool: 
   const order = { server, tool: name, client: null, choice };
 
   const takeBack = async (...effects: Effect[]) => {
-    const own = permission.ownRules.map((id) => ruleOf(policy, id)).filter((rule) => rule !== undefined);
+    const own = permission.ownRules.map((id) => ruleOf(policy, id)?.rule).filter((rule) => rule !== undefined);
     for (const { effect, id } of own.filter((rule) => effects.includes(rule.effect))) {
       if (!(await (effect === "allow" ? revoke : unblock).run({ rule: id }))) return;
     }

@@ -13,8 +13,8 @@ const policy = {
 
 describe("what the core says of a server", () => {
   it("is found", () => {
-    expect(rulesOf(policy, "s").map(({ id }) => id)).toEqual(["of s"]);
-    expect(ruleOf(policy, "of null")?.id).toBe("of null");
+    expect(rulesOf(policy, "s").map(({ rule: { id } }) => id)).toEqual(["of s"]);
+    expect(ruleOf(policy, "of null")?.rule.id).toBe("of null");
     expect(ruleOf(policy, null)).toBeUndefined();
     expect(autoApproveOf(policy, "s")).toBe(view);
     expect(autoApproveOf(policy, "s", "c").setting).toBe("all");

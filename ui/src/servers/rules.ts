@@ -1,15 +1,15 @@
 // The rules of a server, and what is set to run on it without asking, out of what the core says of all.
 
-import type { AutoApproveView, Grant, GrantId, PolicyView } from "../gen/types";
+import type { AutoApproveView, GrantId, PolicyView, RuleView } from "../gen/types";
 
 /** The rules of one server. */
-export function rulesOf(policy: PolicyView | undefined, server: string): Grant[] {
-  return (policy?.rules ?? []).map(({ rule }) => rule).filter((rule) => rule.server?.server === server);
+export function rulesOf(policy: PolicyView | undefined, server: string): RuleView[] {
+  return (policy?.rules ?? []).filter(({ rule }) => rule.server?.server === server);
 }
 
 /** A rule by its id. */
-export function ruleOf(policy: PolicyView | undefined, id: GrantId | null): Grant | undefined {
-  return policy?.rules.find(({ rule }) => rule.id === id)?.rule;
+export function ruleOf(policy: PolicyView | undefined, id: GrantId | null): RuleView | undefined {
+  return policy?.rules.find(({ rule }) => rule.id === id);
 }
 
 /** What is set on a server for a client, or for every client. */

@@ -3,7 +3,7 @@ import { useState } from "react";
 
 import { useNames } from "../core/useNames";
 import { useReading } from "../core/useReading";
-import { useMessages, useTimes } from "../messages";
+import { useMessages, useRender, useTimes } from "../messages";
 import { ProblemAlert } from "../parts/ProblemAlert";
 import { Waiting } from "../parts/Waiting";
 import { auditDetail, auditWords, namesWith } from "./auditWords";
@@ -14,12 +14,13 @@ const PAGE = 100;
 /** The entries of the audit, newest first. */
 export function AuditEntries() {
   const t = useMessages();
+  const render = useRender();
   const { time, full, day } = useTimes();
   const known = useNames();
   const [limit, setLimit] = useState(PAGE);
   const { data, problem, loading } = useReading("audit.latest", { before: null, limit });
   const entries = data ?? [];
-  const names = namesWith(known, entries);
+  const saying = { t, render, names: namesWith(known, entries) };
   const last = entries.at(-1);
   return (
     <>
@@ -27,8 +28,9 @@ export function AuditEntries() {
       {loading && <Waiting />}
       {!loading && entries.length === 0 && !problem && <p className="settings-dim">{t("audit.none")}</p>}
       <ol className="audit-entries" aria-label={t("audit.entries")}>
-        {entries.map(({ seq, at, event }, place) => {
-          const detail = auditDetail(t, event, names);
+        {entries.map((entry, place) => {
+          const { seq, at } = entry;
+          const detail = auditDetail(entry, saying);
           const before = entries[place - 1];
           const isNewDay = before === undefined || day(before.at) !== day(at);
           return (
@@ -40,7 +42,7 @@ export function AuditEntries() {
                   {time(at)}
                 </time>
                 <span className="audit-words">
-                  {auditWords(t, event, names)}
+                  {auditWords(entry, saying)}
                   {detail !== "" && <span className="settings-dim audit-detail">{detail}</span>}
                 </span>
               </div>

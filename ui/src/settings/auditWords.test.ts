@@ -1,28 +1,15 @@
 import { describe, expect, it } from "vitest";
 
-import type { AuditEntry, AuditEvent, Grant } from "../gen/types";
-import { fill, type Translate } from "../messages";
+import type { AuditEntryView, AuditEvent, Grant, Message } from "../gen/types";
+import { fill, render, type Translate } from "../messages";
 import { catalogues } from "../messages/catalogues";
 import { auditDetail, auditWords, namesWith } from "./auditWords";
 
 const t: Translate = (key, values = {}) => fill(catalogues.en[key], values);
-const names = { server: () => "files", client: () => "Claude Code", time: () => "noon" };
+const names = { server: () => "files", client: () => "Claude Code" };
+const saying = { t, names, render: (message: Message) => render(message, { templates: catalogues.en, time: () => "noon" }) };
 const signIn = { audit: "sign_in", server: "s", issuer: "https://as.example", account: "ann", reason: null } as const;
 const request = { audit: "server_request_answered", ask: "a", server: "s", by: "window" } as const;
-const rule: Grant = {
-  id: "g",
-  effect: "deny",
-  server: { server: "s", generation: 1, identity: "i" },
-  width: { width: "everything" },
-  clients: { clients: "every" },
-  lifetime: { lifetime: "always" },
-  conditions: [],
-  pins: {},
-  program: null,
-  created: 0,
-  author: { author: "person" },
-  reason: null,
-};
 
 describe("an entry of the audit", () => {
   it.each<[AuditEvent, string, string]>([
@@ -35,26 +22,26 @@ describe("an entry of the audit", () => {
     [{ audit: "server_changed", server: "s", name: "git", what: "renamed" }, "Server renamed to git", ""],
     [{ audit: "server_changed", server: "s", name: "git", what: "polished" }, "Server git: polished", ""],
     [{ audit: "class_set", server: "s", tool: "t", now: null }, "t of files is classified automatically again", ""],
-    [{ audit: "granted", rule }, "New rule: Always refuse everything of files, for every client", ""],
-    [
-      { audit: "granted", rule: { ...rule, author: { author: "unprivileged" } } },
-      "New rule: Always refuse everything of files, for every client",
-      "added without the operator key",
-    ],
-    [
-      { audit: "granted", rule: { ...rule, effect: "allow", author: { author: "confirmed", at: 1 } } },
-      "New rule: Always allow everything of files, for every client",
-      "confirmed on noon after it could not be verified",
-    ],
     [{ audit: "lifecycle", what: "started" }, "Gatehouse started", ""],
   ])("%j: %s", (event, words, detail) => {
-    expect(auditWords(t, event, names)).toBe(words);
-    expect(auditDetail(t, event, names)).toBe(detail);
+    expect(auditWords({ event, rule: null }, saying)).toBe(words);
+    expect(auditDetail({ event, note: null }, saying)).toBe(detail);
+  });
+
+  it.each<[Message | null, string]>([
+    [null, ""],
+    [{ key: "rule.author.unprivileged", params: {} }, "added without the operator key"],
+    [{ key: "rule.author.confirmed", params: { at: { time: 1 } } }, "confirmed on noon after it could not be verified"],
+  ])("says a rule as the core does, and of who made it %j", (note, detail) => {
+    const event: AuditEvent = { audit: "granted", rule: { id: "g" } as Grant };
+    const rule: Message = { key: "rule.deny.always", params: { what: { text: "rm" }, who: { message: { key: "rule.everyClient", params: {} } } } };
+    expect(auditWords({ event, rule }, saying)).toBe("New rule: Always deny rm, for every client");
+    expect(auditDetail({ event, note }, saying)).toBe(detail);
   });
 
   it("names what is gone as it was called last", () => {
-    const entry = (seq: number, name: string): AuditEntry => ({ seq, at: 0, event: { audit: "server_changed", server: "s", name, what: "edited" }, hash: "" });
-    const unknown = { server: (id: string) => id, client: (id: string) => id, time: () => "" };
+    const entry = (seq: number, name: string): AuditEntryView => ({ seq, at: 0, event: { audit: "server_changed", server: "s", name, what: "edited" }, hash: "", rule: null, note: null });
+    const unknown = { server: (id: string) => id, client: (id: string) => id };
     expect(namesWith(unknown, [entry(2, "new"), entry(1, "old")]).server("s")).toBe("new");
     expect(namesWith(unknown, []).server("s")).toBe("s");
   });

@@ -1,12 +1,12 @@
 // Entries of the audit in words.
 
-import { authorNote, ruleSentence, type Names } from "../ask/rules";
 import { subjectName } from "../activity/words";
-import type { AuditEntry, AuditEvent } from "../gen/types";
-import type { MessageKey, Translate } from "../messages";
+import type { Names } from "../core/useNames";
+import type { AuditEntryView } from "../gen/types";
+import type { MessageKey, Render, Translate } from "../messages";
 
 /** Names of servers and clients, also of those that are gone, as far as the entries say them. */
-export function namesWith(names: Names, entries: readonly AuditEntry[]): Names {
+export function namesWith(names: Names, entries: readonly AuditEntryView[]): Names {
   const gone = new Map<string, string>();
   // The newest entry is first, and its name is the last one.
   for (const { event } of entries.toReversed()) {
@@ -14,11 +14,14 @@ export function namesWith(names: Names, entries: readonly AuditEntry[]): Names {
     if (event.audit === "client_changed") gone.set(event.client, event.name);
   }
   const or = (known: string, id: string) => (known === id ? (gone.get(id) ?? id) : known);
-  return { server: (id) => or(names.server(id), id), client: (id) => or(names.client(id), id), time: names.time };
+  return { server: (id) => or(names.server(id), id), client: (id) => or(names.client(id), id) };
 }
 
+/** How entries are said: in the window's own texts, in those of the core, and with these names. */
+export type Saying = { t: Translate; render: Render; names: Names };
+
 /** One sentence for every entry. */
-export function auditWords(t: Translate, event: AuditEvent, names: Names): string {
+export function auditWords({ event, rule }: Pick<AuditEntryView, "event" | "rule">, { t, render, names }: Saying): string {
   switch (event.audit) {
     case "decided":
       return t(event.allowed ? "audit.decided.allowed" : "audit.decided.denied", {
@@ -29,7 +32,7 @@ export function auditWords(t: Translate, event: AuditEvent, names: Names): strin
     case "lapsed":
       return t("audit.lapsed");
     case "granted":
-      return t("audit.granted", { rule: ruleSentence(t, event.rule, names) });
+      return t("audit.granted", { rule: rule === null ? event.rule.id : render(rule) });
     case "revoked":
       return t("audit.revoked", { rule: event.rule });
     case "grant_bound":
@@ -37,7 +40,7 @@ export function auditWords(t: Translate, event: AuditEvent, names: Names): strin
         ? t("audit.unbound", { rule: event.rule })
         : t("audit.bound", { rule: event.rule, program: event.program });
     case "auto_approve_set": {
-      const who = event.client === null ? t("ask.every") : names.client(event.client);
+      const who = event.client === null ? t("rule.everyClient") : names.client(event.client);
       return t(`audit.auto.${event.to}`, { server: names.server(event.server), who });
     }
     case "class_set": {
@@ -75,12 +78,9 @@ export function auditWords(t: Translate, event: AuditEvent, names: Names): strin
 }
 
 /** Who answered or made it and why, where the entry says so. */
-export function auditDetail(t: Translate, event: AuditEvent, names: Names): string {
+export function auditDetail({ event, note }: Pick<AuditEntryView, "event" | "note">, { t, render }: Pick<Saying, "t" | "render">): string {
   const parts: string[] = [];
-  if (event.audit === "granted") {
-    const note = authorNote(t, event.rule.author, names);
-    if (note !== null) parts.push(note);
-  }
+  if (note !== null) parts.push(render(note));
   if (event.audit === "decided" || event.audit === "server_request_answered") {
     if (event.by === "operator" || event.by === "window") parts.push(t(`audit.by.${event.by}`));
   }

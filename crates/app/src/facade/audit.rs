@@ -1,11 +1,12 @@
 //! The audit: looking at it, checking it, taking it out. Nothing here writes an entry. What was in a call is for the
 //! operator.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use gatehouse_model::command::{AuditLatest, AuditList, Authority, ExportFormat, Exported};
 use gatehouse_model::record::AuditVerdict;
-use gatehouse_model::{AuditEntry, AuditEvent, ErrorCode, Problem};
+use gatehouse_model::{AuditEntry, AuditEntryView, AuditEvent, ErrorCode, Problem};
 use gatehouse_store::AuditFormat;
 
 use super::Parts;
@@ -18,20 +19,22 @@ pub(super) async fn list(
     parts: &Arc<Parts>,
     wanted: &AuditList,
     by: Authority,
-) -> Result<Vec<AuditEntry>, Problem> {
+) -> Result<Vec<AuditEntryView>, Problem> {
     let (after, limit) = (wanted.after, wanted.limit.unwrap_or(USUAL));
     let entries = parts.on_store(move |store| store.audit().list(after, limit)).await?;
-    Ok(shown(entries, by))
+    let former = names_in(entries.iter());
+    Ok(views(parts, redacted(entries, by), &former))
 }
 
 pub(super) async fn latest(
     parts: &Arc<Parts>,
     wanted: &AuditLatest,
     by: Authority,
-) -> Result<Vec<AuditEntry>, Problem> {
+) -> Result<Vec<AuditEntryView>, Problem> {
     let (before, limit) = (wanted.before, wanted.limit.unwrap_or(USUAL));
     let entries = parts.on_store(move |store| store.audit().latest(before, limit)).await?;
-    Ok(shown(entries, by))
+    let former = names_in(entries.iter().rev());
+    Ok(views(parts, redacted(entries, by), &former))
 }
 
 /// What is left out of each entry for a caller.
@@ -39,11 +42,35 @@ fn redaction(by: Authority) -> Option<fn(&mut AuditEvent)> {
     if by < Authority::Operator { Some(redact::audit) } else { None }
 }
 
-fn shown(mut entries: Vec<AuditEntry>, by: Authority) -> Vec<AuditEntry> {
+fn redacted(mut entries: Vec<AuditEntry>, by: Authority) -> Vec<AuditEntry> {
     if let Some(redact) = redaction(by) {
         entries.iter_mut().for_each(|entry| redact(&mut entry.event));
     }
     entries
+}
+
+/// What servers and clients were called last, by their ids, as far as these entries say; the oldest comes first.
+fn names_in<'a>(entries: impl Iterator<Item = &'a AuditEntry>) -> HashMap<String, String> {
+    let named = entries.filter_map(|entry| match &entry.event {
+        AuditEvent::ServerChanged { server, name, .. } => Some((server.to_string(), name.clone())),
+        AuditEvent::ClientChanged { client, name, .. } => Some((client.to_string(), name.clone())),
+        _ => None,
+    });
+    named.collect()
+}
+
+/// The entries as they are listed: with the rules that were added in words. The words say what is in the entries, so
+/// what a caller may not see has been left out before.
+fn views(parts: &Parts, entries: Vec<AuditEntry>, former: &HashMap<String, String>) -> Vec<AuditEntryView> {
+    let view = |AuditEntry { seq, at, event, hash }: AuditEntry| {
+        let words = match &event {
+            AuditEvent::Granted { rule } => Some(parts.tools.rights().describe(rule, former)),
+            _ => None,
+        };
+        let (rule, note) = words.map_or((None, None), |words| (Some(words.sentence), words.note));
+        AuditEntryView { seq, at, event, hash, rule, note }
+    };
+    entries.into_iter().map(view).collect()
 }
 
 pub(super) async fn verify(parts: &Arc<Parts>) -> Result<AuditVerdict, Problem> {

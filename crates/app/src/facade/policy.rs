@@ -1,5 +1,6 @@
 //! Rules: showing them, making them, taking them back. What a rule means is policy's.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use gatehouse_model::ask::AutoApprove;
@@ -25,7 +26,8 @@ fn shown(parts: &Parts, mut rules: Vec<RuleView>, by: Authority) -> Vec<RuleView
     if by < Authority::Operator {
         for view in &mut rules {
             redact::grant(&mut view.rule);
-            view.sentence = parts.tools.rights().sentence(&view.rule);
+            // The sentence says what is in the rule.
+            view.sentence = parts.tools.rights().describe(&view.rule, &HashMap::new()).sentence;
         }
     }
     rules

@@ -5,11 +5,17 @@ use std::collections::BTreeMap;
 
 use crate::common::{Home, add, draft, run, server, until, until_state};
 use gatehouse_app::{Authority, Heard};
+use gatehouse_common::messages::{Language, render};
 use gatehouse_model::ask::{AutoApprove, ChoiceLifetime, ChoiceWidth};
 use gatehouse_model::command::*;
 use gatehouse_model::record::CallFilter;
 use gatehouse_model::server::{Builtin, ServerDraft};
-use gatehouse_model::{ErrorCode, Event, GrantChoice, Transport};
+use gatehouse_model::{AuditEntryView, ErrorCode, Event, GrantChoice, Message, Transport};
+
+/// A text of the core in English.
+fn said(message: &Message) -> String {
+    render(message, Language::English, &|at| at.0.to_string())
+}
 
 /// A server that is a shell script.
 fn script(name: &str, text: &str) -> ServerDraft {
@@ -105,6 +111,35 @@ async fn a_log_is_kept_for_200_lines_and_none_of_it_is_in_the_journal() {
 }
 
 #[tokio::test]
+async fn the_audit_says_which_rule_was_added_also_when_its_server_and_client_are_gone() {
+    let home = Home::new();
+    let core = home.start().await;
+    until_state(&core, "Notes", "connected").await;
+    let client = run(&core, ClientsAdd { name: "Claude".into() }).await.unwrap().client.id.to_string();
+    let choice = GrantChoice {
+        lifetime: ChoiceLifetime::Always,
+        width: ChoiceWidth::Server,
+        every_client: false,
+        conditions: Vec::new(),
+    };
+    let grant = PolicyGrant { server: "Notes".into(), tool: None, client: Some(client.clone()), choice };
+    run(&core, grant).await.unwrap();
+    let expected = ["Always allow everything of Notes, for Claude; waits for its first use"];
+    let rules = |entries: Vec<AuditEntryView>| -> Vec<String> {
+        entries.iter().filter_map(|entry| entry.rule.as_ref()).map(said).collect()
+    };
+    let listed = run(&core, AuditList { after: None, limit: None }).await.unwrap();
+    assert_eq!(rules(listed), expected);
+    run(&core, ServersRemove { server: "Notes".into() }).await.unwrap();
+    run(&core, ClientsRevoke { client }).await.unwrap();
+    let listed = run(&core, AuditList { after: None, limit: None }).await.unwrap();
+    assert_eq!(rules(listed), expected);
+    let latest = run(&core, AuditLatest { before: None, limit: None }).await.unwrap();
+    assert_eq!(rules(latest), expected);
+    core.shutdown().await;
+}
+
+#[tokio::test]
 async fn each_rule_of_a_server_is_shown_with_its_sentence_and_taken_back_by_itself() {
     let home = Home::new();
     let core = home.start().await;
@@ -134,22 +169,25 @@ async fn each_rule_of_a_server_is_shown_with_its_sentence_and_taken_back_by_itse
             .rules
             .into_iter()
             .filter(|view| view.rule.server.as_ref().is_some_and(|bound| bound.server == notes));
-        own.map(|view| (view.sentence, view.rule.id)).collect::<BTreeMap<_, _>>()
+        own.map(|view| (said(&view.sentence), view.rule.id)).collect::<BTreeMap<_, _>>()
     };
-    let reads = "Always allow Notes: all reads for every client";
-    let tool = "Always allow Notes: add_note for every client";
+    let reads = "Always allow all reads of Notes, for every client";
+    let tool = "Always allow Notes: add_note, for every client";
     let all = chips().await;
     let others: Vec<_> =
         all.iter().filter(|(said, _)| said.as_str() != tool && said.as_str() != reads).collect();
-    let [(said, one)] = others[..] else { panic!("{all:?}") };
-    assert!(said.starts_with("Always allow Notes: everything for Claude") && all.len() == 3, "{all:?}");
+    let [(one_said, one)] = others[..] else { panic!("{all:?}") };
+    assert!(
+        one_said.starts_with("Always allow everything of Notes, for Claude") && all.len() == 3,
+        "{all:?}"
+    );
 
     run(&core, PolicyRevoke { rule: one.clone() }).await.unwrap();
     assert_eq!(chips().await.keys().collect::<Vec<_>>(), [tool, reads]);
     run(&core, PolicyAutoApprove { server: Some("Notes".into()), client: None, to: AutoApprove::All })
         .await
         .unwrap();
-    let wide = "Always allow Notes: everything for every client";
+    let wide = "Always allow everything of Notes, for every client";
     assert_eq!(chips().await.keys().collect::<Vec<_>>(), [tool, wide]);
     run(&core, PolicyAutoApprove { server: Some("Notes".into()), client: None, to: AutoApprove::Ask })
         .await

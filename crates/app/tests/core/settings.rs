@@ -9,7 +9,7 @@ use gatehouse_model::ask::AutoApprove;
 use gatehouse_model::command::*;
 use gatehouse_model::record::{AuditEvent, AuditVerdict, CallOutcome};
 use gatehouse_model::server::{Builtin, ServerDraft};
-use gatehouse_model::{AuditEntry, Clock, ErrorCode, Rule, Settings, Timestamp};
+use gatehouse_model::{AuditEntryView, Clock, ErrorCode, Rule, Settings, Timestamp};
 
 const DAY: i64 = 24 * 3600 * 1000;
 
@@ -32,7 +32,7 @@ async fn caller(core: &Core) -> Call {
     Call { token, tool: "add_note".into(), arguments: r#"{"text":"x"}"#.into() }
 }
 
-async fn entries(core: &Core) -> Vec<AuditEntry> {
+async fn entries(core: &Core) -> Vec<AuditEntryView> {
     run(core, AuditList { after: None, limit: None }).await.unwrap()
 }
 
@@ -282,7 +282,7 @@ async fn a_reset_goes_back_to_the_first_servers() {
     assert_eq!(backup, file);
     let told = entries(&core).await;
     let what = |wanted: &str| {
-        let is = |entry: &&AuditEntry| matches!(&entry.event, AuditEvent::ServerChanged { what, .. } if what == wanted);
+        let is = |entry: &&AuditEntryView| matches!(&entry.event, AuditEvent::ServerChanged { what, .. } if what == wanted);
         told.iter().filter(is).count()
     };
     assert_eq!(what("removed"), 3, "Time, the other Time and Mine: {told:?}");

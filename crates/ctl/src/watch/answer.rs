@@ -2,7 +2,7 @@
 //! its hash, and it chooses only what the question offers.
 
 use gatehouse_model::ask::{Answer, Ask, CallAsk, ChoiceLifetime, ChoiceWidth, GrantChoice};
-use gatehouse_model::{AskAnswer, PendingAsk};
+use gatehouse_model::{AskAnswer, OfferedChoice, PendingAsk};
 
 use super::board;
 
@@ -77,7 +77,7 @@ pub(crate) fn answer(pending: &PendingAsk, word: &Word) -> Result<AskAnswer, Str
         }
         (Ask::Call(call), Word::Wider(lifetime, width)) => {
             let choice = find(call, *lifetime, *width).ok_or("This question does not offer that.")?;
-            Answer::Allow { choice: choice.clone() }
+            Answer::Allow { choice: choice.choice() }
         }
         // A form is sent with what it gives for each field; the core says when that is not enough.
         (Ask::Elicitation(_), Word::Allow) => Answer::Accept { content: Some("{}".to_owned()) },
@@ -94,10 +94,8 @@ pub(crate) fn answer(pending: &PendingAsk, word: &Word) -> Result<AskAnswer, Str
 }
 
 /// The offered choice of a length and a width, for this client rather than for every one.
-fn find(call: &CallAsk, lifetime: ChoiceLifetime, width: ChoiceWidth) -> Option<&GrantChoice> {
-    let fits = |choice: &&GrantChoice| {
-        choice.lifetime == lifetime && choice.width == width && choice.conditions.is_empty()
-    };
+fn find(call: &CallAsk, lifetime: ChoiceLifetime, width: ChoiceWidth) -> Option<&OfferedChoice> {
+    let fits = |choice: &&OfferedChoice| choice.lifetime == lifetime && choice.width == width;
     let mut fitting = call.choices.iter().filter(fits);
     let first = fitting.next()?;
     Some(if first.every_client {

@@ -90,12 +90,13 @@ impl Board {
             self.pending.push(pending.clone());
             return vec![Change::Asked(Box::new(pending))];
         };
-        // Arguments that were known are not sent again. They are those of one call and stand in for no other's.
+        // What was known is not sent again. It is of one call and stands in for no other's.
         if let (Ask::Call(new), Ask::Call(old)) = (&mut pending.ask, &mut old.ask)
             && new.arguments.is_none()
             && new.hash == old.hash
+            && let Some(details) = old.take_details()
         {
-            new.arguments = old.arguments.take();
+            new.put_details(details);
         }
         let before = std::mem::replace(old, pending.clone());
         if hash(&before) != hash(&pending) {
@@ -153,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn known_arguments_stay_with_their_call() {
+    fn known_details_stay_with_their_call() {
         let mut board = Board::default();
         board.add(vec![asked("ask-1", Some("1"), false), ask("ask-2", true)]);
         assert_eq!(board.known(), [AskId::new("ask-1"), AskId::new("ask-2")]);

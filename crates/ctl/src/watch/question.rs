@@ -5,7 +5,7 @@ use gatehouse_model::ask::{
     Ask, AskClient, AskServer, CallAsk, ConfigChangeKind, Elicited, SeenFrom, Warning,
 };
 use gatehouse_model::grant::FieldChange;
-use gatehouse_model::{Clock as _, PendingAsk, SystemClock, Width};
+use gatehouse_model::{Clock as _, PendingAsk, SystemClock};
 
 use super::answer::wider_words;
 use super::board::How;
@@ -151,19 +151,11 @@ fn warned(warning: &Warning) -> String {
         Warning::OtherProgram { before } => {
             format!("the token is used from another program than before ({})", plain::line(before))
         }
-        Warning::UnboundGrant { grant, width, program } => {
-            let what = match width {
-                Width::Call { .. } => "one exact call".to_owned(),
-                Width::Tool { tool } => plain::line(tool),
-                Width::Reads => "all reads".to_owned(),
-                Width::Writes => "all writes".to_owned(),
-                Width::Everything => "everything".to_owned(),
-            };
-            format!(
-                "From now on from {}? The rule {grant} allows this client {what} of the server and waits for its first use; if you allow this call, what it covers runs without asking from that program",
-                plain::line(program)
-            )
-        }
+        Warning::UnboundGrant { grant, what, program } => format!(
+            "From now on from {}? The rule {grant} allows this client {} of the server and waits for its first use; if you allow this call, what it covers runs without asking from that program",
+            plain::line(program),
+            plain::message(what)
+        ),
     }
 }
 

@@ -140,7 +140,8 @@ impl Queue {
             let unbound = unbound_grant(call).cloned();
             let (allowed, choice, reason) = match answer {
                 Answer::Allow { choice } => {
-                    if !is_offered(&choice, &call.choices) {
+                    let offered = question.details.as_ref().map(|details| details.choices.as_slice());
+                    if !is_offered(&choice, offered.unwrap_or_default()) {
                         return Err(wrong("This choice is not offered for this call."));
                     }
                     (true, choice, None)

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use gatehouse_model::ask::ShownArgument;
+use gatehouse_model::ask::CallDetails;
 use gatehouse_model::{Answer, Ask, AskId, CallHash, ClientId, PendingAsk, Timestamp};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -23,10 +23,10 @@ pub(super) struct Question {
     pub(super) asked_at: Timestamp,
     pub(super) expires_at: Timestamp,
     pub(super) deadline: Instant,
-    /// Without the arguments.
+    /// Without the details.
     pub(super) ask: Ask,
-    /// The arguments of a call.
-    pub(super) arguments: Option<Vec<ShownArgument>>,
+    /// The details of a question about a call.
+    pub(super) details: Option<CallDetails>,
     /// Bytes of what is asked about.
     pub(super) size: usize,
     pub(super) about: About,
@@ -100,13 +100,13 @@ impl Question {
     /// The question with everything that is in it.
     pub(super) fn whole(&self) -> PendingAsk {
         let mut pending = self.announced();
-        if let Ask::Call(call) = &mut pending.ask {
-            call.arguments.clone_from(&self.arguments);
+        if let (Ask::Call(call), Some(details)) = (&mut pending.ask, &self.details) {
+            call.put_details(details.clone());
         }
         pending
     }
 
-    /// The question without its arguments, for which the reply has no room.
+    /// The question without its details, for which the reply has no room.
     fn abridged(&self) -> PendingAsk {
         let mut pending = self.announced();
         if let Ask::Call(call) = &mut pending.ask {
@@ -115,7 +115,7 @@ impl Question {
         pending
     }
 
-    /// The question without its arguments, which can be large.
+    /// The question without its details, which can be large.
     pub(super) fn announced(&self) -> PendingAsk {
         let mut ask = self.ask.clone();
         if let Ask::Call(call) = &mut ask {
@@ -156,7 +156,7 @@ impl Question {
     }
 }
 
-/// What a reply holds of questions with their arguments.
+/// What a reply holds of questions with their details.
 #[derive(Default)]
 struct ReplyRoom {
     taken: usize,
@@ -224,12 +224,12 @@ impl Desk {
         self.questions.get_mut(self.hashes.get(hash)?)
     }
 
-    /// All questions. Those that are known come without their arguments, and of the others those for which the
+    /// All questions. Those that are known come without their details, and of the others those for which the
     /// reply has no room.
     pub(super) fn pending(&self, known: &[AskId]) -> Vec<PendingAsk> {
         let mut room = ReplyRoom::default();
         let each = |question: &Question| {
-            if question.arguments.is_none() || known.contains(&question.id) {
+            if question.details.is_none() || known.contains(&question.id) {
                 question.announced()
             } else if room.takes(question.size) {
                 question.whole()

@@ -11,12 +11,10 @@ impl RightsKeeper {
     /// The suspended rules with their sentences.
     #[must_use]
     pub fn suspended(&self) -> Vec<RuleView> {
-        let (now, moment) = (self.inner.now(), self.inner.time());
-        let view = |rule: &Grant| RuleView {
-            rule: rule.clone(),
-            sentence: self.inner.sentence(rule, moment),
-            last_used: None,
-            reach: None,
+        let now = self.inner.now();
+        let view = |rule: &Grant| {
+            let RuleWords { sentence, note } = self.describe(rule, &HashMap::new());
+            RuleView { rule: rule.clone(), sentence, note, last_used: None, reach: None }
         };
         now.rights.suspended.rules.iter().map(view).collect()
     }

@@ -1,19 +1,27 @@
 //! Rights as people see them.
 
-use gatehouse_model::Width;
 use gatehouse_model::grant::{AutoApproveView, ClientScope, PolicyView, RuleView};
+use gatehouse_model::{Message, Width};
 use gatehouse_policy::cover::{Item, is_unbound};
+use gatehouse_policy::describe::{Names, describe_author, describe_rule};
 
 use super::*;
 use crate::permissions::{LastingRules, reach_of, setting};
-use crate::sentence::{Named, sentence};
+
+/// A rule in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleWords {
+    /// What it allows or denies.
+    pub sentence: Message,
+    /// What is said of it where it is not certain to be a person's own.
+    pub note: Option<Message>,
+}
 
 impl RightsKeeper {
     /// Every rule with its sentence, and whether the rights could be verified.
     #[must_use]
     pub fn view(&self) -> PolicyView {
         let now = self.inner.now();
-        let moment = self.inner.time();
         let used = self.inner.last_used.lock();
         let catalogue = self.inner.catalogue.load();
         let mut items: HashMap<&ServerId, Vec<Item<'_>>> = HashMap::new();
@@ -21,11 +29,15 @@ impl RightsKeeper {
             items.entry(tool.server()).or_default().push(tool.item(now.class_of(tool)));
         }
         let of_server = |server: &ServerId| items.get(server).map(Vec::as_slice).unwrap_or_default();
-        let view = |rule: &Grant| RuleView {
-            rule: rule.clone(),
-            sentence: self.inner.sentence(rule, moment),
-            last_used: used.get(&rule.id).copied(),
-            reach: rule.server.as_ref().and_then(|bound| reach_of(rule, of_server(&bound.server))),
+        let view = |rule: &Grant| {
+            let RuleWords { sentence, note } = self.describe(rule, &HashMap::new());
+            RuleView {
+                rule: rule.clone(),
+                sentence,
+                note,
+                last_used: used.get(&rule.id).copied(),
+                reach: rule.server.as_ref().and_then(|bound| reach_of(rule, of_server(&bound.server))),
+            }
         };
         let mut clients: Vec<Option<ClientId>> =
             self.inner.client_names.lock().keys().cloned().map(Some).collect();
@@ -61,10 +73,22 @@ impl RightsKeeper {
         }
     }
 
-    /// A rule in words.
+    /// A rule in words. `former` has names of servers and clients that are gone, by their ids.
     #[must_use]
-    pub fn sentence(&self, rule: &Grant) -> String {
-        self.inner.sentence(rule, self.inner.time())
+    pub fn describe(&self, rule: &Grant, former: &HashMap<String, String>) -> RuleWords {
+        let server = rule.server.as_ref().and_then(|bound| {
+            let known = self.inner.server_name(&bound.server);
+            known.or_else(|| former.get(bound.server.as_str()).cloned())
+        });
+        let client = match &rule.clients {
+            ClientScope::Every => None,
+            ClientScope::One { client } => {
+                let known = self.inner.client_names.lock().get(client).cloned();
+                known.or_else(|| former.get(client.as_str()).cloned())
+            }
+        };
+        let names = Names { server: server.as_deref(), client: client.as_deref() };
+        RuleWords { sentence: describe_rule(rule, &names), note: describe_author(rule.author) }
     }
 
     /// What may run without asking on a server: its always-grants in words (PERM-3).
@@ -96,20 +120,5 @@ impl RightsKeeper {
                 }
             })
             .collect()
-    }
-}
-
-impl Keeper {
-    /// A rule in words.
-    pub(crate) fn sentence(&self, rule: &Grant, now: Timestamp) -> String {
-        let server = rule
-            .server
-            .as_ref()
-            .map(|bound| self.server_name(&bound.server).unwrap_or_else(|| bound.server.to_string()));
-        let client = match &rule.clients {
-            ClientScope::Every => None,
-            ClientScope::One { client } => self.client_names.lock().get(client).cloned(),
-        };
-        sentence(rule, &Named { server: server.as_deref(), client: client.as_deref() }, now)
     }
 }

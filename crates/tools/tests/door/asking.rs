@@ -1,8 +1,9 @@
 //! Questions and answers (PERM-1, 7, 9, 10, 12, 14).
 
 use gatehouse_model::ask::{ChoiceLifetime, ChoiceWidth, ConfigChangeAsk, ConfigChangeKind, Warning};
+use gatehouse_model::grant::AccessClass;
 use gatehouse_model::record::AuditEvent;
-use gatehouse_model::{Answer, Ask, AskAnswer, AskUser, ErrorCode, GrantChoice};
+use gatehouse_model::{Answer, Ask, AskAnswer, AskUser, ErrorCode, GrantChoice, OfferedChoice};
 
 use crate::house::*;
 
@@ -95,6 +96,66 @@ async fn only_what_is_offered_can_be_allowed() {
     house.answer(&question, allow(ChoiceLifetime::Always, ChoiceWidth::Tool)).await.unwrap();
     assert!(!is_error(&call.ended().await));
     assert!(house.passes("add_note", r#"{"text":"y"}"#).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_denial_is_offered_as_wide_and_as_long_as_it_makes_sense() {
+    use ChoiceWidth::{Call, Client, Reads, Server, Tool};
+    let house = House::new().await;
+    house.notes().await;
+    let reads = Some(AccessClass::Read);
+    house.tools.rights().classify(&"notes".into(), "list_notes", reads).await.unwrap();
+    for (tool, widths) in [
+        ("add_note", vec![Call, Tool, Server, Client]),
+        ("list_notes", vec![Call, Tool, Reads, Server, Client]),
+    ] {
+        for session in [None, Some("ses-1")] {
+            let from = session.map_or_else(|| caller("Claude"), |session| in_session("Claude", session));
+            let waiting = house.begin_as(from, call(tool, r#"{"text":"x"}"#));
+            let question = house.question().await;
+            let denials = offered(&about(&question).denials);
+            assert_eq!(denials[0], GrantChoice::once());
+            let mut found: Vec<ChoiceWidth> = denials.iter().map(|choice| choice.width).collect();
+            found.dedup();
+            assert_eq!(found, widths, "{tool}");
+            let lasts_for_session = denials.iter().any(|choice| choice.lifetime == ChoiceLifetime::Session);
+            assert_eq!(lasts_for_session, session.is_some(), "{denials:?}");
+            house.answer(&question, no(None)).await.unwrap();
+            assert!(is_error(&waiting.ended().await));
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn choices_and_conditions_come_with_their_words() {
+    let house = House::new().await;
+    house.notes().await;
+    let waiting = house.begin("add_note", r#"{"text":"milk"}"#);
+    let question = house.question().await;
+    let asked = about(&question);
+    let words = |choices: &[OfferedChoice]| -> Vec<String> {
+        choices.iter().map(|choice| said(&choice.sentence)).collect()
+    };
+    let (allows, denials) = (words(&asked.choices), words(&asked.denials));
+    assert!(allows.contains(&"Always allow notes: Add a note, for every client".to_owned()), "{allows:?}");
+    let client = "Deny everything on every server for 15 minutes, for Claude".to_owned();
+    assert!(denials[0] == "Deny this exact call" && denials.contains(&client), "{denials:?}");
+    let conditions: Vec<String> = asked.conditions.iter().map(|one| said(&one.sentence)).collect();
+    assert!(conditions.contains(&"text is \"milk\"".to_owned()), "{conditions:?}");
+
+    let known = house.tools.approvals().pending_beside(std::slice::from_ref(&question.id));
+    let known = about(&known[0]);
+    assert!(known.arguments.is_none() && known.choices.is_empty(), "{known:?}");
+    assert!(known.denials.is_empty() && known.conditions.is_empty(), "{known:?}");
+
+    // What is proposed narrows a choice that is offered.
+    let narrowed = GrantChoice {
+        conditions: vec![asked.conditions[0].condition.clone()],
+        ..choice(ChoiceLifetime::Always, ChoiceWidth::Tool)
+    };
+    house.answer(&question, Answer::Allow { choice: narrowed }).await.unwrap();
+    assert!(!is_error(&waiting.ended().await));
+    assert!(!house.passes("add_note", r#"{"text":"eggs"}"#).await);
 }
 
 #[tokio::test(start_paused = true)]
@@ -214,7 +275,7 @@ async fn secrets_are_masked_and_hidden_characters_forbid_lasting_grants() {
     assert!(shown[0].contains("U+202E"), "{shown:?}");
     assert!(!shown[1].contains("hunter2"), "{shown:?}");
     assert!(about.choices.iter().all(|choice| choice.lifetime != ChoiceLifetime::Always));
-    assert_eq!(about.choices[0], GrantChoice::once());
+    assert_eq!(about.choices[0].choice(), GrantChoice::once());
     let problem =
         house.answer(&question, allow(ChoiceLifetime::Always, ChoiceWidth::Tool)).await.unwrap_err();
     assert_eq!(problem.code, ErrorCode::BadRequest);

@@ -7,12 +7,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use gatehouse_auth::NoSignIn;
+use gatehouse_common::messages::{Language, render};
 use gatehouse_model::ask::{ChoiceLifetime, ChoiceWidth, Program, SeenFrom};
 use gatehouse_model::record::AuditEvent;
 use gatehouse_model::server::{Builtin, Limits, Look, Origin};
 use gatehouse_model::{
-    Answer, Ask, AskAnswer, CallAsk, ClientEntry, Clock, Event, EventSink, Generation, GrantChoice,
-    PendingAsk, Problem, Secret, ServerConfig, Timestamp, Transport,
+    Answer, Ask, AskAnswer, CallAsk, ClientEntry, Clock, Event, EventSink, Generation, GrantChoice, Message,
+    OfferedChoice, PendingAsk, Problem, Secret, ServerConfig, Timestamp, Transport,
 };
 use gatehouse_servers::{ServerDeps, ServerManager};
 use gatehouse_store::{
@@ -429,6 +430,16 @@ pub fn no(reason: Option<&str>) -> Answer {
 
 pub fn choice(lifetime: ChoiceLifetime, width: ChoiceWidth) -> GrantChoice {
     GrantChoice { lifetime, width, every_client: false, conditions: Vec::new() }
+}
+
+/// The choices that are offered.
+pub fn offered(choices: &[OfferedChoice]) -> Vec<GrantChoice> {
+    choices.iter().map(OfferedChoice::choice).collect()
+}
+
+/// A text of the core in English.
+pub fn said(message: &Message) -> String {
+    render(message, Language::English, &|at| at.0.to_string())
 }
 
 pub fn allow(lifetime: ChoiceLifetime, width: ChoiceWidth) -> Answer {

@@ -113,10 +113,9 @@ fn always(tool: &str) -> RuleOrder {
     }
 }
 
-/// Whether any choice of a question is for a folder.
+/// Whether any condition that a question proposes is for a folder.
 fn offers_a_folder(question: &PendingAsk) -> bool {
-    let is_inside = |condition: &Condition| matches!(condition.test, ConditionTest::Inside { .. });
-    about(question).choices.iter().flat_map(|choice| &choice.conditions).any(is_inside)
+    about(question).conditions.iter().any(|one| matches!(one.condition.test, ConditionTest::Inside { .. }))
 }
 
 /// Lets go, and calls until such a call passes unasked: lookups end in threads of their own.

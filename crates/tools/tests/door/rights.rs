@@ -34,7 +34,7 @@ async fn an_always_grant_lasts_past_a_restart_and_a_revocation_counts_at_once() 
     assert!(house.passes("add_note", r#"{"text":"eggs"}"#).await);
     let view = house.tools.rights().view();
     assert!(view.verified);
-    assert_eq!(view.rules[0].sentence, "Always allow notes: add_note for Claude");
+    assert_eq!(said(&view.rules[0].sentence), "Always allow notes: add_note, for Claude");
     assert_eq!(house.tools.rights().auto_approve(&"notes".into()), ["add_note (for Claude)"]);
 
     let secrets = house.secrets.clone();
@@ -157,9 +157,10 @@ async fn a_block_counts_at_once_also_for_what_waits() {
     assert!(house.tools.approvals().pending().is_empty());
 }
 
-/// Who made each rule and whether it is for good; those that are come first.
+/// Who made each rule and whether it is for good; those that are come first. A note says where it may not be a person.
 fn authors(house: &House) -> Vec<(RuleAuthor, bool)> {
     let rules = house.tools.rights().view().rules;
+    assert!(rules.iter().all(|view| view.note.is_some() == (view.rule.author != RuleAuthor::Person)));
     rules.into_iter().map(|view| (view.rule.author, view.rule.lifetime == Lifetime::Always)).collect()
 }
 
@@ -233,7 +234,7 @@ async fn what_is_confirmed_is_marked_and_named_in_the_audit() {
         assert_eq!(ids, if all { vec![&kept, &left] } else { vec![&kept] });
         for view in &rules {
             let is_marked = matches!(view.rule.author, RuleAuthor::Confirmed { .. });
-            assert!(is_marked, "{view:?}");
+            assert!(is_marked && view.note.as_ref().is_some_and(|note| said(note).contains("confirmed on")));
             let named =
                 |event: &AuditEvent| matches!(event, AuditEvent::Granted { rule } if **rule == view.rule);
             assert_eq!(house.audit(named), 1, "{view:?}");
@@ -271,7 +272,9 @@ async fn rights_that_cannot_be_verified_are_none() {
     assert!(house.audit(|event| matches!(event, AuditEvent::RightsRejected { .. })) >= 1);
     let call = house.begin("add_note", MILK);
     let question = house.question().await;
-    assert_eq!(about(&question).choices, [GrantChoice::once()], "nothing lasting is promised");
+    assert_eq!(offered(&about(&question).choices), [GrantChoice::once()], "nothing lasting is promised");
+    let denials = offered(&about(&question).denials);
+    assert!(denials.iter().any(|choice| choice.lifetime == ChoiceLifetime::Always), "{denials:?}");
     house.allow(&question).await;
     assert!(!is_error(&call.ended().await));
     assert!(!house.passes("add_note", MILK).await);
@@ -392,7 +395,7 @@ async fn an_unknown_program_has_no_grant_of_a_program() {
         let asked = about(&question);
         let warned = asked.warnings.contains(&gatehouse_model::ask::Warning::UnknownProgram);
         assert!(warned, "{:?}", asked.warnings);
-        assert_eq!(asked.choices, [GrantChoice::once()], "something lasting is offered");
+        assert_eq!(offered(&asked.choices), [GrantChoice::once()], "something lasting is offered");
         for lifetime in [ChoiceLifetime::Always, ChoiceLifetime::UntilQuit, ChoiceLifetime::QuarterHour] {
             let lasting = allow(lifetime, ChoiceWidth::Tool);
             assert!(

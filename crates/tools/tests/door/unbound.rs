@@ -6,6 +6,7 @@ use gatehouse_model::ask::{AutoApprove, ChoiceLifetime, ChoiceWidth, Warning};
 use gatehouse_model::grant::Width;
 use gatehouse_model::record::AuditEvent;
 use gatehouse_model::{ErrorCode, Grant, GrantId, PendingAsk, Rule};
+use gatehouse_policy::describe::describe_width;
 use gatehouse_tools::{Caller, Peer, PresetOrder, RuleOrder};
 
 use crate::house::*;
@@ -43,7 +44,7 @@ async fn the_first_use_asks_and_binds() {
         let question = house.question().await;
         let expected = Warning::UnboundGrant {
             grant: id.clone(),
-            width: Width::Tool { tool: "add_note".into() },
+            what: describe_width(&Width::Tool { tool: "add_note".into() }),
             program: "/usr/bin/test".into(),
         };
         assert!(about(&question).warnings.contains(&expected), "{:?}", about(&question).warnings);

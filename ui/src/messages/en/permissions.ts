@@ -29,7 +29,7 @@ export const permissions = {
   "perm.covers": "tools covered: {count}",
   "perm.later": "{count} came later and ask",
   "perm.changed": "asks, because the definition changed since: {tools}",
-  "perm.waits": "waits for its first use: then you're asked from which program it may run",
+  "perm.waits": "at its first use you're asked from which program it may run",
   "perm.program": "only from {program}",
   "perm.reason": "says: {reason}",
   "perm.takeBack": "Take back",

@@ -30,7 +30,7 @@ export const permissions: Record<keyof typeof en, string> = {
   "perm.covers": "涵盖 {count} 个工具",
   "perm.later": "其后出现的 {count} 个会询问",
   "perm.changed": "此后定义已更改，因此会询问：{tools}",
-  "perm.waits": "等待首次使用：届时会询问您可以从哪个程序运行",
+  "perm.waits": "首次使用时会询问您可以从哪个程序运行",
   "perm.program": "仅来自 {program}",
   "perm.reason": "告知：{reason}",
   "perm.takeBack": "撤销",
