@@ -23,8 +23,17 @@ fn until_waiting(gatehouse: &Gatehouse, count: usize) -> Result<()> {
     Ok(())
 }
 
+/// Whether all that a question offers is there, or all of it is missing.
+fn has_offers(question: &Value) -> Result<bool> {
+    let offers =
+        ["choices", "denials"].map(|of| question["ask"][of].as_array().is_some_and(|all| !all.is_empty()));
+    ensure!(offers[0] == offers[1], "a part of what it offers is missing: {}", question["id"]);
+    Ok(offers[0])
+}
+
 /// The arguments of a question as one JSON text. The tests send none that is masked or has hidden characters.
 fn shown(question: &Value) -> Result<String> {
+    ensure!(has_offers(question)?, "it offers nothing");
     let arguments = question["ask"]["arguments"].as_array().context("no arguments")?;
     let member = |argument: &Value| Some(format!("{}:{}", argument["name"], argument["text"].as_str()?));
     let members: Option<Vec<String>> = arguments.iter().map(member).collect();
@@ -46,6 +55,7 @@ fn complete_ids(reply: &Value, known: &[Value], count: usize) -> Result<Vec<Valu
             ask["isAbridged"] == (is_missing && !known.contains(id)),
             "{id} does not say what is missing"
         );
+        ensure!(has_offers(question)? != is_missing, "{id} has arguments and offers apart");
         if !is_missing {
             complete.push(id.clone());
         }

@@ -310,7 +310,81 @@ impl Desk {
 
 #[cfg(test)]
 mod tests {
+    use gatehouse_model::ask::{AskClient, AskServer, Subject};
+    use gatehouse_model::grant::{ClassReason, Classified, Condition, ConditionTest};
+    use gatehouse_model::{
+        AccessClass, CallAsk, Generation, GrantChoice, Message, OfferedChoice, OfferedCondition,
+    };
+
     use super::*;
+    use crate::approvals::call_size;
+
+    /// A question about a call, without its details.
+    fn asked() -> CallAsk {
+        let client =
+            AskClient { id: "c".into(), name: "C".into(), says: None, seen_from: None, session: None };
+        let server = AskServer {
+            id: "s".into(),
+            generation: Generation(0),
+            name: "S".into(),
+            description: None,
+            icon: String::new(),
+        };
+        let class =
+            Classified { class: AccessClass::Write, reason: ClassReason::Default, reaches_outside: false };
+        CallAsk {
+            client,
+            server,
+            subject: Subject::Tool { name: "t".into() },
+            title: "t".into(),
+            exposed_name: "t".into(),
+            class,
+            arguments: None,
+            argument_bytes: 0,
+            is_abridged: false,
+            hash: CallHash::new("h"),
+            warnings: Vec::new(),
+            changes: Vec::new(),
+            choices: Vec::new(),
+            denials: Vec::new(),
+            conditions: Vec::new(),
+            client_waits_until: None,
+        }
+    }
+
+    fn offered(bytes: usize) -> Vec<OfferedChoice> {
+        vec![OfferedChoice::new(&GrantChoice::once(), Message::new("x".repeat(bytes)))]
+    }
+
+    fn proposed(bytes: usize) -> Vec<OfferedCondition> {
+        let test = ConditionTest::Equals { value: "1".into() };
+        let condition = Condition { pointer: "/a".into(), test };
+        vec![OfferedCondition { condition, sentence: Message::new("x".repeat(bytes)) }]
+    }
+
+    #[test]
+    fn what_is_offered_takes_room_as_arguments_do() {
+        let kinds: [fn(usize) -> CallDetails; 3] = [
+            |bytes| CallDetails { choices: offered(bytes), ..CallDetails::default() },
+            |bytes| CallDetails { denials: offered(bytes), ..CallDetails::default() },
+            |bytes| CallDetails { conditions: proposed(bytes), ..CallDetails::default() },
+        ];
+        for details in kinds {
+            let (small, large) = (details(1), details(1001));
+            assert_eq!(call_size(&asked(), &large) - call_size(&asked(), &small), 1000, "{small:?}");
+        }
+    }
+
+    #[test]
+    fn details_are_left_out_together_and_put_back_together() {
+        let details = CallDetails { choices: offered(1), conditions: proposed(1), ..CallDetails::default() };
+        let mut call = asked();
+        call.put_details(details.clone());
+        assert!(call.arguments.is_some() && !call.choices.is_empty() && !call.conditions.is_empty());
+        assert_eq!(call.take_details(), Some(details));
+        assert_eq!(call, asked());
+        assert_eq!(call.take_details(), None);
+    }
 
     #[test]
     fn a_reply_has_room_for_one_question_at_least_and_for_no_more_than_its_bytes() {
