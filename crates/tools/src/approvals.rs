@@ -356,6 +356,19 @@ impl Queue {
         span: Span,
     ) -> Result<Option<Seat>, TooMany> {
         let mut desk = self.desk.lock();
+        let Some((seat, pending)) = self.join(&mut desk, matter, span)? else { return Ok(None) };
+        drop(desk);
+        self.joined(pending);
+        Ok(Some(seat))
+    }
+
+    /// Takes a seat at the question for the same call, if one waits; for [`Queue::joined`] afterwards.
+    fn join(
+        self: &Arc<Self>,
+        desk: &mut Desk,
+        matter: &Arc<Matter>,
+        span: Span,
+    ) -> Result<Option<(Seat, Option<PendingAsk>)>, TooMany> {
         let no = desk.next();
         let (own, all) = desk.bytes(&matter.caller.client.id);
         let Some(question) = desk.by_hash(&matter.shown_hash) else { return Ok(None) };
@@ -374,11 +387,13 @@ impl Queue {
         }
         let ask = question.id.clone();
         let seat = Seat { queue: self.clone(), ask: ask.clone(), no, matter: matter.clone(), settled };
-        let pending = desk.announce(&ask, now);
-        drop(desk);
+        Ok(Some((seat, desk.announce(&ask, now))))
+    }
+
+    /// Tells of a call that joined a question; nothing is locked.
+    fn joined(&self, pending: Option<PendingAsk>) {
         self.wake.notify_one();
         self.tell_change(pending);
-        Ok(Some(seat))
     }
 
     /// Puts a question about a call, or takes a seat at the one that is there already.
@@ -388,12 +403,15 @@ impl Queue {
         mut call: CallAsk,
         span: Span,
     ) -> Result<Seat, TooMany> {
-        if let Some(seat) = self.attach(matter, span)? {
-            return Ok(seat);
-        }
         let details = call.take_details().unwrap_or_default();
         let size = call_size(&call, &details);
+        // Under one lock, or two identical calls at once would each put a question.
         let mut desk = self.desk.lock();
+        if let Some((seat, pending)) = self.join(&mut desk, matter, span)? {
+            drop(desk);
+            self.joined(pending);
+            return Ok(seat);
+        }
         let limit = self.patience.max_pending_per_client;
         if desk.of_client(&matter.caller.client.id) >= limit {
             return Err(TooMany::Count(limit));
