@@ -18,7 +18,7 @@ const LOCK_FILE: &str = "owner.lock";
 /// Holds the lock of a data folder for as long as it lives.
 #[derive(Debug)]
 pub(crate) struct OwnerLock {
-    _file: File,
+    file: File,
 }
 
 impl OwnerLock {
@@ -46,7 +46,17 @@ impl OwnerLock {
             .and_then(|()| file.seek(SeekFrom::Start(0)))
             .and_then(|_| file.write_all(note.as_bytes()))
             .map_err(StoreError::io("The lock of the data folder cannot be written"))?;
-        Ok(Self { _file: file })
+        Ok(Self { file })
+    }
+}
+
+impl Drop for OwnerLock {
+    fn drop(&mut self) {
+        // Closing is not enough: a process that is being started in this moment has the file open too until it
+        // runs its program, and the lock belongs to both.
+        if let Err(error) = self.file.unlock() {
+            tracing::warn!(%error, "the lock of the data folder could not be given back");
+        }
     }
 }
 
