@@ -20,7 +20,7 @@ pub struct Names<'a> {
 
 /// What the choices of a question are about.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked<'a> {
+pub struct CallNames<'a> {
     /// Name of the server.
     pub server: &'a str,
     /// Name of the client.
@@ -71,7 +71,7 @@ pub fn describe_author(author: RuleAuthor) -> Option<Message> {
 /// A choice of a question: "Deny everything of files for 15 minutes, for Claude Code". Its parameter `what` is a
 /// message.
 #[must_use]
-pub fn describe_choice(effect: Effect, choice: &GrantChoice, asked: &Asked<'_>) -> Message {
+pub fn describe_choice(effect: Effect, choice: &GrantChoice, asked: &CallNames<'_>) -> Message {
     let what = match choice.width {
         ChoiceWidth::Call => Message::new("rule.thisCall"),
         ChoiceWidth::Tool => on_server(asked.server, titled(asked)),
@@ -168,7 +168,7 @@ fn on_server(server: &str, what: Message) -> Message {
 }
 
 /// A tool by its title; anything else by what it is.
-fn titled(asked: &Asked<'_>) -> Message {
+fn titled(asked: &CallNames<'_>) -> Message {
     match asked.subject {
         Subject::Tool { .. } => {
             Message::new("rule.tool").with("name", MessageParam::Text(asked.title.to_owned()))

@@ -12,7 +12,7 @@ use gatehouse_model::{
     Width,
 };
 use gatehouse_policy::describe::{
-    Asked, Names, describe_author, describe_choice, describe_condition, describe_rule, describe_width,
+    CallNames, Names, describe_author, describe_choice, describe_condition, describe_rule, describe_width,
 };
 
 type Life = ChoiceLifetime;
@@ -207,7 +207,7 @@ const WIDTHS: [Wide; 5] = [Wide::Call, Wide::Tool, Wide::Reads, Wide::Server, Wi
 #[test]
 fn choices_are_said_with_the_real_names() {
     let subject = Subject::Tool { name: "write_file".into() };
-    let asked = Asked { server: "files", client: "Claude Code", subject: &subject, title: "Write file" };
+    let asked = CallNames { server: "files", client: "Claude Code", subject: &subject, title: "Write file" };
     let choice =
         |lifetime, width, every_client, conditions| GrantChoice { lifetime, width, every_client, conditions };
     for (effect, choice, english) in [
@@ -247,7 +247,7 @@ fn choices_are_said_with_the_real_names() {
         assert_eq!(said(&describe_choice(effect, &choice, &asked), Language::English), english);
     }
     let resource = Subject::Resource { uri: "file:///a".into() };
-    let asked = Asked { subject: &resource, title: "resource:file:///a", ..asked };
+    let asked = CallNames { subject: &resource, title: "resource:file:///a", ..asked };
     let message = describe_choice(Effect::Allow, &choice(Life::Always, Wide::Tool, true, vec![]), &asked);
     assert_eq!(
         said(&message, Language::English),
@@ -312,7 +312,7 @@ fn everything() -> Vec<Message> {
 /// What can be said of any choice.
 fn choices(effect: Effect) -> Vec<Message> {
     let subject = Subject::Prompt { name: "review".into() };
-    let asked = Asked { server: "files", client: "Claude Code", subject: &subject, title: "" };
+    let asked = CallNames { server: "files", client: "Claude Code", subject: &subject, title: "" };
     let of = |(lifetime, width): (Life, Wide)| {
         [(false, conditions()), (true, Vec::new())].map(|(every_client, conditions)| {
             describe_choice(effect, &GrantChoice { lifetime, width, every_client, conditions }, &asked)

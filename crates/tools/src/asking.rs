@@ -8,7 +8,7 @@ use gatehouse_model::record::CallOutcome;
 use gatehouse_model::{CallAsk, Decision, GrantId, Rule, ServerStatus, Verdict};
 use gatehouse_policy::cover::Defined;
 use gatehouse_policy::definition::{diff, fingerprint};
-use gatehouse_policy::describe::Asked;
+use gatehouse_policy::describe::CallNames;
 use gatehouse_policy::show::reveal;
 use tokio::time::{Instant, interval_at, sleep_until};
 
@@ -220,7 +220,7 @@ impl Inner {
             None => reveal(&name).into_owned(),
         };
         let client = matter.asks();
-        let asked = Asked {
+        let asked = CallNames {
             server: &matter.config.name,
             client: &client.name,
             subject: &matter.subject,

@@ -6,7 +6,7 @@ use gatehouse_model::grant::{ClientScope, ConditionTest, Rule};
 use gatehouse_model::server::Origin;
 use gatehouse_model::{Effect, Grant, GrantChoice, OfferedChoice, OfferedCondition, Width};
 use gatehouse_policy::cover::{Reach, is_about, is_of_another_program, is_unbound, reach};
-use gatehouse_policy::describe::{Asked, describe_choice, describe_condition, describe_width};
+use gatehouse_policy::describe::{CallNames, describe_choice, describe_condition, describe_width};
 use gatehouse_policy::show::{clean_text, has_hidden};
 
 use crate::matter::Matter;
@@ -131,7 +131,7 @@ pub(crate) fn offer(
     rights: &RightsNow,
     warnings: &[Warning],
     paths: &KnownPaths,
-    asked: &Asked<'_>,
+    asked: &CallNames<'_>,
 ) -> Offer {
     let offered = |effect: Effect, choices: Vec<GrantChoice>| -> Vec<OfferedChoice> {
         let said = |choice: &GrantChoice| describe_choice(effect, choice, asked);
