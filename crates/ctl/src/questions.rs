@@ -16,22 +16,29 @@ use crate::session::Session;
 /// As [`Session::run`]; also when a reply that leaves details out brings none of those that are missing.
 pub(crate) async fn read(session: &mut Session, known: &[AskId]) -> Result<Vec<PendingAsk>, Failure> {
     let mut gathered = Gathered::default();
-    loop {
+    for reading in 1.. {
         let known = known.iter().chain(gathered.0.keys()).cloned().collect();
         let reply = session.run(&ApprovalsList { known }).await?;
-        if let Some(whole) = gathered.add(reply)? {
+        if let Some(whole) = gathered.add(reply, reading >= MOST_READINGS)? {
             return Ok(whole);
         }
     }
+    Ok(Vec::new())
 }
+
+/// After so many replies the questions are shown that are whole by then: large questions that come and go all the time
+/// keep no others from being seen. All that may wait at a time fits into half as many.
+const MOST_READINGS: usize = 16;
 
 /// The details that came so far, with the hash of the call that they are of.
 #[derive(Default)]
 struct Gathered(HashMap<AskId, (CallHash, CallDetails)>);
 
 impl Gathered {
-    /// Takes a reply in. Answers all questions once no details are missing; until then there is more to read.
-    fn add(&mut self, mut reply: Vec<PendingAsk>) -> Result<Option<Vec<PendingAsk>>, Problem> {
+    /// Takes a reply in. Answers all questions once no details are missing, or those that are whole where it is the
+    /// last one; until then there is more to read.
+    fn add(&mut self, mut reply: Vec<PendingAsk>, is_last: bool) -> Result<Option<Vec<PendingAsk>>, Problem> {
+        self.0.retain(|id, _| reply.iter().any(|pending| pending.id == *id));
         let (mut is_whole, mut has_more) = (true, false);
         for pending in &mut reply {
             let Ask::Call(call) = &mut pending.ask else { continue };
@@ -44,9 +51,10 @@ impl Gathered {
         if !is_whole && !has_more {
             return Err(Problem::new(ErrorCode::Internal, "The arguments of a question did not come."));
         }
-        if !is_whole {
+        if !is_whole && !is_last {
             return Ok(None);
         }
+        reply.retain(|pending| !matches!(&pending.ask, Ask::Call(call) if call.is_abridged));
         for pending in &mut reply {
             let Ask::Call(call) = &mut pending.ask else { continue };
             let gathered = self.0.remove(&pending.id).filter(|(hash, _)| *hash == call.hash);
@@ -135,29 +143,41 @@ pub(crate) mod tests {
     #[test]
     fn questions_are_whole_once_none_is_abridged() {
         let mut gathered = Gathered::default();
-        assert_eq!(gathered.add(vec![asked("a", Some("1"), false), asked("b", None, true)]).unwrap(), None);
+        assert_eq!(
+            gathered.add(vec![asked("a", Some("1"), false), asked("b", None, true)], false).unwrap(),
+            None
+        );
         let known: Vec<&AskId> = gathered.0.keys().collect();
         assert_eq!(known, [&AskId::new("a")]);
         let rest = vec![asked("a", None, false), asked("b", Some("2"), false)];
         let whole = vec![asked("a", Some("1"), false), asked("b", Some("2"), false)];
-        assert_eq!(gathered.add(rest).unwrap(), Some(whole));
+        assert_eq!(gathered.add(rest, false).unwrap(), Some(whole));
+    }
+
+    #[test]
+    fn the_last_reply_leaves_out_what_is_not_whole() {
+        let mut gathered = Gathered::default();
+        gathered.add(vec![asked("a", Some("1"), false), asked("b", None, true)], false).unwrap();
+        // Another large question took the place of the one that was being read, and a third ended.
+        let next = vec![asked("d", Some("4"), false), asked("c", None, true)];
+        assert_eq!(gathered.add(next, true).unwrap(), Some(vec![asked("d", Some("4"), false)]));
     }
 
     #[test]
     fn a_reply_that_brings_nothing_ends_the_reading() {
         let abridged = || vec![asked("a", None, true)];
-        assert!(Gathered::default().add(abridged()).is_err());
-        assert_eq!(Gathered::default().add(Vec::new()).unwrap(), Some(Vec::new()));
+        assert!(Gathered::default().add(abridged(), false).is_err());
+        assert_eq!(Gathered::default().add(Vec::new(), false).unwrap(), Some(Vec::new()));
     }
 
     #[test]
     fn arguments_of_another_call_stand_in_for_none() {
         let mut gathered = Gathered::default();
-        gathered.add(vec![asked("a", Some("1"), false), asked("b", None, true)]).unwrap();
+        gathered.add(vec![asked("a", Some("1"), false), asked("b", None, true)], false).unwrap();
         let mut other = asked("a", None, false);
         let Ask::Call(call) = &mut other.ask else { panic!("no call") };
         call.hash = CallHash::new("another");
-        let whole = gathered.add(vec![other.clone()]).unwrap();
+        let whole = gathered.add(vec![other.clone()], false).unwrap();
         assert_eq!(whole, Some(vec![other]));
     }
 }

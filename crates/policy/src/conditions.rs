@@ -30,6 +30,16 @@ pub enum Held {
     Unknown,
 }
 
+/// Most conditions of one rule.
+pub const MOST_CONDITIONS: usize = 16;
+
+/// Longest condition, in bytes of its pointer and its values: rules are compiled anew whenever one changes, and
+/// tried for each call.
+const LONGEST_CONDITION: usize = 4096;
+
+/// Longest pattern, in bytes: what it is compiled to is many times as long.
+const LONGEST_PATTERN: usize = 512;
+
 /// Why a condition can never be known to hold.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConditionDefect {
@@ -51,6 +61,9 @@ pub enum ConditionDefect {
     /// The pattern is none.
     #[error("{0:?} is no pattern")]
     NoPattern(String),
+    /// It is too long.
+    #[error("a condition has {LONGEST_CONDITION} bytes at most, and a pattern {LONGEST_PATTERN}")]
+    TooLong,
 }
 
 /// Whether a condition can hold at all.
@@ -58,6 +71,9 @@ pub enum ConditionDefect {
 /// # Errors
 /// Why not.
 pub fn check(condition: &Condition) -> Result<(), ConditionDefect> {
+    if is_too_long(condition) {
+        return Err(ConditionDefect::TooLong);
+    }
     if !Place::new(&condition.pointer).is_an_argument() {
         return Err(ConditionDefect::NoPlace(condition.pointer.clone()));
     }
@@ -81,6 +97,19 @@ pub fn check(condition: &Condition) -> Result<(), ConditionDefect> {
         (Test::Broken, _) => Err(ConditionDefect::NoPattern(text.clone())),
         _ => Ok(()),
     }
+}
+
+fn is_too_long(condition: &Condition) -> bool {
+    let length = match &condition.test {
+        ConditionTest::Equals { value: text }
+        | ConditionTest::StartsWith { text }
+        | ConditionTest::Inside { folder: text }
+        | ConditionTest::HostIs { host: text, .. } => text.len(),
+        ConditionTest::OneOf { values } => values.iter().map(|value| value.len() + 1).sum(),
+        ConditionTest::Glob { pattern } if pattern.len() > LONGEST_PATTERN => return true,
+        ConditionTest::Glob { pattern } => pattern.len(),
+    };
+    condition.pointer.len().saturating_add(length) > LONGEST_CONDITION
 }
 
 /// Turns a path into the absolute one that it leads to. Looking that up takes time and may hang, so callers look
@@ -250,6 +279,11 @@ mod tests {
             ("/a~2", is("1"), Some(ConditionDefect::NoPlace(text("/a~2")))),
             ("/a", is("main"), Some(ConditionDefect::NoValue(text("main")))),
             ("/a", ConditionTest::OneOf { values: vec![] }, Some(ConditionDefect::Nothing)),
+            ("/a", is(&"1".repeat(4094)), None),
+            ("/a", is(&"1".repeat(4095)), Some(ConditionDefect::TooLong)),
+            ("/a", ConditionTest::OneOf { values: vec![text("1"); 2048] }, Some(ConditionDefect::TooLong)),
+            ("/a", ConditionTest::Glob { pattern: "x".repeat(512) }, None),
+            ("/a", ConditionTest::Glob { pattern: "x".repeat(513) }, Some(ConditionDefect::TooLong)),
             (
                 "/a",
                 ConditionTest::OneOf { values: vec![text("1"), text("x")] },

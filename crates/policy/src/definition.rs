@@ -38,6 +38,11 @@ pub fn fingerprint(of: DefinitionOf, definition: &str) -> Result<Fingerprint, Js
     Ok(Fingerprint::new(hex::encode(Sha256::new().chain_update(kind).chain_update(canonical).finalize())))
 }
 
+/// Most fields that a difference names, and most bytes of each text: a server chooses both, and each event about a
+/// question has them. Whatever is longer says so.
+const MOST_CHANGES: usize = 64;
+const LONGEST_CHANGE: usize = 8 * 1024;
+
 /// The differences between two definitions, field by field, hidden characters made visible. Empty
 /// exactly when the fingerprints are equal; a definition that cannot be read is shown whole.
 #[must_use]
@@ -53,7 +58,30 @@ pub fn diff(before: &str, after: &str) -> Vec<FieldChange> {
             after: Some(reveal(after).into_owned()),
         }),
     }
+    let more = changes.len().saturating_sub(MOST_CHANGES);
+    changes.truncate(MOST_CHANGES);
+    if more > 0 {
+        changes.push(FieldChange {
+            pointer: "/…".to_owned(),
+            concern: FieldConcern::Shape,
+            before: None,
+            after: Some(format!("… +{more}")),
+        });
+    }
+    for text in changes.iter_mut().flat_map(|change| [&mut change.before, &mut change.after]).flatten() {
+        cut(text);
+    }
     changes
+}
+
+/// Ends a long text with how many bytes more there were.
+fn cut(text: &mut String) {
+    let end = text.floor_char_boundary(LONGEST_CHANGE);
+    let more = text.len() - end;
+    if more > 0 {
+        text.truncate(end);
+        text.push_str(&format!("… +{more}"));
+    }
 }
 
 /// Where a definition has characters that cannot be seen in what must not be cleaned (TOOL-4): the

@@ -27,8 +27,6 @@ pub struct CallNames<'a> {
     pub client: &'a str,
     /// What is to be used.
     pub subject: &'a Subject,
-    /// The tool's title as the question shows it, with nothing hidden in it any more.
-    pub title: &'a str,
 }
 
 /// A rule: "Always allow files: write_file, for Claude Code".
@@ -74,7 +72,7 @@ pub fn describe_author(author: RuleAuthor) -> Option<Message> {
 pub fn describe_choice(effect: Effect, choice: &GrantChoice, asked: &CallNames<'_>) -> Message {
     let what = match choice.width {
         ChoiceWidth::Call => Message::new("rule.thisCall"),
-        ChoiceWidth::Tool => on_server(asked.server, titled(asked)),
+        ChoiceWidth::Tool => on_server(asked.server, describe_subject(asked.subject)),
         ChoiceWidth::Reads => of_server(&Width::Reads, asked.server),
         ChoiceWidth::Server => of_server(&Width::Everything, asked.server),
         ChoiceWidth::Client => Message::new("rule.onEvery").with("what", describe_width(&Width::Everything)),
@@ -114,7 +112,7 @@ pub fn describe_subject(subject: &Subject) -> Message {
         Subject::Prompt { name } => ("rule.prompt", name),
         Subject::Completion { reference } => ("rule.completion", reference),
     };
-    Message::new(key).with("name", text(name))
+    Message::new(key).with("name", quoted(name))
 }
 
 /// A condition: "path is inside /home/ana/notes". The interface describes one that is being written in the same way
@@ -132,7 +130,12 @@ pub fn describe_condition(condition: &Condition) -> Message {
     };
     let pointer = condition.pointer.as_str();
     let place = pointer.strip_prefix('/').unwrap_or(pointer).replace("~1", "/").replace("~0", "~");
-    Message::new(key).with("place", text(&place)).with("value", text(&value))
+    // Values of JSON have quotation marks of their own.
+    let value = match &condition.test {
+        ConditionTest::Equals { .. } | ConditionTest::OneOf { .. } => text(&value),
+        _ => quoted(&value),
+    };
+    Message::new(key).with("place", quoted(&place)).with("value", value)
 }
 
 fn template(effect: Effect, lifetime: &str) -> Message {
@@ -167,20 +170,17 @@ fn on_server(server: &str, what: Message) -> Message {
     Message::new("rule.onServer").with("server", text(server)).with("what", what)
 }
 
-/// A tool by its title; anything else by what it is.
-fn titled(asked: &CallNames<'_>) -> Message {
-    match asked.subject {
-        Subject::Tool { .. } => {
-            Message::new("rule.tool").with("name", MessageParam::Text(asked.title.to_owned()))
-        }
-        other => describe_subject(other),
-    }
-}
-
 fn every_client() -> MessageParam {
     Message::new("rule.everyClient").into()
 }
 
 fn text(text: &str) -> MessageParam {
     MessageParam::Text(reveal(text).into_owned())
+}
+
+/// What a server or a client chose: in quotation marks where it could be read as words of the sentence.
+fn quoted(name: &str) -> MessageParam {
+    let name = reveal(name);
+    let is_one_word = !name.contains(|c: char| c.is_whitespace() || c == '"');
+    MessageParam::Text(if is_one_word { name.into_owned() } else { format!("{name:?}") })
 }

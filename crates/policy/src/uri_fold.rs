@@ -15,8 +15,9 @@ use crate::conditions::path::by_the_text;
 use crate::conditions::spelling::{case_folded, is_unseen, unescaped};
 use crate::places::is_scheme;
 
-/// What ends the path of a folded URI. Some readers undo escapes first, and some end a name at a zero byte.
-const ENDS_PATH: [char; 3] = ['?', '#', '\0'];
+/// What ends the path of a folded URI, reader by reader. Some undo escapes first, some end a name at a zero byte, and
+/// to some these are letters like others, so that a `..` behind them leads out of what is in front of them.
+const PATH_ENDS: [&[char]; 4] = [&['?', '#', '\0'], &['#', '\0'], &['\0'], &[]];
 
 /// What stands between the parameters of a folded URI.
 const ENDS_PARAMETER: [char; 5] = ['?', '#', '\0', '&', ';'];
@@ -32,9 +33,10 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
-    /// `root` is the kind of subject and the scheme, `rest` what stands behind the scheme, folded.
-    fn new(root: &str, rest: &str, port: Option<u16>) -> Self {
-        let (path, query) = rest.split_at(rest.find(ENDS_PATH).unwrap_or(rest.len()));
+    /// `root` is the kind of subject and the scheme, `rest` what stands behind the scheme, folded, `ends` what ends the
+    /// path.
+    fn new(root: &str, rest: &str, port: Option<u16>, ends: &[char]) -> Self {
+        let (path, query) = rest.split_at(rest.find(ends).unwrap_or(rest.len()));
         let query = query.replace('+', " ");
         let port = port.map(|port| format!(":{port}"));
         let mut parameters: Vec<&str> = query.split(ENDS_PARAMETER).chain(port.as_deref()).collect();
@@ -60,7 +62,7 @@ impl Reading {
         let url = Url::parse(text).ok()?;
         let host = url.host().map_or_else(String::new, |host| host::plain(&host));
         let rest = folded(&format!("{host}/{}?{}", url.path(), url.query().unwrap_or_default()));
-        Some(Self::new(&format!("{kind}:{}", url.scheme()), &rest, url.port()))
+        Some(Self::new(&format!("{kind}:{}", url.scheme()), &rest, url.port(), PATH_ENDS[0]))
     }
 
     /// Whether a deny with the other reading is for this one: it is the same place, and has all parameters that
@@ -78,22 +80,29 @@ pub(crate) fn readings(rule_name: &str) -> Vec<Reading> {
         Subject::Completion { reference } => ("completion", reference),
         Subject::Tool { .. } | Subject::Prompt { .. } => return Vec::new(),
     };
-    let uri = heeded(&uri);
-    let folded = folded(uri);
-    let parted = folded.split_once(':').filter(|(scheme, _)| is_scheme(scheme));
-    let (scheme, rest) = parted.unwrap_or(("", folded.as_str()));
-    let root = format!("{kind}:{scheme}");
-    // To many servers the host is the first step of a path, which `..` can leave again.
-    let by_text = Some(Reading::new(&root, &format!("/{rest}"), None));
-    // Others leave out which machine a file is on.
-    let path = rest.strip_prefix("//").filter(|_| scheme == "file").and_then(|rest| rest.split_once('/'));
-    let by_path = path.map(|(_, path)| Reading::new(&root, &format!("/{path}"), None));
-    let by_url = [uri, folded.as_str()].map(|text| Reading::of_url(kind, text));
+    let uri = uri.trim_matches(|c: char| c.is_whitespace() || c.is_control());
     let mut readings: Vec<Reading> = Vec::new();
-    for reading in [by_text, by_path].into_iter().chain(by_url).flatten() {
+    let mut add = |reading: Reading| {
         if !readings.contains(&reading) {
             readings.push(reading);
         }
+    };
+    for raw in raw_ends(uri) {
+        let text = uri.split(raw).next().unwrap_or_default();
+        let folded = folded(text);
+        let parted = folded.split_once(':').filter(|(scheme, _)| is_scheme(scheme));
+        let (scheme, rest) = parted.unwrap_or(("", folded.as_str()));
+        let root = format!("{kind}:{scheme}");
+        // Others leave out which machine a file is on.
+        let path = rest.strip_prefix("//").filter(|_| scheme == "file").and_then(|rest| rest.split_once('/'));
+        for ends in PATH_ENDS {
+            // To many servers the host is the first step of a path, which `..` can leave again.
+            add(Reading::new(&root, &format!("/{rest}"), None, ends));
+            if let Some((_, path)) = path {
+                add(Reading::new(&root, &format!("/{path}"), None, ends));
+            }
+        }
+        [text, folded.as_str()].into_iter().filter_map(|text| Reading::of_url(kind, text)).for_each(&mut add);
     }
     readings
 }
@@ -105,12 +114,16 @@ pub(crate) fn is_another_spelling(denied: &str, used: &str) -> bool {
         && readings(denied).iter().any(|denied| used.iter().any(|used| used.is_denied_by(denied)))
 }
 
-/// A URI without blanks around it, and without what no server heeds: the fragment, and the query of a file.
-fn heeded(uri: &str) -> &str {
-    let uri = uri.trim_matches(|c: char| c.is_whitespace() || c.is_control());
+/// What ends a URI as it is written, reader by reader: the fragment and the query of a file are heeded by few, and for
+/// some both belong to the path.
+fn raw_ends(uri: &str) -> &'static [&'static [char]] {
     let is_file = uri.split_once(':').is_some_and(|(scheme, _)| scheme.eq_ignore_ascii_case("file"));
-    let ends: &[char] = if is_file { &['#', '?'] } else { &['#'] };
-    uri.split(ends).next().unwrap_or_default()
+    match (is_file, uri.contains('?'), uri.contains('#')) {
+        (true, true, true) => &[&['#', '?'], &['#'], &[]],
+        (true, true, false) => &[&['?'], &[]],
+        (_, _, true) => &[&['#'], &[]],
+        (_, _, false) => &[&[]],
+    }
 }
 
 /// A text with escapes undone, compatibility forms and case folded, `/` for `\`, and without what cannot be seen.

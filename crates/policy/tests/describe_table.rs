@@ -201,13 +201,27 @@ fn conditions_name_the_argument_and_the_value() {
     );
 }
 
+#[test]
+fn chosen_names_do_not_pass_for_words_of_the_sentence() {
+    let condition = Condition {
+        pointer: "/path is inside /home and dry".into(),
+        test: ConditionTest::Equals { value: "1".into() },
+    };
+    assert_eq!(
+        said(&describe_condition(&condition), Language::English),
+        r#""path is inside /home and dry" is 1"#
+    );
+    let rule = Grant { width: tool("read when \"path\" is x"), ..rule() };
+    assert!(said(&describe_rule(&rule, &NAMES), Language::English).contains(r#""read when \"path\" is x""#));
+}
+
 const LIFETIMES: [Life; 5] = [Life::Once, Life::QuarterHour, Life::Session, Life::UntilQuit, Life::Always];
 const WIDTHS: [Wide; 5] = [Wide::Call, Wide::Tool, Wide::Reads, Wide::Server, Wide::Client];
 
 #[test]
 fn choices_are_said_with_the_real_names() {
     let subject = Subject::Tool { name: "write_file".into() };
-    let asked = CallNames { server: "files", client: "Claude Code", subject: &subject, title: "Write file" };
+    let asked = CallNames { server: "files", client: "Claude Code", subject: &subject };
     let choice =
         |lifetime, width, every_client, conditions| GrantChoice { lifetime, width, every_client, conditions };
     for (effect, choice, english) in [
@@ -221,7 +235,7 @@ fn choices_are_said_with_the_real_names() {
         (
             Effect::Deny,
             choice(Life::Always, Wide::Tool, true, vec![]),
-            "Always deny files: Write file, for every client",
+            "Always deny files: write_file, for every client",
         ),
         (
             Effect::Deny,
@@ -231,7 +245,7 @@ fn choices_are_said_with_the_real_names() {
         (
             Effect::Deny,
             choice(Life::QuarterHour, Wide::Tool, false, vec![inside()]),
-            "Deny files: Write file when path is inside /home/ana/notes for 15 minutes, for Claude Code",
+            "Deny files: write_file when path is inside /home/ana/notes for 15 minutes, for Claude Code",
         ),
         (
             Effect::Allow,
@@ -247,7 +261,7 @@ fn choices_are_said_with_the_real_names() {
         assert_eq!(said(&describe_choice(effect, &choice, &asked), Language::English), english);
     }
     let resource = Subject::Resource { uri: "file:///a".into() };
-    let asked = CallNames { subject: &resource, title: "resource:file:///a", ..asked };
+    let asked = CallNames { subject: &resource, ..asked };
     let message = describe_choice(Effect::Allow, &choice(Life::Always, Wide::Tool, true, vec![]), &asked);
     assert_eq!(
         said(&message, Language::English),
@@ -312,7 +326,7 @@ fn everything() -> Vec<Message> {
 /// What can be said of any choice.
 fn choices(effect: Effect) -> Vec<Message> {
     let subject = Subject::Prompt { name: "review".into() };
-    let asked = CallNames { server: "files", client: "Claude Code", subject: &subject, title: "" };
+    let asked = CallNames { server: "files", client: "Claude Code", subject: &subject };
     let of = |(lifetime, width): (Life, Wide)| {
         [(false, conditions()), (true, Vec::new())].map(|(every_client, conditions)| {
             describe_choice(effect, &GrantChoice { lifetime, width, every_client, conditions }, &asked)

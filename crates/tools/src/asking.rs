@@ -220,12 +220,7 @@ impl Inner {
             None => reveal(&name).into_owned(),
         };
         let client = matter.asks();
-        let asked = CallNames {
-            server: &matter.config.name,
-            client: &client.name,
-            subject: &matter.subject,
-            title: &title,
-        };
+        let asked = CallNames { server: &matter.config.name, client: &client.name, subject: &matter.subject };
         let Offer { choices, denials, conditions } = offer(matter, &rights, &warnings, &paths, &asked);
         let arguments = request.shown();
         CallAsk {

@@ -7,7 +7,7 @@ use gatehouse_model::server::Origin;
 use gatehouse_model::{Effect, Grant, GrantChoice, OfferedChoice, OfferedCondition, Width};
 use gatehouse_policy::cover::{Reach, is_about, is_of_another_program, is_unbound, reach};
 use gatehouse_policy::describe::{CallNames, describe_choice, describe_condition, describe_width};
-use gatehouse_policy::show::{clean_text, has_hidden};
+use gatehouse_policy::show::{clean_text, has_hidden, reveal};
 
 use crate::matter::Matter;
 use crate::path_lookup::KnownPaths;
@@ -72,7 +72,7 @@ fn unbound_grant(matter: &Matter, rights: &RightsNow, rule: &Rule) -> Option<War
 fn hidden_in(arguments: &Json) -> Vec<String> {
     let Json::Object(members) = arguments else { return Vec::new() };
     let mut hidden = members.iter().filter(|(name, value)| has_hidden(name) || hides(value));
-    let named = hidden.by_ref().take(NAMED).map(|(name, _)| format!("argument {}", cut(name)));
+    let named = hidden.by_ref().take(NAMED).map(|(name, _)| format!("argument {}", reveal(cut(name))));
     let mut places: Vec<String> = named.collect();
     if hidden.next().is_some() {
         places.push("more arguments".to_owned());
@@ -267,7 +267,7 @@ mod tests {
         let places = |text: &str| hidden_in(&read(text).unwrap());
         assert_eq!(places("{\"a\":\"x\",\"b\":[\"\u{202E}\"],\"c\":1}"), ["argument b"]);
         let long = format!("{{\"\u{202E}{}\":1}}", "x".repeat(1000));
-        assert_eq!(places(&long), [format!("argument \u{202E}{}", "x".repeat(63))]);
+        assert_eq!(places(&long), [format!("argument {}{}", reveal("\u{202E}"), "x".repeat(63))]);
         let many: Vec<String> = (0..NAMED + 2).map(|at| format!("\"a{at}\":\"\u{202E}\"")).collect();
         let many = places(&format!("{{{}}}", many.join(",")));
         assert_eq!((many.len(), many.last().map(String::as_str)), (NAMED + 1, Some("more arguments")));

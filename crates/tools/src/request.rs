@@ -36,7 +36,7 @@ const PER_CONNECTION: [&str; 4] = [
 /// Longest id of a client's own that is passed on unseen.
 const LONGEST_ID: usize = 64;
 /// Longest URI or name that may be asked for, in bytes: it is announced, listed and recorded with each request.
-const LONGEST_TARGET: usize = 8 * 1024;
+pub(crate) const LONGEST_TARGET: usize = 8 * 1024;
 /// So many characters of a name stand in logs and errors.
 const LONGEST_SAID: usize = 64;
 

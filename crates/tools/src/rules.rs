@@ -10,10 +10,14 @@ use gatehouse_model::{
     CallHash, ClientId, Effect, ErrorCode, Fingerprint, Grant, GrantChoice, GrantId, Lifetime, Problem,
     RuleAuthor, SessionId, Timestamp, Width,
 };
-use gatehouse_policy::conditions::check;
+use gatehouse_policy::conditions::{MOST_CONDITIONS, check};
 use gatehouse_policy::cover::{Defined, Item, is_about};
 
+use crate::request::LONGEST_TARGET;
+
 const QUARTER_HOUR: Duration = Duration::from_secs(15 * 60);
+/// Longest reason, in bytes: a model gets to read it with each call.
+const LONGEST_REASON: usize = 4096;
 /// By how much a block that was made without the operator key has to outlast the same one in force to be worth a rule.
 /// Each replacement is written to the audit, so repeating a block must not be one each time.
 const SMALLEST_EXTENSION: Duration = Duration::from_secs(60);
@@ -56,6 +60,15 @@ impl RuleDraft {
         items: &[Item<'_>],
     ) -> Result<Option<Grant>, Problem> {
         let choice = &self.choice;
+        if choice.conditions.len() > MOST_CONDITIONS {
+            return Err(wrong(&format!("A rule has {MOST_CONDITIONS} conditions at most.")));
+        }
+        if self.subject.as_ref().is_some_and(|subject| subject.len() > LONGEST_TARGET) {
+            return Err(wrong(&format!("A rule is about a name of {} KiB at most.", LONGEST_TARGET / 1024)));
+        }
+        if self.reason.as_ref().is_some_and(|reason| reason.len() > LONGEST_REASON) {
+            return Err(wrong(&format!("A reason has {LONGEST_REASON} bytes at most.")));
+        }
         for condition in &choice.conditions {
             check(condition).map_err(|defect| {
                 wrong("A condition of this rule can never hold.").why(format!("{defect}."))

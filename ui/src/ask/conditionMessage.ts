@@ -13,7 +13,15 @@ export function conditionMessage(condition: Condition, proposals: readonly Offer
 function described({ pointer, test }: Condition): Message {
   const key: MessageKey = `condition.${test.test}`;
   const place = pointer.replace(/^\//, "").replaceAll("~1", "/").replaceAll("~0", "~");
-  return { key, params: { place: { text: place }, value: { text: valueOf(test) } } };
+  const value = valueOf(test);
+  // Values of JSON have quotation marks of their own.
+  const isJson = test.test === "equals" || test.test === "one_of";
+  return { key, params: { place: { text: quoted(place) }, value: { text: isJson ? value : quoted(value) } } };
+}
+
+/** In quotation marks where it could be read as words of the sentence. */
+function quoted(name: string): string {
+  return /[\s"]/.test(name) ? JSON.stringify(name) : name;
 }
 
 function valueOf(test: ConditionTest): string {

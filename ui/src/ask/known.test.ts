@@ -62,6 +62,17 @@ describe("arguments and offers that were read once", () => {
     expect(state.asked).toEqual([[], ["a"], ["a", "b"]]);
   });
 
+  it("show what is whole when large ones come and go without end", async () => {
+    let next = 0;
+    const small = someAsk("small");
+    const read = questionReader((known) => {
+      next += 1;
+      const whole = known.includes("small") ? bare(small, false) : small;
+      return Promise.resolve([whole, someAsk(`large-${String(next)}`), bare(someAsk(`large-${String(next + 1)}`), true)]);
+    });
+    expect((await read()).map(({ id }) => id)).toEqual(["small", "large-16"]);
+  });
+
   it("that are missing are an error and never an empty list", async () => {
     for (const isAbridged of [false, true]) {
       const one = bare(someAsk("a"), isAbridged);

@@ -2,6 +2,12 @@
 
 import type { AskId, CallAsk, PendingAsk } from "../gen/types";
 
+/**
+ * After so many replies the questions are shown that are whole by then: large questions that come and go all the time
+ * keep no others from being seen. All that may wait at a time fits into half as many.
+ */
+const mostReadings = 16;
+
 type Read = (known: AskId[]) => Promise<PendingAsk[]>;
 
 /** What the core leaves out for whoever has it. */
@@ -17,17 +23,21 @@ export function questionReader(read: Read): () => Promise<PendingAsk[]> {
   return async () => {
     // Another reading may end while this one is on its way.
     const had = new Map(known);
-    let all: PendingAsk[];
-    let isWhole: boolean;
-    do {
-      const before = had.size;
+    let all: PendingAsk[] = [];
+    for (let reading = 1, isWhole = false; !isWhole && reading <= mostReadings; reading++) {
       all = await read([...had.keys()]);
+      const ids = new Set(all.map(({ id }) => id));
+      for (const id of had.keys()) if (!ids.has(id)) had.delete(id);
+      let hasMore = false;
       for (const { id, ask } of all) {
-        if (ask.ask === "call" && ask.arguments !== null) had.set(id, detailsOf(ask));
+        if (ask.ask !== "call" || ask.arguments === null) continue;
+        had.set(id, detailsOf(ask));
+        hasMore = true;
       }
-      isWhole = all.every(({ ask }) => ask.ask !== "call" || !ask.isAbridged);
-      if (!isWhole && had.size === before) throw new Error("The arguments of a question are missing.");
-    } while (!isWhole);
+      isWhole = all.every(({ ask }) => !isAbridged(ask));
+      if (!isWhole && !hasMore) throw new Error("The arguments of a question are missing.");
+    }
+    all = all.filter(({ ask }) => !isAbridged(ask));
     const now = new Map<AskId, Details>();
     const whole = all.map((pending): PendingAsk => {
       const { id, ask } = pending;
@@ -41,6 +51,8 @@ export function questionReader(read: Read): () => Promise<PendingAsk[]> {
     return whole;
   };
 }
+
+const isAbridged = (ask: PendingAsk["ask"]) => ask.ask === "call" && ask.isAbridged;
 
 function detailsOf({ arguments: arguments_, choices, denials, conditions }: CallAsk): Details {
   return { arguments: arguments_, choices, denials, conditions };

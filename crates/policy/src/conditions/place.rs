@@ -3,6 +3,10 @@
 use super::spelling::{folded, passes_for};
 use crate::json::{Json, array_index, unescape_segment};
 
+/// Most members of an object that are compared with the name of an argument. Each comparison folds a name, and a
+/// client chooses how many there are; what is found among more is doubtful.
+const MOST_MEMBERS: usize = 4096;
+
 /// The way to an argument: a JSON Pointer, taken apart.
 #[derive(Debug)]
 pub(super) struct Place(Option<Vec<Segment>>);
@@ -48,7 +52,9 @@ impl Place {
         for Segment { name, folded } in segments {
             let next = match here {
                 Json::Object(members) => {
-                    if members.iter().any(|(other, _)| passes_for(other, name, folded)) {
+                    if members.len() > MOST_MEMBERS
+                        || members.iter().any(|(other, _)| passes_for(other, name, folded))
+                    {
                         return Found::Doubtful;
                     }
                     members.iter().find(|(other, _)| other == name).map(|(_, value)| value)
@@ -96,6 +102,13 @@ mod tests {
                 Found::Doubtful => "doubtful".to_owned(),
             };
             assert_eq!(text, found, "{pointer}");
+        }
+        for (members, is_found) in [(MOST_MEMBERS, true), (MOST_MEMBERS + 1, false)] {
+            let others: String = (1..members).map(|number| format!(r#""x{number}":0,"#)).collect();
+            let arguments = crate::json::read(&format!(r#"{{{others}"a":1}}"#)).unwrap();
+            let found = Place::new("/a").find(&arguments);
+            assert_eq!(matches!(found, Found::Value(_)), is_found, "{members} members");
+            assert_eq!(matches!(found, Found::Doubtful), !is_found, "{members} members");
         }
         let whole = Place::new("");
         assert!(matches!(whole.find(&arguments), Found::Value(value) if *value == arguments));

@@ -16,6 +16,8 @@ use crate::rules::{contains, replaces, take_out};
 const LONGEST_REASON: usize = 500;
 /// Blocks that there may be at a time of those that were made without the operator key.
 const BLOCKS_WITHOUT_KEY: usize = 256;
+/// Most conditions of such a block: all of them are tried for each call that they may be about.
+const CONDITIONS_WITHOUT_KEY: usize = 1;
 
 fn no_server(server: &ServerId) -> Problem {
     Problem::new(ErrorCode::NotFound, format!("There is no server {server}."))
@@ -329,6 +331,12 @@ impl Keeper {
         let wrong = |what: &str| Problem::new(ErrorCode::BadRequest, what);
         if choice.lifetime == ChoiceLifetime::Once || choice.width == ChoiceWidth::Call {
             return Err(wrong("A rule for one call can only be given as the answer to its question."));
+        }
+        if author == RuleAuthor::Unprivileged && choice.conditions.len() > CONDITIONS_WITHOUT_KEY {
+            let what =
+                format!("Without the operator key a block has {CONDITIONS_WITHOUT_KEY} condition at most.");
+            return Err(Problem::new(ErrorCode::NotPermitted, what)
+                .todo("Give the operator key, or leave the others out."));
         }
         let server = server.map(|id| self.bound(&id)).transpose()?;
         Ok(RuleDraft {
