@@ -1,6 +1,7 @@
-//! The actor of one server. It owns the server's state and its connection, feeds everything that
-//! happens into [`transition`] and does what comes out. It decides nothing itself, never waits for
-//! the network in its own loop, and leaves nothing running when it ends.
+//! The actor of one server. It owns the server's state and its connection, feeds every event into
+//! the pure state machine [`transition`] and executes the effects that it returns. It makes no
+//! decisions of its own, never waits for the network in its loop, and leaves no task or process
+//! running when it ends.
 
 pub(crate) mod connector;
 pub(crate) mod link;
@@ -29,59 +30,53 @@ use crate::lists::{FetchError, Fetched, ListKind};
 use crate::retry::Jitter;
 use crate::transition::{Edit, Effect, Epoch, Input, Moment, Phase, State, transition};
 
-/// Messages that wait for an actor.
+/// Capacity of an actor's inbox, in messages.
 pub(crate) const INBOX: usize = 64;
 
-/// Things that a server said and nobody has taken yet.
+/// Capacity of the channel for unsolicited messages of a server.
 const INBOUND: usize = 256;
 
-/// What reaches an actor.
+/// Messages to an actor.
 pub(crate) enum Message {
-    /// Something happened, or is wished for.
+    /// An input of the state machine.
     Input(Input),
-    /// The user wants it to stop; answered when nothing is left running.
+    /// The user stops the server; answered when nothing of the connection is left.
     Stop(oneshot::Sender<()>),
-    /// MCP as a whole was switched on or off; answered when what it ends is gone.
-    Switched {
-        /// Whether it is on now.
-        on: bool,
-        /// Takes the answer.
-        reply: oneshot::Sender<()>,
-    },
-    /// The settings are others now.
+    /// MCP as a whole was switched on or off. After switching off, answered when nothing of the
+    /// connection is left; after switching on, at once.
+    Switched { on: bool, reply: oneshot::Sender<()> },
+    /// The settings have changed.
     Edited,
-    /// A call waits for one attempt to connect.
+    /// A call needs a connection; answered after one attempt to connect.
     Wanted(oneshot::Sender<()>),
-    /// A call found the session gone; answered when it is clear whether there is a new one.
+    /// A call found its session expired; answered when the attempt to reconnect has ended, or at
+    /// once if there is none.
     SessionLost {
-        /// On which connection.
+        /// The connection on which it happened.
         epoch: Epoch,
-        /// Takes the answer.
         settled: oneshot::Sender<()>,
     },
-    /// An attempt succeeded.
+    /// An attempt to connect succeeded.
     Ready(Box<Opened>),
     /// A list was read again.
     Refreshed {
-        /// On which connection.
+        /// The connection on which it was read.
         epoch: Epoch,
-        /// Which list.
         kind: ListKind,
-        /// What came.
         fetched: Result<Fetched, FetchError>,
     },
-    /// A call was asked to authorize itself.
+    /// A call was answered with an authorization challenge.
     Challenged {
-        /// On which connection.
+        /// The connection on which it happened.
         epoch: Epoch,
-        /// Authorization server, where known.
+        /// Authorization server, if the challenge names one.
         issuer: Option<String>,
     },
-    /// A call failed in a way that makes the connection doubtful.
+    /// A call failed in a way that suggests that the connection is broken; triggers a health check.
     Suspect(Epoch),
 }
 
-/// Where an actor gets what it needs from.
+/// Dependencies of an actor.
 #[derive(Clone)]
 pub(crate) struct ActorDeps {
     pub(crate) connector: Arc<dyn Connector>,
@@ -90,12 +85,12 @@ pub(crate) struct ActorDeps {
     pub(crate) jitter: fn() -> Jitter,
 }
 
-/// How an actor is ended.
+/// Tokens that end an actor.
 #[derive(Clone)]
 pub(crate) struct Ending {
-    /// Ends it in good order.
+    /// Graceful end.
     pub(crate) stop: CancellationToken,
-    /// Ends it at once, whatever it holds.
+    /// Immediate end: open connections are dropped without being closed.
     pub(crate) hard: CancellationToken,
 }
 
@@ -104,18 +99,18 @@ pub(crate) struct ServerActor {
     deps: ActorDeps,
     ending: Ending,
     inbox: mpsc::Receiver<Message>,
-    /// Everything that this actor has running.
+    /// All tasks that this actor has spawned.
     tasks: TaskTracker,
     state: State,
-    /// The settings that were last acted on.
+    /// The settings that the state machine has processed last.
     applied: Arc<ServerConfig>,
-    /// How the handshake went last time.
+    /// The lifecycle that the last handshake negotiated.
     lifecycle: LifecycleHint,
-    /// Ends the newest attempt or connection.
+    /// Ends the current attempt or connection.
     tenure: Option<CancellationToken>,
-    /// Cancelled when nothing is left of the newest attempt.
+    /// Cancelled when nothing of the newest attempt or connection is left.
     gone: Option<CancellationToken>,
-    /// A connection on its way from the tenure to its place.
+    /// A connection that was just established, until `adopt` publishes it.
     arriving: Option<Box<Opened>>,
     inbound: Option<mpsc::Receiver<Inbound>>,
     waiting: Vec<oneshot::Sender<()>>,
@@ -124,14 +119,13 @@ pub(crate) struct ServerActor {
     pulse: PulseTimer,
 }
 
-/// When the next health check is due.
+/// Timer of the health check.
 #[derive(Debug, Default)]
 struct PulseTimer {
     at: Option<Instant>,
     checking: bool,
 }
 
-/// What woke the actor.
 enum Wake {
     End,
     Message(Message),
@@ -168,7 +162,7 @@ impl ServerActor {
         }
     }
 
-    /// Runs until it is ended and everything that it started is gone.
+    /// Runs until the actor is ended and everything that it started is gone.
     pub(crate) async fn run(mut self) {
         loop {
             match self.wake().await {
@@ -341,8 +335,8 @@ impl ServerActor {
         self.deps.roster.changed();
     }
 
-    /// Acts on the settings as they are now; what is asked of the transition depends on what differs
-    /// from those that were acted on before.
+    /// Applies the current settings. The input for the state machine depends on how they differ
+    /// from the settings that were applied before.
     fn edited(&mut self) {
         let now = self.shared.config.load_full();
         let edit = edit_between(&self.applied, &now);
@@ -400,7 +394,7 @@ impl ServerActor {
         self.pulse = PulseTimer::default();
     }
 
-    /// Answers when nothing is left of the last connection.
+    /// Answers when nothing of the last connection is left.
     fn answer_when_gone(&self, reply: oneshot::Sender<()>) {
         let gone = self.gone.clone();
         let hard = self.ending.hard.clone();
@@ -417,7 +411,7 @@ impl ServerActor {
     }
 }
 
-/// How an edit bears on the connection.
+/// Classifies a change of the settings by its effect on the connection.
 pub(crate) fn edit_between(before: &ServerConfig, after: &ServerConfig) -> Edit {
     match (before.enabled, after.enabled) {
         (true, false) => Edit::SwitchedOff,

@@ -1,9 +1,9 @@
 //! One live connection to one upstream server: handshake, raw requests, and how it ended.
 //!
-//! There is one wire per server with two users. rmcp drives lifecycle and version negotiation over
-//! it and answers what the server asks; Gatehouse's own requests go past rmcp as raw bytes under
-//! ids of their own. Nothing here retries a request, decides on a permission, or renders params
-//! and results again.
+//! Each connection is shared by two users. rmcp drives the lifecycle and the version negotiation;
+//! Gatehouse's own requests bypass rmcp as raw bytes, with ids of their own, and the router answers
+//! the server's requests. Nothing here retries a request, decides on a permission, or reserialises
+//! params and results.
 
 mod calls;
 pub(crate) mod close;
@@ -49,33 +49,33 @@ use crate::guard::ChildRun;
 use crate::outgoing::{OutgoingParams, ProgressSink, Reply};
 use crate::schema_check::SchemaChecker;
 
-/// What every connection needs from outside; one per `ServerManager`.
+/// External dependencies of connections; one instance per `ServerManager`.
 pub(crate) struct ConnectDeps {
-    /// Where `${secret:NAME}` is looked up.
+    /// Resolves `${secret:NAME}`.
     pub(crate) secrets: Arc<dyn SecretStore>,
-    /// Where bearer tokens come from.
+    /// Provides bearer tokens.
     pub(crate) tokens: Arc<dyn TokenSource>,
-    /// Time for log lines.
+    /// Provides the time of log lines.
     pub(crate) clock: Arc<dyn Clock>,
-    /// Folder under which `logs/` is.
+    /// The data folder, which contains `logs/`.
     pub(crate) data_dir: PathBuf,
-    /// The children of this run of Gatehouse, and their guard.
+    /// The child processes of this run of Gatehouse, and the child guard.
     pub(crate) run: Arc<ChildRun>,
-    /// What the user's login shell knows.
+    /// The environment of the user's login shell.
     pub(crate) environment: UserEnvironment,
-    /// Where servers get their packages from.
+    /// Package mirrors for servers that download packages.
     pub(crate) mirrors: Mirrors,
-    /// Checks forms, and what is entered in them.
+    /// Validates elicitation schemas and the values entered.
     pub(crate) schemas: Arc<SchemaChecker>,
-    /// Answers what a server asks where no client can be told to be meant.
+    /// Answers requests of a server that cannot be attributed to a client.
     pub(crate) fallback: Fallback,
-    /// Everything that a connection has running.
+    /// All tasks of all connections.
     pub(crate) tasks: TaskTracker,
 }
 
 impl ConnectDeps {
-    /// Puts them together. Without a guard program children are still stopped on a clean end, but
-    /// not when Gatehouse is killed.
+    /// Without a guard program, children are still stopped on a clean exit, but not when Gatehouse
+    /// is killed.
     pub(crate) fn new(
         secrets: Arc<dyn SecretStore>,
         tokens: Arc<dyn TokenSource>,
@@ -97,7 +97,8 @@ impl ConnectDeps {
         }
     }
 
-    /// Waits until every connection has ended and lets the guard go. Close the connections first.
+    /// Waits until every connection has ended, then shuts the child guard down. Close the
+    /// connections before.
     pub(crate) async fn shutdown(&self) {
         self.tasks.close();
         self.tasks.wait().await;
@@ -105,23 +106,21 @@ impl ConnectDeps {
     }
 }
 
-/// What to connect to, and how.
+/// Parameters of a connection.
 #[derive(Clone)]
 pub(crate) struct ConnectSpec {
-    /// The server.
     pub(crate) config: Arc<ServerConfig>,
-    /// What is needed from outside.
     pub(crate) deps: Arc<ConnectDeps>,
-    /// The lifecycle that worked before, if one did.
+    /// The lifecycle that worked before, if any.
     pub(crate) lifecycle: LifecycleHint,
-    /// Learns the secrets that are sent, and takes them out of what comes back.
+    /// Learns the secrets that are sent, and removes them from what comes back.
     pub(crate) redactor: Redactor,
 }
 
 /// Which lifecycle to begin with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum LifecycleHint {
-    /// Find out: `server/discover`, else `initialize`.
+    /// Unknown: try `server/discover`, then `initialize`.
     #[default]
     Auto,
     /// `initialize` worked before.
@@ -131,7 +130,7 @@ pub(crate) enum LifecycleHint {
 }
 
 impl LifecycleHint {
-    /// What to try, in this order.
+    /// The lifecycles to try, in this order.
     fn order(self) -> &'static [Self] {
         match self {
             Self::Auto => &[Self::Auto, Self::Initialize],
@@ -141,32 +140,31 @@ impl LifecycleHint {
     }
 }
 
-/// The two families of revisions.
+/// The two families of protocol revisions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Era {
     /// 2025-11-25 and older: `initialize`, sessions, `ping`.
     Stateful,
-    /// 2026-07-28: each request stands for itself.
+    /// 2026-07-28: no sessions, each request is self-contained.
     Stateless,
 }
 
-/// What the handshake found out.
+/// Result of the handshake.
 #[derive(Clone, Debug)]
 pub(crate) struct Handshake {
     /// Negotiated revision.
     pub(crate) protocol: String,
-    /// Its family.
     pub(crate) era: Era,
-    /// How the server names itself.
+    /// How the server identifies itself.
     pub(crate) info: ServerInfo,
-    /// Its capabilities, as it wrote them.
+    /// The server's capabilities, as raw JSON.
     pub(crate) capabilities: Box<RawValue>,
-    /// What to begin with next time.
+    /// The lifecycle to begin with next time.
     pub(crate) lifecycle: LifecycleHint,
 }
 
-/// What a server says by itself. Changes are never lost (they coalesce); log lines may be, when
-/// nobody takes them.
+/// Unsolicited messages of a server. Change notifications are never lost (they coalesce); log lines
+/// are dropped when the receiver is too slow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Inbound {
     /// `notifications/tools/list_changed`
@@ -176,43 +174,34 @@ pub(crate) enum Inbound {
     /// `notifications/resources/list_changed`
     ResourcesChanged,
     /// `notifications/resources/updated`
-    ResourceUpdated {
-        /// Which resource.
-        uri: String,
-    },
-    /// `notifications/message`, in one line.
-    Log {
-        /// The line.
-        line: LogLine,
-    },
-    /// A line of standard error, or something on standard output that is not protocol.
+    ResourceUpdated { uri: String },
+    /// `notifications/message`, formatted as one line.
+    Log { line: LogLine },
+    /// A line of standard error, or a line of standard output that is not a protocol message.
     Stderr(LogLine),
 }
 
-/// One request on its way.
+/// A request to be sent.
 pub(crate) struct Outgoing<'a> {
-    /// Method.
     pub(crate) method: &'a str,
-    /// Params.
     pub(crate) params: OutgoingParams,
-    /// Where progress goes. A progress token is sent only with one.
+    /// Receives progress. A progress token is sent only if this is set.
     pub(crate) progress: Option<ProgressSink>,
-    /// Who answers what the server asks because of it.
+    /// Answers requests that the server makes while it processes this one.
     pub(crate) responder: Option<Responder>,
-    /// How long it may take.
     pub(crate) limit: CallLimit,
-    /// Cancels it, here and upstream, as dropping the future does.
+    /// Cancels the request here and upstream, as dropping the future does.
     pub(crate) cancel: CancellationToken,
 }
 
 impl<'a> Outgoing<'a> {
-    /// A request without progress that only its limit ends.
+    /// A request without progress, ended only by its limit.
     pub(crate) fn plain(method: &'a str, params: OutgoingParams, limit: CallLimit) -> Self {
         Self { method, params, progress: None, responder: None, limit, cancel: CancellationToken::new() }
     }
 }
 
-/// A live connection. Cheap to clone; when the last clone goes, the connection ends.
+/// A live connection. Cheap to clone; when the last clone is dropped, the connection ends.
 #[derive(Clone)]
 pub(crate) struct Connection(Arc<Live>);
 
@@ -220,7 +209,7 @@ struct Live {
     handshake: Handshake,
     redactor: Redactor,
     link: Link,
-    /// rmcp's side, which runs as long as this is held.
+    /// rmcp's running service, which lives as long as this is held.
     service: Mutex<Option<lifecycle::Service>>,
 }
 
@@ -238,10 +227,10 @@ impl Drop for Live {
     }
 }
 
-/// Connects and shakes hands, within the server's limit for connecting.
+/// Connects and shakes hands, within the server's time limit for connecting.
 ///
 /// # Errors
-/// Says what failed and of which kind. Nothing is left running then.
+///  Why the attempt failed. Nothing is left running then.
 pub(crate) async fn connect(
     spec: &ConnectSpec,
     inbound: mpsc::Sender<Inbound>,
@@ -251,7 +240,8 @@ pub(crate) async fn connect(
         match &spec.config.transport {
             Transport::Stdio { .. } => stdio::connect(spec, inbound, cancel).await,
             Transport::Auto(_) => match http::connect(spec, inbound.clone(), cancel).await {
-                // What is there does not take Streamable HTTP; 401, 403 and 5xx say nothing of that.
+                // These statuses indicate that the server doesn't support Streamable HTTP. 401, 403
+                // and 5xx say nothing about that.
                 Err(ConnectError::Status { status: status @ (400 | 404 | 405), .. }) => {
                     tracing::debug!(server = %spec.config.id, status, "the older transport is tried");
                     sse::connect(spec, inbound, cancel).await
@@ -283,20 +273,20 @@ impl Connection {
         Self(Arc::new(Live { handshake, redactor, link, service: Mutex::new(Some(service)) }))
     }
 
-    /// What takes the server's secrets out of a text.
+    /// Removes the server's secrets from a text.
     pub(crate) fn redactor(&self) -> &Redactor {
         &self.0.redactor
     }
 
-    /// What the handshake found out.
+    /// The result of the handshake.
     pub(crate) fn handshake(&self) -> &Handshake {
         &self.0.handshake
     }
 
-    /// Sends a request and waits for its answer, within its limit.
+    /// Sends a request and waits for its response, within its limit.
     ///
     /// # Errors
-    /// When there is no answer; an error that the server answers is a [`Reply`].
+    ///  When there is no response; a JSON-RPC error of the server is returned as a [`Reply`].
     pub(crate) async fn request(&self, outgoing: Outgoing<'_>) -> Result<Reply, RequestError> {
         let answer = match &self.0.link {
             Link::Line(link) => link.request(outgoing).await,
@@ -309,8 +299,8 @@ impl Connection {
         }
     }
 
-    /// Sets the resources that the server is to tell of, on the revision where that is one request
-    /// for all of them.
+    /// Sets the resources to watch. Has an effect only on the stateless revision, where one request
+    /// covers all of them.
     pub(crate) fn watch(&self, uris: BTreeSet<String>) {
         let listening = match &self.0.link {
             Link::Line(link) => link.listening(),
@@ -321,7 +311,8 @@ impl Connection {
         }
     }
 
-    /// Sets how much the server is to log, on the revision where each request says it.
+    /// Sets the log level. Has an effect only on the stateless revision, where each request carries
+    /// it.
     pub(crate) fn set_log_level(&self, level: Option<LogLevel>) {
         let own = match &self.0.link {
             Link::Line(link) => link.own_meta.get(),
@@ -332,18 +323,18 @@ impl Connection {
         }
     }
 
-    /// Waits until the connection has ended, and says how. May be awaited any number of times.
+    /// Waits until the connection has ended, and returns how. May be awaited any number of times.
     pub(crate) async fn closed(&self) -> CloseReason {
         self.closing().reason().await.redacted(&self.0.redactor)
     }
 
-    /// Ends the connection and waits until nothing of it is left: no task, no process.
+    /// Closes the connection and waits until no task and no process of it is left.
     pub(crate) async fn close(&self) {
         let closing = self.closing();
         closing.ask();
         let service = self.0.service.lock().take();
         if let (Some(service), Link::Http(_)) = (service, &self.0.link) {
-            // rmcp's side says goodbye to the session.
+            // rmcp deletes the HTTP session when its service ends.
             lifecycle::end(service).await;
         }
         closing.gone().await;

@@ -1,8 +1,10 @@
-//! The upstream servers: one actor for each, its connection, its child process, its lists.
+//! Upstream MCP servers: one actor per server, with its connection, its child process and its lists
+//! of tools, resources and prompts.
 //!
-//! [`ServerManager`] keeps them, [`ServerHandle`] is how others see and call one. Params and results
-//! pass as raw JSON. Nothing here knows a window, decides whether a call may run, or keeps a
-//! setting on disk; whoever calls has asked the policy before.
+//! [`ServerManager`] owns the actors; other crates read and call a server through [`ServerHandle`].
+//! Params and results pass through as raw JSON. This crate doesn't know about windows, doesn't
+//! decide whether a call may run (the caller has consulted the policy before), and doesn't persist
+//! settings.
 
 mod actor;
 mod asks;

@@ -1,6 +1,6 @@
-//! The one place where a transport is chosen: the real connections and the built-in servers, both as
-//! [`Link`]s. It opens and translates; it never retries. What went wrong leaves here in
-//! words for people.
+//! The only place where a transport is chosen. Real connections and built-in servers are both
+//! returned as [`Link`]s. This module opens connections and translates their errors into messages
+//! for the user; it never retries.
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
@@ -22,13 +22,13 @@ use crate::enterprise::PolicyFile;
 use crate::outgoing::Reply;
 use crate::transition::Failure;
 
-/// Connects to servers of every kind that this version can run.
+/// Connects to servers of every supported transport.
 pub(crate) struct Transports {
-    /// What real connections need.
+    /// Dependencies of real connections.
     pub(crate) deps: Arc<ConnectDeps>,
-    /// What the administrator forbids.
+    /// The managed policy.
     pub(crate) policy: PolicyFile,
-    /// What built-in servers need.
+    /// Dependencies of built-in servers.
     pub(crate) place: Arc<BuiltinPlace>,
 }
 
@@ -108,8 +108,8 @@ impl Link for Connection {
     }
 }
 
-/// What went wrong, in words. The server's own may be among them, its last lines for one, so what hides in a
-/// text is left out.
+/// An error as a message for the user. It may contain text of the server (its last lines of
+/// standard error, for example), so invisible and control characters are removed.
 fn words(wrong: &impl Display) -> String {
     clean(&wrong.to_string()).into_owned()
 }

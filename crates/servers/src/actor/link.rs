@@ -1,5 +1,6 @@
-//! What an actor needs of a connection, so that it runs alike over a real one, a built-in server and
-//! a scripted one in tests. Nothing here knows a transport.
+//! The interface between an actor and a connection. It lets an actor run the same way over a real
+//! connection, a built-in server or a scripted server in tests. Nothing here depends on a
+//! transport.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,50 +19,50 @@ use crate::connection::{CallLimit, Handshake, Inbound, LifecycleHint};
 use crate::outgoing::{OutgoingParams, ProgressSink, Reply};
 use crate::transition::Failure;
 
-/// Makes connections.
+/// Establishes connections.
 pub(crate) trait Connector: Send + Sync {
-    /// Makes one. When `cancel` is cancelled it gives up soon and leaves nothing running; the same
-    /// holds for an error.
+    /// Connects and shakes hands. When `cancel` is cancelled, it gives up soon. Whether cancelled
+    /// or failed, it leaves nothing running.
     fn connect(&self, order: ConnectOrder) -> BoxFuture<'_, Result<Arc<dyn Link>, Failure>>;
 }
 
-/// What to connect to.
+/// Parameters of an attempt to connect.
 #[derive(Clone)]
 pub(crate) struct ConnectOrder {
-    /// The server.
     pub(crate) config: Arc<ServerConfig>,
-    /// How its handshake went before, if that is known.
+    /// The lifecycle that worked before, if known.
     pub(crate) lifecycle: LifecycleHint,
-    /// Where to put what the server says of its own accord.
+    /// Receives the server's unsolicited messages.
     pub(crate) inbound: mpsc::Sender<Inbound>,
-    /// Ends the attempt.
+    /// Cancels the attempt.
     pub(crate) cancel: CancellationToken,
 }
 
 /// A connection whose handshake is done.
 pub(crate) trait Link: Send + Sync {
-    /// What was agreed.
+    /// The result of the handshake.
     fn handshake(&self) -> &Handshake;
 
-    /// Sends a request and waits for its answer, at the most as long as its limits say. Dropping
+    /// Sends a request and waits for its response, at most as long as the request's limit. Dropping
     /// the future cancels the request upstream.
     fn request(&self, request: LinkRequest) -> BoxFuture<'_, Result<Reply, LinkError>>;
 
-    /// Waits until the connection has ended, by itself or by [`Link::close`], and says how.
+    /// Waits until the connection has ended, by itself or by [`Link::close`], and returns how.
     fn closed(&self) -> BoxFuture<'_, LinkEnd>;
 
-    /// Ends it and returns when nothing of it is left.
+    /// Closes the connection and returns when nothing of it is left.
     fn close(&self) -> BoxFuture<'_, ()>;
 
-    /// Sets the resources that the server is to tell of, on the revision where that is one standing
-    /// request; elsewhere each is subscribed to by a request of its own.
+    /// Sets the resources to watch. Has an effect only on the stateless revision, where one
+    /// `subscriptions/listen` request covers all of them; on older revisions each resource is
+    /// subscribed to by a request of its own.
     fn watch(&self, uris: BTreeSet<String>);
 
-    /// Sets how much the server is to log, on the revision where each request says it; elsewhere it
-    /// is told by a request of its own.
+    /// Sets the log level. Has an effect only on the stateless revision, where each request carries
+    /// the level; on older revisions it is set by a request of its own.
     fn set_log_level(&self, level: Option<LogLevel>);
 
-    /// What takes the secrets that the server was given out of a text. Built-in servers are given none.
+    /// Removes from a text the secrets that the server was given. Built-in servers are given none.
     fn redactor(&self) -> Redactor {
         Redactor::default()
     }
@@ -70,40 +71,37 @@ pub(crate) trait Link: Send + Sync {
 /// How a connection ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum LinkEnd {
-    /// It closed or broke.
+    /// It was closed or broke.
     Closed {
-        /// What kind of end it is.
         kind: FailureKind,
-        /// Exit code or signal and the last words, in plain text.
+        /// Exit code or signal and the last lines of standard error, in plain text.
         reason: String,
     },
-    /// The server no longer knows the session.
+    /// The session has expired on the server.
     SessionLost,
-    /// The server wants the user to sign in.
+    /// The server requires the user to sign in.
     Challenged {
-        /// Authorization server, where known.
+        /// Authorization server, if the server names one.
         issuer: Option<String>,
     },
 }
 
-/// One request.
+/// One request to a server.
 pub(crate) struct LinkRequest {
-    /// Method.
     pub(crate) method: &'static str,
-    /// Params.
     pub(crate) params: OutgoingParams,
-    /// Takes progress, if anybody wants it.
+    /// Receives progress notifications, if the caller wants them.
     pub(crate) progress: Option<ProgressSink>,
-    /// Who answers what the server asks because of it.
+    /// Answers requests that the server makes while it processes this one.
     pub(crate) responder: Option<Responder>,
-    /// How long it may take.
     pub(crate) limit: CallLimit,
-    /// Cancels it upstream.
+    /// Cancels the request, here and upstream.
     pub(crate) cancel: CancellationToken,
 }
 
 impl LinkRequest {
-    /// A small request of Gatehouse's own.
+    /// A small request that Gatehouse makes on its own behalf: no progress, no responder, at most
+    /// `limit` in all.
     pub(crate) fn own(method: &'static str, params: OutgoingParams, limit: Duration) -> Self {
         Self {
             method,
@@ -116,39 +114,34 @@ impl LinkRequest {
     }
 }
 
-/// Why a request has no answer.
+/// Why a request has no response.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum LinkError {
-    /// Its limit is over.
+    /// The time limit was reached.
     #[error("no answer within {} s", after.as_secs())]
     TimedOut {
-        /// Which limit.
+        /// The limit that was reached.
         after: Duration,
     },
-    /// It was cancelled.
     #[error("it was cancelled")]
     Cancelled,
     /// The connection ended.
     #[error("the connection ended: {reason}")]
-    Closed {
-        /// How.
-        reason: String,
-    },
-    /// The server wants the user to sign in.
+    Closed { reason: String },
+    /// The server requires the user to sign in.
     #[error("the server wants you to sign in")]
     NeedsAuth {
-        /// Authorization server, where known.
+        /// Authorization server, if the server names one.
         issuer: Option<String>,
     },
-    /// The server no longer knows the session; it did nothing.
+    /// The session has expired on the server; the request was not processed.
     #[error("the server no longer knows the session")]
     SessionLost,
-    /// Anything else on the way.
+    /// Any other failure.
     #[error("{message}")]
     Failed {
-        /// What kind.
         kind: FailureKind,
-        /// In plain words.
+        /// Message for the user.
         message: String,
     },
 }

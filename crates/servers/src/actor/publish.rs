@@ -1,5 +1,5 @@
-//! What an actor lets others know: its status, its lists, its log. Whoever reads finds the new state
-//! before whoever listens hears of it.
+//! Publishes an actor's status, lists and log. State is stored before the event is emitted, so that
+//! a subscriber who reads the state upon an event always finds the new state.
 
 use std::sync::{Arc, OnceLock};
 
@@ -15,7 +15,7 @@ use crate::handle::Live;
 use crate::lists::{Declared, ListKind, Lists};
 
 impl ServerActor {
-    /// Makes the status known: first to those who read it, then to those who listen.
+    /// Publishes the status: first the state for readers, then the events.
     pub(super) fn announce(&mut self, cause: StatusCause) {
         let changes = if self.connected() { self.adopt() } else { Vec::new() };
         if matches!(
@@ -47,7 +47,8 @@ impl ServerActor {
         }
     }
 
-    /// Puts an arrived connection in its place and says which lists are others than before.
+    /// Publishes a newly established connection and its lists. Returns events for the lists that
+    /// changed.
     fn adopt(&mut self) -> Vec<Event> {
         let Some(opened) = self.arriving.take() else { return Vec::new() };
         let Opened { epoch, config, link, first } = *opened;
@@ -117,7 +118,7 @@ impl ServerActor {
         }
     }
 
-    /// Takes the lines that a connection has already said before it is let go.
+    /// Logs the lines that a connection has already sent, before its channel is dropped.
     pub(super) fn drain_lines(&mut self) {
         let Some(mut inbound) = self.inbound.take() else { return };
         while let Ok(said) = inbound.try_recv() {
@@ -137,7 +138,7 @@ impl ServerActor {
         self.deps.roster.emit(Event::LogLine { server: self.shared.id.clone(), line });
     }
 
-    /// Gatehouse's own word in the server's log.
+    /// Writes a line of Gatehouse's own into the server's log.
     pub(super) fn remark(&self, text: String) {
         tracing::info!(server = %self.shared.id, "there is a remark in the server's log");
         self.log(LogLine { at: self.deps.clock.now(), source: LogSource::Gatehouse, level: None, text });

@@ -1,5 +1,5 @@
-//! Which lists have to be read again, and when (SRV-12). Changes that come close together are read
-//! once; a change that comes while a list is being read is read after it.
+//! Schedules which lists are read again, and when (SRV-12). Changes that come close together lead
+//! to one read; a change during a read leads to another read after it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,10 +11,10 @@ use crate::lists::ListKind;
 /// Changes within this time are read together.
 pub(crate) const DEBOUNCE: Duration = Duration::from_millis(200);
 
-/// A list that was not answered is asked for again after this time.
+/// Delay before a list that could not be read is requested again.
 const LATER: Duration = Duration::from_secs(30);
 
-/// Between two readings of a list that goes stale by itself.
+/// Bounds for the time-to-live that a server may set for a list.
 pub(crate) const SHORTEST_FRESH: Duration = Duration::from_secs(60);
 const LONGEST_FRESH: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -24,24 +24,24 @@ struct Stand {
     reading: bool,
 }
 
-/// The lists that are to be read again.
+/// Schedule of the lists to read again.
 #[derive(Debug, Default)]
 pub(crate) struct Refresh(BTreeMap<ListKind, Stand>);
 
 impl Refresh {
-    /// A list has changed. The first change sets the time, so that a server which never stops
-    /// changing is still read.
+    /// A list has changed. The first change sets the time of the read; later ones don't postpone
+    /// it, so that a server that sends changes continuously is still read.
     pub(crate) fn mark(&mut self, kind: ListKind, now: Instant) {
         self.due(kind, now + DEBOUNCE);
     }
 
-    /// A list was asked for and not answered.
+    /// A list was requested and not answered.
     pub(crate) fn mark_later(&mut self, kind: ListKind, now: Instant) {
         self.due(kind, now + LATER);
     }
 
-    /// A list is good for a while only. It is not asked for all the time, however short that is, and
-    /// once a day in any case.
+    /// A list expires after `fresh_for`, clamped so that it is read at most once a minute and at
+    /// least once a day.
     pub(crate) fn mark_stale(&mut self, kind: ListKind, now: Instant, fresh_for: Duration) {
         self.due(kind, now + fresh_for.clamp(SHORTEST_FRESH, LONGEST_FRESH));
     }
@@ -51,12 +51,12 @@ impl Refresh {
         *due = Some(due.map_or(at, |before| before.min(at)));
     }
 
-    /// When the next list is to be read.
+    /// When the next list is due.
     pub(crate) fn next(&self) -> Option<Instant> {
         self.0.values().filter(|stand| !stand.reading).filter_map(|stand| stand.due).min()
     }
 
-    /// The lists to read now; they count as being read from here on.
+    /// Returns the lists that are due and marks them as being read.
     pub(crate) fn take_due(&mut self, now: Instant) -> Vec<ListKind> {
         let mut due = Vec::new();
         for (kind, stand) in &mut self.0 {
@@ -68,7 +68,7 @@ impl Refresh {
         due
     }
 
-    /// A list was read.
+    /// Marks the read of a list as finished.
     pub(crate) fn done(&mut self, kind: ListKind) {
         self.0.entry(kind).or_default().reading = false;
     }

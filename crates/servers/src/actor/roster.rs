@@ -1,5 +1,5 @@
-//! What all actors of a manager share: where events go, who runs, and the number that rises with
-//! every change. It holds no connection.
+//! State that all actors of a manager share: the event sink, the set of running servers, and a
+//! revision number that increases with every change. It holds no connections.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use gatehouse_model::{Event, EventSink, ServerId};
 use parking_lot::Mutex;
 use tokio::sync::{broadcast, watch};
 
-/// Shared by all actors.
+/// State that all actors share.
 pub(crate) struct Roster {
     events: Arc<dyn EventSink>,
     revision: watch::Sender<u64>,
@@ -16,16 +16,15 @@ pub(crate) struct Roster {
     updates: broadcast::Sender<Updated>,
 }
 
-/// A resource changed, as its server says.
+/// The server announced that a resource changed (`notifications/resources/updated`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Updated {
-    /// The server.
     pub server: ServerId,
-    /// The resource's URI there.
+    /// The resource's URI on that server.
     pub uri: String,
 }
 
-/// Updates that wait for whoever is slow to take them.
+/// Capacity of the broadcast channel; slower receivers miss updates.
 const UPDATES: usize = 1024;
 
 impl Roster {
@@ -38,12 +37,11 @@ impl Roster {
         }
     }
 
-    /// Publishes an event.
     pub(crate) fn emit(&self, event: Event) {
         self.events.emit(event);
     }
 
-    /// Tells those who listen of a resource that changed.
+    /// Broadcasts that a resource changed.
     pub(crate) fn updated(&self, server: &ServerId, uri: &str) {
         if self.updates.send(Updated { server: server.clone(), uri: uri.to_owned() }).is_err() {
             tracing::trace!("nobody listens for resources that change");
@@ -54,7 +52,7 @@ impl Roster {
         self.updates.subscribe()
     }
 
-    /// Something that can be read has changed.
+    /// Increments the revision: the state that can be read has changed.
     pub(crate) fn changed(&self) {
         self.revision.send_modify(|revision| *revision = revision.wrapping_add(1));
     }
@@ -63,7 +61,7 @@ impl Roster {
         self.revision.subscribe()
     }
 
-    /// A server runs, or no longer does. Says so once.
+    /// Records whether a server is running. Emits events only if that changed.
     pub(crate) fn runs(&self, server: &ServerId, runs: bool) {
         let (changed, all) = {
             let mut running = self.running.lock();

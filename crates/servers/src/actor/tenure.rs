@@ -1,6 +1,5 @@
-//! One attempt to connect and the connection that comes of it, from the first byte to the last
-//! process gone. Only one tenure of a server does anything at a time: the next waits until the one
-//! before has left nothing behind.
+//! One attempt to connect and the connection that results from it, until its last process is gone.
+//! Attempts of one server never overlap: each waits until nothing of the previous one is left.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -18,10 +17,10 @@ use crate::lists::{Declared, FetchError, Fetched, ListKind, Lists, Shortfall, fe
 use crate::outgoing::OutgoingParams;
 use crate::transition::{Epoch, Failure, Input};
 
-/// How long the lists that need not be answered may hold up a connection.
+/// How long the lists after the first one may delay a connection.
 const OTHER_LISTS: Duration = Duration::from_secs(5);
 
-/// A connection that has answered, with what it offers.
+/// An established connection with the lists that were read first.
 pub(crate) struct Opened {
     pub(crate) epoch: Epoch,
     pub(crate) config: Arc<ServerConfig>,
@@ -29,21 +28,21 @@ pub(crate) struct Opened {
     pub(crate) first: First,
 }
 
-/// What a server offers, as its first answers say.
+/// The lists that a new connection has read.
 pub(crate) struct First {
     pub(crate) lists: Lists,
-    /// Declared lists that are not known by this connection.
+    /// Declared lists that could not be read on this connection.
     pub(crate) unread: Vec<Unread>,
-    /// For how long lists are good, where the server says so.
+    /// Time-to-live of lists, where the server sets one.
     pub(crate) fresh: Vec<(ListKind, Duration)>,
-    /// What is to be said in the server's log.
+    /// Lines for the server's log.
     pub(crate) remarks: Vec<String>,
 }
 
 /// A declared list that could not be read.
 pub(crate) struct Unread {
     pub(crate) kind: ListKind,
-    /// Whether it may be answered later.
+    /// Whether it makes sense to request it again later.
     pub(crate) again: bool,
 }
 
@@ -60,20 +59,20 @@ impl First {
     }
 }
 
-/// All that a tenure needs.
+/// Parameters and dependencies of a connection attempt.
 pub(crate) struct Tenure {
     pub(crate) epoch: Epoch,
     pub(crate) connector: Arc<dyn Connector>,
     pub(crate) order: ConnectOrder,
-    /// Where its news goes.
+    /// Receives the outcome and the end of the connection.
     pub(crate) inbox: mpsc::Sender<Message>,
-    /// Cancelled when the tenure before has left nothing behind.
+    /// Cancelled when nothing of the previous attempt is left.
     pub(crate) before: Option<CancellationToken>,
 }
 
 impl Tenure {
-    /// Runs it. Cancelling the order's token ends it wherever it is; when this returns, nothing is
-    /// left of it.
+    /// Runs the attempt and then the connection until it ends. Cancelling the order's token ends it
+    /// in any state. When this returns, nothing of it is left.
     pub(crate) async fn run(self) {
         let Self { epoch, connector, order, inbox, before } = self;
         let (stop, limit) = (order.cancel.clone(), order.config.limits.connect());
@@ -136,7 +135,7 @@ fn too_slow(limit: Duration) -> Failure {
     }
 }
 
-/// Connects, and takes the first answers.
+/// Connects and reads the first lists.
 async fn open(connector: &dyn Connector, epoch: Epoch, order: ConnectOrder) -> Result<Opened, Failure> {
     let (config, cancel) = (Arc::clone(&order.config), order.cancel.clone());
     if cancel.is_cancelled() {
@@ -153,7 +152,7 @@ async fn open(connector: &dyn Connector, epoch: Epoch, order: ConnectOrder) -> R
     }
 }
 
-/// Connects, lists what is there, closes: for a test of settings that are not kept.
+/// Connects, reads the lists and closes: tests settings that have not been saved.
 pub(crate) async fn try_out(connector: &dyn Connector, order: ConnectOrder) -> Result<Opened, Failure> {
     let (limit, giving_up) = (order.config.limits.connect(), order.cancel.clone());
     let mut attempt = pin!(open(connector, Epoch::default(), order));
@@ -171,8 +170,9 @@ pub(crate) async fn try_out(connector: &dyn Connector, order: ConnectOrder) -> R
     if late { Err(too_slow(limit)) } else { outcome }
 }
 
-/// The answers without which a server does not count as connected (SRV-2): its first declared list,
-/// or else a sign of life. The other lists are read too, but nothing depends on them.
+/// Reads the lists. A server counts as connected only if its first declared list is answered, or,
+/// if it declares none, the health-check request (SRV-2). Failures of the other lists don't fail
+/// the attempt.
 async fn first_lists(link: &dyn Link, config: &ServerConfig) -> Result<First, LinkError> {
     let handshake = link.handshake();
     let declared = Declared::read(&handshake.capabilities);
@@ -212,7 +212,7 @@ async fn sign_of_life(link: &dyn Link, limit: Duration) -> Result<(), LinkError>
     link.request(request).await.map(|_| ())
 }
 
-/// Says in the log what a list lacks.
+/// Adds to `remarks` what was cut off or skipped in a list.
 pub(crate) fn note(kind: ListKind, cut: Option<&str>, shortfall: &Shortfall, remarks: &mut Vec<String>) {
     if let Some(cut) = cut {
         remarks.push(format!("Gatehouse: {} is not read to its end: {cut}.", kind.method()));

@@ -1,5 +1,6 @@
-//! What an actor does for a connection that stands: health checks, and lists that are read again. The
-//! work itself runs beside the actor and comes back as a message with the number of its connection.
+//! Maintenance of an established connection: health checks and reading lists again. The work runs
+//! in tasks of its own; results come back to the actor as messages with the connection's epoch, so
+//! that results of an older connection are ignored.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,13 +20,13 @@ use crate::outgoing::{OutgoingParams, Reply};
 use crate::transition::{Epoch, Input, Pulse};
 
 impl ServerActor {
-    /// Sets the time of the next health check.
+    /// Schedules the next health check.
     pub(super) fn plan_check(&mut self) {
         let every = self.applied.limits.health_every_secs;
         self.pulse.at = (every > 0).then(|| Instant::now() + Duration::from_secs(u64::from(every)));
     }
 
-    /// Checks the health of the connection now.
+    /// Starts a health check now.
     pub(super) fn check_health(&mut self) {
         self.pulse.at = None;
         let Some((live, inside)) = self.shared.live.load_full().zip(self.tenure.clone()) else { return };
@@ -51,14 +52,14 @@ impl ServerActor {
         });
     }
 
-    /// Looks at a connection that something went wrong on, unless that is being done.
+    /// Starts a health check after a failure on the current connection, unless one is running.
     pub(super) fn doubt(&mut self, epoch: Epoch) {
         if self.connected() && epoch == self.state.epoch && !self.pulse.checking {
             self.check_health();
         }
     }
 
-    /// Sets on a new connection what was set on the one before: the log level, and what is watched.
+    /// Restores on a new connection the log level and the watched resources of the previous one.
     pub(super) fn set_again(&mut self) {
         let Some((live, inside)) = self.shared.live.load_full().zip(self.tenure.clone()) else { return };
         let watched: BTreeSet<String> = self.shared.watched.lock().keys().cloned().collect();
@@ -106,7 +107,7 @@ impl ServerActor {
         });
     }
 
-    /// Reads a list again.
+    /// Starts reading a list again.
     pub(super) fn read_again(&mut self, kind: ListKind) {
         let Some((live, inside)) = self.shared.live.load_full().zip(self.tenure.clone()) else { return };
         if !live.declared.cover(kind.method()) {
@@ -125,7 +126,8 @@ impl ServerActor {
         });
     }
 
-    /// Plans to read a list again when it is no longer good, unless the server tells when it changes.
+    /// Schedules a list to be read when its time-to-live is over, unless the server announces
+    /// changes of it.
     pub(super) fn stays_fresh(&mut self, kind: ListKind, fresh_for: Duration) {
         let tells = self.shared.live.load().as_ref().is_none_or(|live| live.declared.tell_of(kind));
         if !tells {
@@ -133,7 +135,7 @@ impl ServerActor {
         }
     }
 
-    /// Takes a list that was read again, if it is of the connection that is in use.
+    /// Stores a list that was read again, if it belongs to the current connection.
     pub(super) fn refreshed(&mut self, epoch: Epoch, kind: ListKind, fetched: Result<Fetched, FetchError>) {
         if !self.connected() || epoch != self.state.epoch {
             return;

@@ -1,5 +1,5 @@
-//! The requests that wait for their answer, by the number in their id. Progress reaches a call's
-//! sink in the order of the wire and never after its answer was given out.
+//! The pending requests of a connection, by the number in their id. Progress reaches a request's
+//! sink in the order of the transport and never after the response was delivered.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::asks::Responder;
 use crate::bounds;
 use crate::outgoing::{Progress, ProgressSink, Reply};
 
-/// The requests that wait.
+/// The pending requests.
 pub(super) struct Calls {
     next: AtomicU64,
     /// `None` once the connection has ended.
@@ -30,7 +30,8 @@ struct Open {
     heard: Arc<Heard>,
 }
 
-/// The one whose call it is; where that is not said, the one whose calls all of them are.
+/// The responder of the originating request. If the origin is unknown, the responder of all pending
+/// requests, provided that they belong to the same client.
 fn meant(open: &HashMap<u64, Open>, origin: Origin) -> Option<Responder> {
     match origin {
         Origin::Call(number) => open.get(&number)?.responder.clone(),
@@ -42,22 +43,22 @@ fn meant(open: &HashMap<u64, Open>, origin: Origin) -> Option<Responder> {
     }
 }
 
-/// Where something that the server said came from.
+/// Where a message of the server came from.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Origin {
-    /// From the stream of this call.
+    /// From the response stream of this request.
     Call(u64),
-    /// From a stream that does not say.
+    /// From a stream that isn't tied to a request.
     Unsaid,
 }
 
-/// One request that waits. Dropping it forgets the request.
+/// A pending request. [`Calls::forget`] removes it; dropping the ticket alone does not.
 pub(super) struct Ticket {
     /// The number in its id.
     pub(super) number: u64,
-    /// When it last made progress.
+    /// Its clock, which is reset by progress.
     pub(super) heard: Arc<Heard>,
-    /// Where its answer comes.
+    /// Receives the response.
     pub(super) answer: oneshot::Receiver<Reply>,
 }
 
@@ -68,7 +69,7 @@ impl Default for Calls {
 }
 
 impl Calls {
-    /// Begins a request; `None` when the connection has ended.
+    /// Registers a request; `None` if the connection has ended.
     pub(super) fn begin(
         &self,
         progress: Option<ProgressSink>,
@@ -82,7 +83,7 @@ impl Calls {
         Some(Ticket { number, heard, answer })
     }
 
-    /// Gives a request its answer. An answer that nobody waits for any more is dropped.
+    /// Delivers a response. It is dropped if the request is no longer pending.
     pub(super) fn answer(&self, number: u64, outcome: Result<&RawValue, &RawValue>) {
         let open = self.open.lock().as_mut().and_then(|open| open.remove(&number));
         let Some(open) = open else {
@@ -98,7 +99,7 @@ impl Calls {
         }
     }
 
-    /// Gives a call its progress. `false` when the token is not that of a call that waits.
+    /// Delivers progress. `false` if the token isn't that of a pending request.
     pub(super) fn progress(&self, params: &RawValue) -> bool {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -124,8 +125,9 @@ impl Calls {
         true
     }
 
-    /// Who is to answer a question of the server's, if that is certain, and the clocks that it holds
-    /// up: those of the call that it came with, else of all that wait.
+    /// The responder for a request of the server, if it can be attributed with certainty, and the
+    /// clocks that the request pauses: that of the originating request, or those of all pending
+    /// requests if the origin is unknown.
     pub(super) fn asked(&self, origin: Origin) -> (Option<Responder>, Vec<Held>) {
         let open = self.open.lock();
         let Some(open) = open.as_ref() else { return (None, Vec::new()) };
@@ -136,17 +138,18 @@ impl Calls {
         (meant(open, origin), held)
     }
 
-    /// Whose call the server logs something about, if that is certain.
+    /// The responder of the request that a log message belongs to, if it can be attributed with
+    /// certainty.
     pub(super) fn meant(&self, origin: Origin) -> Option<Responder> {
         meant(self.open.lock().as_ref()?, origin)
     }
 
-    /// Forgets a request. `true` when it still waited.
+    /// Removes a request. `true` if it was still pending.
     pub(super) fn forget(&self, number: u64) -> bool {
         self.open.lock().as_mut().is_some_and(|open| open.remove(&number).is_some())
     }
 
-    /// Ends all requests: their tickets' answers fail, and none can begin.
+    /// Ends all pending requests: waiting on their tickets fails. No new ones can begin.
     pub(super) fn end(&self) {
         drop(self.open.lock().take());
     }

@@ -1,4 +1,5 @@
-//! How a connection ends, and who gets to know. Told once; everybody may ask.
+//! The end of a connection and its reason. The reason is set once and may be read by any number of
+//! callers.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,35 +15,34 @@ use super::redact::Redactor;
 pub(crate) enum CloseCause {
     /// Gatehouse closed it.
     Asked,
-    /// The process ended with this exit code.
+    /// The process exited with this code.
     Exited(i32),
     /// The process was ended by this signal.
     Signalled(i32),
-    /// The process closed its output but went on running.
+    /// The process closed its output but kept running.
     OutputClosed,
-    /// What the process prints is not the protocol; the first such line.
+    /// The process prints something other than the protocol; the first such line.
     NotProtocol(String),
-    /// A message was longer than Gatehouse takes.
+    /// A message exceeded this size limit, in bytes.
     TooLong(usize),
     /// The stream broke.
     Broken(String),
-    /// The server no longer knows the session.
+    /// The session has expired on the server.
     SessionGone,
-    /// The server refused a message that somebody waits for the answer of.
+    /// The server rejected a message whose response is awaited.
     Refused(RequestError),
 }
 
-/// What ended a connection, with the last words of the process.
+/// What ended a connection, with the last output of the process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CloseReason {
-    /// What ended it.
     pub(crate) cause: CloseCause,
     /// Last lines of standard error, oldest first.
     pub(crate) last_lines: Arc<[String]>,
 }
 
 impl CloseReason {
-    /// A reason without last words.
+    /// A reason without output of the process.
     pub(crate) fn new(cause: CloseCause) -> Self {
         Self { cause, last_lines: Arc::from([]) }
     }
@@ -113,7 +113,7 @@ fn signal_name(signal: i32) -> &'static str {
     }
 }
 
-/// The end of a connection: asked for, known, done.
+/// The three stages of a connection's end: requested, reason known, nothing left.
 pub(crate) struct Closing {
     asked: CancellationToken,
     known: watch::Sender<Option<CloseReason>>,
@@ -131,17 +131,17 @@ impl Default for Closing {
 }
 
 impl Closing {
-    /// Asks for the end.
+    /// Requests the end.
     pub(crate) fn ask(&self) {
         self.asked.cancel();
     }
 
-    /// Waits until somebody asks for the end.
+    /// Waits until the end is requested.
     pub(crate) async fn asked(&self) {
         self.asked.cancelled().await;
     }
 
-    /// Says why it ended. Only the first reason counts.
+    /// Sets the reason. Only the first one counts.
     pub(crate) fn tell(&self, reason: CloseReason) {
         self.known.send_if_modified(|known| {
             let first = known.is_none();
@@ -152,7 +152,7 @@ impl Closing {
         });
     }
 
-    /// The reason, if it has ended.
+    /// The reason, if the connection has ended.
     pub(crate) fn known(&self) -> Option<CloseReason> {
         self.known.borrow().clone()
     }
@@ -166,12 +166,12 @@ impl Closing {
         }
     }
 
-    /// Says that nothing is left of the connection.
+    /// Marks that nothing of the connection is left.
     pub(crate) fn done(&self) {
         self.gone.cancel();
     }
 
-    /// Waits until nothing is left of the connection.
+    /// Waits until nothing of the connection is left.
     pub(crate) async fn gone(&self) {
         self.gone.cancelled().await;
     }

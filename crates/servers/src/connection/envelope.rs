@@ -1,5 +1,5 @@
-//! The envelope of a message: the only part that Gatehouse parses or writes. Bodies are borrowed
-//! when they are read and copied byte for byte when they are written.
+//! The JSON-RPC envelope of a message: the only part that Gatehouse parses or writes. Params and
+//! results are borrowed when read and copied byte for byte when written.
 
 use std::borrow::Cow;
 
@@ -11,35 +11,28 @@ use serde_json::value::RawValue;
 
 use crate::outgoing::OutgoingParams;
 
-/// One message, read.
+/// One parsed message.
 #[derive(Debug)]
 pub(super) enum Incoming<'a> {
-    /// An answer.
     Response {
-        /// Its id; `None` where it has none or `null`.
+        /// Its id; `None` if it is missing or `null`.
         id: Option<&'a RawValue>,
         /// The result, or the error object.
         outcome: Result<&'a RawValue, &'a RawValue>,
     },
-    /// A request of the server's.
+    /// A request of the server.
     Request {
-        /// Its id.
         id: &'a RawValue,
-        /// Its method.
         method: Cow<'a, str>,
-        /// Its params.
         params: Option<&'a RawValue>,
     },
-    /// A notification.
     Notification {
-        /// Its method.
         method: Cow<'a, str>,
-        /// Its params.
         params: Option<&'a RawValue>,
     },
 }
 
-/// It is not a message of the protocol.
+/// The bytes are not a JSON-RPC message.
 #[derive(Debug, thiserror::Error)]
 #[error("not a JSON-RPC message")]
 pub(super) struct NotAMessage;
@@ -48,12 +41,12 @@ fn is_null(raw: &RawValue) -> bool {
     raw.get() == "null"
 }
 
-/// Reads one message.
+/// Parses one message.
 pub(super) fn read(bytes: &[u8]) -> Result<Incoming<'_>, NotAMessage> {
     let members: Envelope<'_> = serde_json::from_slice(bytes).map_err(|_| NotAMessage)?;
     let id = members.id.filter(|id| !is_null(id));
-    // A message with a method is never an answer, whatever else is in it; an `error: null` beside
-    // a result is a habit of old JSON-RPC libraries.
+    // A message with a method is never a response, whatever other members it has. Old JSON-RPC
+    // libraries write `error: null` next to a result.
     match (members.method, id, members.result, members.error.filter(|error| !is_null(error))) {
         (Some(method), Some(id), _, _) => Ok(Incoming::Request { id, method, params: members.params }),
         (Some(method), None, _, _) => Ok(Incoming::Notification { method, params: members.params }),
@@ -63,7 +56,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Incoming<'_>, NotAMessage> {
     }
 }
 
-/// Reads the messages of a batch (revision 2025-03-26), or the one message that it is.
+/// Splits a batch (revision 2025-03-26) into its messages; a single message is returned as it is.
 pub(super) fn split(bytes: &[u8]) -> Result<Vec<&[u8]>, NotAMessage> {
     match bytes.iter().find(|byte| !byte.is_ascii_whitespace()) {
         Some(b'[') => {
@@ -74,12 +67,12 @@ pub(super) fn split(bytes: &[u8]) -> Result<Vec<&[u8]>, NotAMessage> {
     }
 }
 
-/// The number in an id (or progress token) that Gatehouse gave out: `"g12"`.
+/// The number in an id (or progress token) that Gatehouse issued: `"g12"`.
 pub(super) fn own_number(id: &RawValue) -> Option<u64> {
     id.get().strip_prefix("\"g")?.strip_suffix('"')?.parse().ok()
 }
 
-/// The id with this number, as JSON.
+/// Writes the id with this number as JSON.
 fn push_id(out: &mut Vec<u8>, number: u64) {
     out.extend_from_slice(b"\"g");
     out.extend_from_slice(number.to_string().as_bytes());
@@ -96,14 +89,14 @@ fn push_text(out: &mut Vec<u8>, text: &str) {
     }
 }
 
-/// Members of `_meta` that are about one connection and never go on to the next.
+/// Members of `_meta` that describe one connection and must not be forwarded to the next.
 const HOP: [&str; 3] = [
     "io.modelcontextprotocol/protocolVersion",
     "io.modelcontextprotocol/clientInfo",
     "io.modelcontextprotocol/clientCapabilities",
 ];
 
-/// How much the server is to log while it works on a request (2026-07-28, Logging).
+/// The log level while the server processes a request (2026-07-28, Logging).
 const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
 /// `_meta` members that every request carries on the stateless revision.
@@ -119,7 +112,7 @@ impl OwnMeta {
         Self { members, log_level: Mutex::default() }
     }
 
-    /// From now on requests that do not say it themselves ask for this much in the log.
+    /// Sets the log level for requests that don't specify one themselves.
     pub(super) fn set_log_level(&self, level: Option<LogLevel>) {
         *self.log_level.lock() = level;
     }
@@ -139,16 +132,16 @@ pub(super) fn request(number: u64, method: &str, params: &OutgoingParams, meta: 
     out
 }
 
-/// What of `_meta` is Gatehouse's.
+/// What Gatehouse adds to `_meta`.
 #[derive(Clone, Copy)]
 pub(super) struct Meta<'a, T = ()> {
-    /// Whether progress is wanted.
+    /// Set if progress is wanted.
     pub(super) token: Option<T>,
-    /// What the revision asks for.
+    /// What the revision requires.
     pub(super) own: &'a OwnMeta,
 }
 
-/// Writes the answer to a request of the server's; its id goes back byte for byte.
+/// Writes the response to a request of the server; the id is returned byte for byte.
 pub(super) fn answer(id: &str, answer: &Result<Box<RawValue>, Box<RawValue>>) -> Vec<u8> {
     let (member, body) = match answer {
         Ok(result) => (",\"result\":", result),
@@ -162,7 +155,7 @@ pub(super) fn answer(id: &str, answer: &Result<Box<RawValue>, Box<RawValue>>) ->
     out
 }
 
-/// Writes the notification that cancels a request of Gatehouse's.
+/// Writes the notification that cancels one of Gatehouse's requests.
 pub(super) fn cancelled(number: u64, reason: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(128);
     out.extend_from_slice(
@@ -222,8 +215,9 @@ fn push_meta(out: &mut Vec<u8>, theirs: Option<&RawValue>, meta: Meta<'_, u64>) 
         match Members::of(theirs) {
             Ok(members) => {
                 for (name, raw) in members.iter() {
-                    // A foreign progress token would bring notifications that nobody waits for, and what
-                    // says who speaks which revision is each connection's own.
+                    // The client's progress token would lead to notifications that cannot be
+                    // attributed, and the client's revision, info and capabilities apply to its own
+                    // connection only.
                     if name != "progressToken" && !HOP.contains(&name) && !meta.own.names(name) {
                         log_level.take_if(|_| name == LOG_LEVEL);
                         member(out, &mut first, name, raw.get());
@@ -248,8 +242,8 @@ fn push_meta(out: &mut Vec<u8>, theirs: Option<&RawValue>, meta: Meta<'_, u64>) 
     }
 }
 
-/// Makes a message fit on one line. Line ends can only be white space between tokens (inside a
-/// text they are escaped), so a blank in their place changes nothing.
+/// Makes a message fit on one line. Unescaped line ends can only be white space between tokens
+/// (inside a string they are escaped), so replacing them with a space doesn't change the message.
 pub(super) fn to_line(message: &mut Vec<u8>) {
     if memchr::memchr2(b'\n', b'\r', message).is_some() {
         for byte in message.iter_mut() {

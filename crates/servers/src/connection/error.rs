@@ -1,4 +1,4 @@
-//! What can go wrong while connecting and while asking, in plain words, and of which class it is.
+//! Errors of connecting and of requests, with messages for the user and a failure class.
 
 use std::time::Duration;
 
@@ -10,63 +10,58 @@ use super::redact::Redactor;
 /// Why there is no connection.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// There is no such command.
+    /// The command was not found.
     #[error("The command \"{command}\" was not found. {advice}")]
     CommandNotFound {
         /// As it was entered.
         command: String,
-        /// How to get it, or where it was looked for.
+        /// How to install it, or where it was looked for.
         advice: String,
     },
-    /// The command is there but cannot be started.
+    /// The command exists but cannot be started.
     #[error(
         "The command \"{command}\" could not be started: {why}. Check that it may be run and that the working folder exists."
     )]
     CannotStart {
         /// As it was entered.
         command: String,
-        /// What the system says.
+        /// The error of the operating system.
         why: String,
     },
-    /// The entry cannot be used as it is.
+    /// The server's settings cannot be used.
     #[error("{what} Correct the server's settings.")]
     BadConfig {
-        /// What is wrong with it: one sentence.
+        /// What is wrong with them: one sentence.
         what: String,
     },
-    /// The store of secrets does not answer.
+    /// The secret store doesn't respond.
     #[error("A secret of this server could not be read: {why}. Unlock the keychain and connect again.")]
     Secrets {
-        /// What the store says.
+        /// The error of the store.
         why: String,
     },
-    /// Not a kind of server that can be connected to this way.
+    /// The transport is not supported here.
     #[error("Servers of the kind \"{kind}\" cannot be connected to yet.")]
     Unsupported {
-        /// The transport's word.
+        /// The transport's name.
         kind: &'static str,
     },
     /// The connection ended before the handshake was done.
     #[error("The server ended before the connection was made. {reason}")]
-    Ended {
-        /// How.
-        reason: String,
-        /// Of which class that is.
-        kind: FailureKind,
-    },
-    /// It took too long.
+    Ended { reason: String, kind: FailureKind },
+    /// The time limit was reached.
     #[error("The server did not answer within {} seconds. It may still be starting or downloading: raise the time limit for connecting, or try again.", .after.as_secs())]
     TimedOut {
         /// The limit.
         after: Duration,
     },
-    /// Nobody wants it any more.
+    /// The attempt was cancelled.
     #[error("Connecting was cancelled.")]
     Cancelled,
-    /// The server wants to know who we are.
+    /// The server requires authentication.
     #[error("The server wants you to sign in.")]
     NeedsAuth {
-        /// Where its metadata is, or who signs in, where it says so.
+        /// Resource metadata or issuer, if the server names it.
         issuer: Option<String>,
     },
     /// There is no way to register with the authorization server.
@@ -75,35 +70,34 @@ pub enum ConnectError {
         /// Why: a sentence.
         reason: String,
     },
-    /// The server wants a sign-in, and there is none for it.
+    /// The server requires a sign-in that isn't available.
     #[error("{reason}")]
     NoSignIn {
         /// Why: sentences.
         reason: String,
     },
-    /// The server knows who we are and refuses.
+    /// The server authenticated us and denies access.
     #[error("The server refuses access (HTTP 403). The account or token lacks a right.")]
     Forbidden,
     /// The server answered with an HTTP status that ends the attempt.
     #[error("The server answered with HTTP status {status}{}. {}", preview(.body), advice(*.status))]
     Status {
-        /// The status.
         status: u16,
-        /// The beginning of its body, where that is text.
+        /// The beginning of the response body, if it is text.
         body: String,
     },
     /// The server could not be reached.
     #[error("The server could not be reached: {}", .0)]
     Network(NetworkFault),
-    /// The server speaks no revision that we speak.
+    /// There is no common protocol revision.
     #[error(
         "The server speaks the protocol revision {offered}, which Gatehouse does not. Update the server or Gatehouse."
     )]
     Version {
-        /// What it offered.
+        /// What the server offered.
         offered: String,
     },
-    /// The other side does not do what the protocol says.
+    /// The server violates the protocol.
     #[error("The server does not speak MCP as it should: {0}")]
     Protocol(String),
 }
@@ -122,18 +116,17 @@ fn advice(status: u16) -> &'static str {
     }
 }
 
-/// A fault between here and the server.
+/// A network error on the way to the server.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text}.")]
 pub struct NetworkFault {
-    /// What happened.
     pub text: String,
-    /// Whether it stays until something is changed, so that another try cannot help.
+    /// Whether it persists until something is changed, so that a retry cannot help.
     pub lasting: bool,
 }
 
 impl ConnectError {
-    /// Which class of failure it is (SRV-4).
+    /// The failure class (SRV-4).
     #[must_use]
     pub fn failure(&self) -> FailureKind {
         match self {
@@ -201,7 +194,7 @@ fn status_kind(status: u16) -> FailureKind {
 }
 
 impl CloseReason {
-    /// Which class of failure an unexpected end is.
+    /// The failure class of an unexpected end.
     #[must_use]
     pub(crate) fn failure(&self) -> FailureKind {
         match &self.cause {
@@ -226,25 +219,25 @@ impl From<CloseReason> for ConnectError {
     }
 }
 
-/// Why a request has no answer.
+/// Why a request has no response.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RequestError {
     /// The connection has ended.
     #[error("The connection to the server ended. {0}")]
     Closed(String),
-    /// It took too long; the server was told to stop.
+    /// The time limit was reached; the server was sent a cancellation.
     #[error("The server did not answer within {} seconds.", .after.as_secs())]
     TimedOut {
         /// The limit that was reached.
         after: Duration,
     },
-    /// It was cancelled; the server was told to stop.
+    /// It was cancelled; the server was sent a cancellation.
     #[error("The request was cancelled.")]
     Cancelled,
-    /// The server wants to know who we are.
+    /// The server requires authentication.
     #[error("The server wants you to sign in.")]
     NeedsAuth {
-        /// Where its metadata is, or who signs in, where it says so.
+        /// Resource metadata or issuer, if the server names it.
         issuer: Option<String>,
     },
     /// There is no way to register with the authorization server.
@@ -253,24 +246,24 @@ pub enum RequestError {
         /// Why: a sentence.
         reason: String,
     },
-    /// The server wants a sign-in, or more rights than it gives, and there is none to be had.
+    /// The server requires a sign-in or more scopes than the token has, and they cannot be
+    /// obtained.
     #[error("{reason}")]
     NoSignIn {
         /// Why: sentences.
         reason: String,
     },
-    /// The server knows who we are and refuses.
+    /// The server authenticated us and denies access.
     #[error("The server refuses access (HTTP 403). The account or token lacks a right.")]
     Forbidden,
-    /// The server no longer knows the session.
+    /// The session has expired on the server.
     #[error("The server no longer knows the session.")]
     SessionGone,
     /// The server answered with an HTTP status instead of a message.
     #[error("The server answered with HTTP status {status}{}. {}", preview(.body), advice(*.status))]
     Status {
-        /// The status.
         status: u16,
-        /// The beginning of its body, where that is text.
+        /// The beginning of the response body, if it is text.
         body: String,
         /// Its `Retry-After`, in seconds.
         retry_after: Option<u64>,
@@ -278,13 +271,13 @@ pub enum RequestError {
     /// The server could not be reached.
     #[error("The server could not be reached: {0}")]
     Network(NetworkFault),
-    /// The other side does not do what the protocol says.
+    /// The server violates the protocol.
     #[error("The server does not speak MCP as it should: {0}")]
     Protocol(String),
 }
 
 impl RequestError {
-    /// Which class of failure it is (SRV-4).
+    /// The failure class (SRV-4).
     #[must_use]
     pub fn failure(&self) -> FailureKind {
         match self {

@@ -1,11 +1,12 @@
-//! What other programs and libraries say only in words. This is the one place that looks at such
-//! text, and it never decides on a right: at worst a retry is made or not made.
+//! Classification of errors that other programs and libraries express only as text. This is the
+//! only place that matches on such text, and no permission depends on it: the worst outcome of a
+//! misclassification is a missing or needless retry.
 
 use std::error::Error;
 
 use super::error::NetworkFault;
 
-/// Whether the body of an HTTP 400 says that the session is not known (SRV-6).
+/// Whether the body of an HTTP 400 says that the session is unknown (SRV-6).
 pub(super) fn names_invalid_session(body: &str) -> bool {
     let body = body.to_ascii_lowercase();
     body.contains("session")
@@ -14,7 +15,7 @@ pub(super) fn names_invalid_session(body: &str) -> bool {
             .any(|word| body.contains(word))
 }
 
-/// What a fault of the HTTP client means.
+/// Classifies an error of the HTTP client.
 pub(crate) fn network_fault(error: &reqwest::Error) -> NetworkFault {
     let mut chain = Vec::new();
     let mut source: Option<&(dyn Error + 'static)> = error.source();

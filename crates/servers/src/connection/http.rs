@@ -1,8 +1,8 @@
-//! A server over Streamable HTTP, both revisions.
+//! A server over Streamable HTTP, both revision families.
 //!
-//! rmcp shakes hands and holds the standing event stream; Gatehouse's own requests are POSTed raw,
-//! and their answers read as they are, whole or as events. A session that is gone ends the
-//! connection: opening another one is the actor's business.
+//! rmcp does the handshake and holds the standing event stream. Gatehouse's own requests are POSTed
+//! raw, and their responses are read unchanged, as one body or as events. An expired session ends
+//! the connection; the actor opens a new one.
 
 mod client;
 pub(super) mod endpoint;
@@ -37,19 +37,19 @@ use super::router::{Question, Router, RouterParts, SendBack};
 use super::{ConnectSpec, Connection, Era, Handshake, Inbound, LifecycleHint, Link, Outgoing, references};
 use crate::outgoing::Reply;
 
-/// Longest pause before rmcp opens its event stream again.
+/// Longest pause before rmcp reopens its event stream.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-/// How long telling the server something beside a request may take.
+/// Time limit for messages to the server that expect no response.
 const ASIDE: Duration = Duration::from_secs(5);
-/// How long the end of a stream is waited for once its answer has come.
+/// How long the end of a stream is awaited after its response has come.
 const DRAIN: Duration = Duration::from_secs(1);
-/// How often the stream of one answer is taken up again.
+/// How often the stream of one response is resumed without a new message.
 const RESUMES: u32 = 5;
-/// The pause before that, where the server names none, and the longest that it may name.
+/// The pause before resuming if the server sets none, and the longest pause that it may set.
 const RESUME_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_RESUME_PAUSE: Duration = Duration::from_secs(30);
 
-/// The way to one server.
+/// The HTTP transport of one server.
 pub(super) struct HttpLink {
     endpoint: Arc<Endpoint>,
     router: Arc<Router>,
@@ -61,10 +61,10 @@ pub(super) struct HttpLink {
     listening: OnceLock<Listening>,
 }
 
-/// How long the stream of what a server says by itself may hold up a connection.
+/// How long the standing event stream may delay a connection.
 const LISTENED: Duration = Duration::from_secs(1);
 
-/// What the handshake settled for every request.
+/// What the handshake determined for every request.
 struct Agreed {
     era: Era,
     own_meta: OwnMeta,
@@ -103,7 +103,7 @@ pub(super) async fn connect(
     }
 }
 
-/// The way to a remote server, of whatever kind.
+/// The endpoint of a remote server, for any HTTP-based transport.
 pub(super) async fn endpoint(spec: &ConnectSpec) -> Result<Arc<Endpoint>, ConnectError> {
     let Some(remote) = spec.config.transport.remote() else {
         return Err(ConnectError::Unsupported { kind: spec.config.transport.kind() });
@@ -128,7 +128,7 @@ pub(super) async fn endpoint(spec: &ConnectSpec) -> Result<Arc<Endpoint>, Connec
     Ok(Arc::new(endpoint))
 }
 
-/// One handshake; the error comes with whether another lifecycle may fare better.
+/// One handshake; the flag in the error says whether another lifecycle may succeed.
 async fn shake_hands(
     spec: &ConnectSpec,
     endpoint: &Arc<Endpoint>,
@@ -169,7 +169,7 @@ async fn shake_hands(
     match lifecycle::negotiate(transport, hint, &capabilities).await {
         Ok((service, handshake)) => {
             if handshake.era == Era::Stateful && endpoint.standing().contains_key(endpoint::SESSION) {
-                // What a server asks before that stream is open is lost with some.
+                // Some servers lose requests that they send before that stream is open.
                 if tokio::time::timeout(LISTENED, listened.cancelled()).await.is_err() {
                     tracing::debug!(server = %spec.config.id, "the server opens its stream late");
                 }
@@ -189,8 +189,8 @@ async fn shake_hands(
         Err(Refusal::Final(error)) => Err((error, false)),
         Err(Refusal::Lifecycle(error)) => Err((error, true)),
         Err(Refusal::Transport(what)) => Err(match endpoint.take_fault() {
-            // What the server says by its status is the same whatever the lifecycle, but a probe
-            // that made it fail says nothing about `initialize`.
+            // An HTTP status is the same for every lifecycle, with one exception: a probe that made
+            // the server fail says nothing about `initialize`.
             Some(error @ RequestError::Status { status: 500.., .. }) => {
                 (error.into(), hint == LifecycleHint::Auto)
             }
@@ -228,12 +228,11 @@ impl HttpLink {
         connection
     }
 
-    /// How it ends.
     pub(super) fn closing(&self) -> &Closing {
         &self.closing
     }
 
-    /// Takes the server's secrets out of what leaves the connection.
+    /// Removes the server's secrets from what leaves the connection.
     pub(super) fn redactor(&self) -> &Redactor {
         self.endpoint.redactor()
     }
@@ -242,17 +241,17 @@ impl HttpLink {
         self.agreed.get().is_some_and(|agreed| agreed.era == Era::Stateless)
     }
 
-    /// What its requests carry; known after the handshake.
+    /// `_meta` members of its requests; known after the handshake.
     pub(super) fn own_meta(&self) -> Option<&OwnMeta> {
         self.agreed.get().map(|agreed| &agreed.own_meta)
     }
 
-    /// What it listens for, on the stateless revision.
+    /// The `subscriptions/listen` stream, on the stateless revision.
     pub(super) fn listening(&self) -> Option<&Listening> {
         self.listening.get()
     }
 
-    /// Sends a request and waits for its answer.
+    /// Sends a request and waits for its response.
     pub(super) async fn request(&self, outgoing: Outgoing<'_>) -> Result<Reply, RequestError> {
         let Outgoing { method, params, progress, responder, limit, cancel } = outgoing;
         let token = progress.is_some().then_some(());
@@ -277,7 +276,8 @@ impl HttpLink {
         };
         let outcome = limit.run(work, &heard, &cancel).await;
         match &outcome {
-            // Only these leave the server working on it.
+            // Only in these cases is the server still working on the request, so `Waiting` cancels
+            // it.
             Err(RequestError::TimedOut { .. } | RequestError::Cancelled) => {}
             Err(_) => {
                 self.router.calls.forget(number);
@@ -316,12 +316,12 @@ impl HttpLink {
         }
     }
 
-    /// The answer that is the whole body.
+    /// Reads a response that is the whole body.
     fn whole(&self, bytes: &[u8], ticket: &mut Ticket) -> Result<Reply, RequestError> {
         let wrong = || RequestError::Protocol("its answer is not a message of the protocol.".to_owned());
         for part in envelope::split(bytes).map_err(|_| wrong())? {
             match envelope::read(part) {
-                // An error without an id can only be meant for the one request in front of it.
+                // An error without an id can only belong to the one request that was POSTed.
                 Ok(Incoming::Response { id: None, outcome: Err(error) }) => {
                     return Ok(Reply::Error(error.to_owned()));
                 }
@@ -334,7 +334,7 @@ impl HttpLink {
         })
     }
 
-    /// The answer that comes in a stream, which may break and be taken up again.
+    /// Reads a response from an event stream, which is resumed if it breaks.
     async fn stream(&self, mut events: Events, ticket: &mut Ticket) -> Result<Reply, RequestError> {
         let mut last_event = None;
         let mut pause = RESUME_PAUSE;
@@ -375,7 +375,7 @@ impl HttpLink {
                     None => "the stream of its answer ended without the answer.".to_owned(),
                 })
             };
-            // Without an event's id there is no place to go on from.
+            // Without an event id the stream cannot be resumed.
             let Some(from) = last_event.as_deref().filter(|_| resumes < RESUMES) else { return Err(lost()) };
             resumes += 1;
             tokio::time::sleep(pause).await;
@@ -392,7 +392,8 @@ impl HttpLink {
         answer.map_err(|_| self.ended())
     }
 
-    /// One event of an answer's stream; an error without an id ends it.
+    /// Processes one event of a response stream. Returns an error without an id, which ends the
+    /// stream.
     fn event(&self, data: &str, call: u64) -> Option<Reply> {
         let Ok(parts) = envelope::split(data.as_bytes()) else {
             tracing::debug!("an event is no message and is passed over");
@@ -427,7 +428,7 @@ impl HttpLink {
         }
     }
 
-    /// Reads a stream to its end, so that its connection can serve again.
+    /// Reads a stream to its end, so that its HTTP connection can be reused.
     fn drain(&self, mut events: Events) {
         if let Some(None) = events.next().now_or_never() {
             return;
@@ -442,7 +443,7 @@ impl HttpLink {
     }
 }
 
-/// Sends something that nobody waits for.
+/// Sends a message that expects no response.
 async fn aside(endpoint: &Endpoint, message: Vec<u8>) {
     match tokio::time::timeout(ASIDE, endpoint.post(message, endpoint.standing(), None)).await {
         Ok(Ok(_)) => {}
@@ -451,8 +452,8 @@ async fn aside(endpoint: &Endpoint, message: Vec<u8>) {
     }
 }
 
-/// Tells the server to stop when nobody waits for its answer any more. On the stateless revision
-/// the closed stream says so.
+/// Cancels the request on the server when the caller stops waiting. On the stateless revision
+/// closing the stream is the cancellation.
 struct Waiting<'a> {
     link: &'a HttpLink,
     number: u64,

@@ -1,5 +1,5 @@
-//! rmcp's part: the handshake of either revision over a wire of ours. Nothing that Gatehouse asks for
-//! its clients passes through here, and nothing that the server asks.
+//! The part that rmcp plays: the handshake of either revision family over our transports. Requests
+//! on behalf of clients don't pass through here, nor do the server's requests.
 
 use std::future::Future;
 use std::io;
@@ -25,15 +25,15 @@ use super::wire::{LineSender, capabilities_of};
 use super::{Era, Handshake, LifecycleHint};
 use crate::asks;
 
-/// The name that Gatehouse gives itself.
+/// The client name that Gatehouse reports.
 const NAME: &str = "Gatehouse";
-/// How long saying goodbye may take.
+/// Time limit for ending rmcp's service.
 const END: Duration = Duration::from_secs(3);
 
-/// rmcp's running side. Dropping it ends that side.
+/// rmcp's running service. Dropping it ends it.
 pub(super) type Service = RunningService<RoleClient, Quiet>;
 
-/// Says who we are. What the server asks never reaches it: the router takes that.
+/// Reports our client info. The server's requests never reach it: the router handles them.
 pub(super) struct Quiet;
 
 fn capabilities() -> ClientCapabilities {
@@ -56,7 +56,7 @@ impl ClientHandler for Quiet {
     }
 }
 
-/// Ends rmcp's side and waits until it has.
+/// Ends rmcp's service and waits for it.
 pub(super) async fn end(service: Service) {
     match tokio::time::timeout(END, service.cancel()).await {
         Ok(Ok(reason)) => tracing::trace!(?reason, "rmcp's side has ended"),
@@ -65,12 +65,12 @@ pub(super) async fn end(service: Service) {
     }
 }
 
-/// The capabilities of the last handshake, as the server wrote them.
+/// The capabilities of the last handshake, as raw JSON.
 #[derive(Default)]
 pub(super) struct RawCapabilities(Mutex<Option<Box<RawValue>>>);
 
 impl RawCapabilities {
-    /// Looks at a result that goes to rmcp.
+    /// Inspects a result on its way to rmcp.
     pub(super) fn look(&self, result: &RawValue) {
         if let Some(found) = capabilities_of(result) {
             *self.0.lock() = Some(found);
@@ -82,23 +82,22 @@ impl RawCapabilities {
     }
 }
 
-/// rmcp's end of a line wire.
+/// rmcp's transport over a line-based connection.
 pub(super) struct LinePipe {
-    /// Where its messages go.
+    /// Sends rmcp's messages.
     pub(super) sender: Arc<LineSender>,
-    /// What the reader has for it.
+    /// Receives messages for rmcp from the reader.
     pub(super) incoming: mpsc::Receiver<ServerJsonRpcMessage>,
     asked: Vec<RequestId>,
 }
 
 impl LinePipe {
-    /// Joins the two halves.
     pub(super) fn new(sender: Arc<LineSender>, incoming: mpsc::Receiver<ServerJsonRpcMessage>) -> Self {
         Self { sender, incoming, asked: Vec::new() }
     }
 
-    /// Whether it answers a request that a later one has taken the place of: a slow start, where
-    /// the answer to the probe comes after `initialize` was sent.
+    /// Whether the message answers a request that was superseded by a later one: on a slow start,
+    /// the response to the probe may come after `initialize` was sent.
     fn is_stale(&self, message: &ServerJsonRpcMessage) -> bool {
         let id = match message {
             ServerJsonRpcMessage::Response(response) => Some(&response.id),
@@ -155,7 +154,7 @@ fn mode(hint: LifecycleHint) -> ClientLifecycleMode {
     }
 }
 
-/// Shakes hands.
+/// Runs the handshake.
 pub(super) async fn negotiate<T, E, A>(
     transport: T,
     hint: LifecycleHint,
@@ -192,14 +191,14 @@ where
     Ok((service, handshake))
 }
 
-/// Why there was no handshake, and whether another lifecycle may fare better.
+/// Why there was no handshake, and whether another lifecycle may succeed.
 #[derive(Debug)]
 pub(super) enum Refusal {
-    /// It will not.
+    /// Another lifecycle won't help.
     Final(ConnectError),
-    /// The other side did not understand, or went away: another lifecycle may do.
+    /// The server did not understand or went away: another lifecycle may work.
     Lifecycle(ConnectError),
-    /// The transport failed; it knows why.
+    /// The transport failed and knows the reason.
     Transport(String),
 }
 
@@ -207,7 +206,7 @@ fn refusal(error: ClientInitializeError) -> Refusal {
     match error {
         ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
             let offered: Vec<&str> = server_supported.iter().map(ProtocolVersion::as_str).collect();
-            // A server that knows the probe but only older revisions takes `initialize`.
+            // A server that knows the probe but only older revisions accepts `initialize`.
             if server_supported.iter().any(|version| ProtocolVersion::KNOWN_VERSIONS.contains(version)) {
                 Refusal::Lifecycle(ConnectError::Version { offered: offered.join(", ") })
             } else {
@@ -234,7 +233,7 @@ fn clip(text: &str) -> String {
     text.chars().take(300).collect()
 }
 
-/// What requests have to carry in `_meta`.
+/// The `_meta` members that every request must carry.
 pub(super) fn own_meta(handshake: &Handshake) -> OwnMeta {
     match handshake.era {
         Era::Stateful => OwnMeta::default(),

@@ -1,5 +1,5 @@
-//! How long a request may take (SRV-8). The clock stands still while the server waits for an answer
-//! of ours; everything else that waits for a person happens before a request is sent.
+//! Time limits of requests (SRV-8). The clock is paused while the server waits for our answer to a
+//! request of its own; all other waiting for the user happens before a request is sent.
 
 use std::future::Future;
 use std::pin::pin;
@@ -14,25 +14,25 @@ use tokio_util::sync::CancellationToken;
 
 use super::error::RequestError;
 
-/// How often a clock that stands still is looked at.
+/// Polling interval while a clock is paused.
 const BREATH: Duration = Duration::from_millis(200);
 
-/// How long a request may take.
+/// Time limits of a request; `None` means unlimited.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CallLimit {
-    /// Without progress.
+    /// Longest time without progress.
     pub(crate) silent: Option<Duration>,
-    /// In all.
+    /// Longest time in all.
     pub(crate) cap: Option<Duration>,
 }
 
 impl CallLimit {
-    /// The limits of a server's tool calls; `all` holds where it has none of its own.
+    /// The limits of a server's tool calls; `all` provides the defaults.
     pub(crate) fn of_calls(limits: &Limits, all: &CallLimits) -> Self {
         Self { silent: limits.call(all), cap: limits.call_cap(all) }
     }
 
-    /// This long in all.
+    /// At most `span` in all.
     pub(crate) fn within(span: Duration) -> Self {
         Self { silent: None, cap: Some(span) }
     }
@@ -42,7 +42,7 @@ impl CallLimit {
         Self::default()
     }
 
-    /// Runs a request under this limit. When it gives up, `work` is dropped.
+    /// Runs a request under this limit. At the limit or on cancellation, `work` is dropped.
     pub(crate) async fn run<T>(
         self,
         work: impl Future<Output = Result<T, RequestError>>,
@@ -65,7 +65,7 @@ impl CallLimit {
             let next = left.into_iter().flatten().min();
             let over = async {
                 match next {
-                    // While a person is waited for no time passes, so this looks again and again.
+                    // While the clock is paused no time passes, so this polls.
                     Some(left) => {
                         tokio::time::sleep(if heard.is_held() { left.max(BREATH) } else { left }).await
                     }
@@ -82,8 +82,8 @@ impl CallLimit {
     }
 }
 
-/// How a request's time is spent: since its beginning, since its last progress, and not at all while
-/// the server waits for an answer of ours (SRV-8).
+/// Clock of a request: time since its start and since its last progress, excluding the time in
+/// which the server waits for our answer to a request of its own (SRV-8).
 pub(crate) struct Heard {
     begun: Instant,
     state: Mutex<State>,
@@ -91,11 +91,11 @@ pub(crate) struct Heard {
 
 #[derive(Default)]
 struct State {
-    /// Time in use at the last progress.
+    /// Active time at the last progress.
     progress: Duration,
-    /// Time that did not count.
+    /// Total time of finished pauses.
     held: Duration,
-    /// Questions of the server's that wait, and since when the first does.
+    /// Number of the server's unanswered requests, and when the current pause began.
     waiting: u32,
     since: Option<Instant>,
 }
@@ -109,18 +109,18 @@ impl State {
 }
 
 impl Heard {
-    /// Begins now.
+    /// Starts a clock now.
     pub(crate) fn now() -> Self {
         Self { begun: Instant::now(), state: Mutex::default() }
     }
 
-    /// There was progress.
+    /// Records progress.
     pub(crate) fn progress(&self) {
         let mut state = self.state.lock();
         state.progress = state.active(self.begun);
     }
 
-    /// Time passes no more until what is returned is dropped.
+    /// Pauses the clock until the returned guard is dropped.
     pub(crate) fn hold(self: &Arc<Self>) -> Held {
         let mut state = self.state.lock();
         state.waiting += 1;
@@ -133,7 +133,7 @@ impl Heard {
         self.state.lock().waiting > 0
     }
 
-    /// Time in use, in all and since the last progress.
+    /// Active time, in all and since the last progress.
     fn spent(&self) -> (Duration, Duration) {
         let state = self.state.lock();
         let active = state.active(self.begun);
@@ -141,7 +141,7 @@ impl Heard {
     }
 }
 
-/// Holds the clock of a request.
+/// Pauses the clock of a request until dropped.
 pub(crate) struct Held(Arc<Heard>);
 
 impl Drop for Held {

@@ -1,6 +1,6 @@
-//! A server over a line wire: raw requests out, answers by their id back, whatever carries the
-//! lines. The handshake is tried again with another lifecycle where the first was not understood;
-//! what carried a handshake that failed is gone before the next one is opened.
+//! A server over a line-based transport (any pair of byte streams): sends raw requests and matches
+//! responses by id. The handshake is retried with another lifecycle if the first was not
+//! understood; the process or stream of a failed handshake is gone before the next one is opened.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -25,24 +25,24 @@ use super::{ConnectSpec, Connection, Handshake, Inbound, Link, Outgoing};
 use crate::bounds;
 use crate::outgoing::Reply;
 
-/// How long a wire that broke gets to say why.
+/// How long a broken transport may take to report why.
 pub(super) const REASON: Duration = Duration::from_secs(2);
 
-/// The wire of one server.
+/// The connection to one server over lines.
 pub(super) struct LineLink {
     pub(super) sender: Arc<LineSender>,
     pub(super) router: Arc<Router>,
     pub(super) closing: Arc<Closing>,
-    /// Takes the server's secrets out of what leaves the connection.
+    /// Removes the server's secrets from what leaves the connection.
     pub(super) redactor: Redactor,
     tasks: TaskTracker,
     runtime: tokio::runtime::Handle,
-    /// What requests carry; known after the handshake.
+    /// `_meta` members of requests; known after the handshake.
     pub(super) own_meta: OnceLock<OwnMeta>,
     listening: OnceLock<Listening>,
 }
 
-/// A wire whose handshake has not been made yet.
+/// An open transport before the handshake.
 pub(super) struct Opened {
     pub(super) link: Arc<LineLink>,
     pipe: LinePipe,
@@ -50,19 +50,19 @@ pub(super) struct Opened {
     garbage: Arc<Garbage>,
 }
 
-/// The reading side of a wire, at work.
+/// The running reader of a transport.
 pub(super) struct Reading {
     pub(super) task: JoinHandle<CloseCause>,
     pub(super) stop: CancellationToken,
 }
 
-/// Opens wires to one server.
+/// Opens transports to one server.
 pub(super) trait Opener: Sync {
-    /// Opens one. Whoever opens it also keeps it: when its closing is asked for, it ends.
+    /// Opens one. The opener also spawns the task that ends it when its closing is requested.
     fn open(&self) -> BoxFuture<'_, Result<Opened, ConnectError>>;
 }
 
-/// Puts a link over a pair of byte streams.
+/// Builds a connection over a pair of byte streams.
 pub(super) fn lay(
     spec: &ConnectSpec,
     inbound: mpsc::Sender<Inbound>,
@@ -115,7 +115,7 @@ pub(super) fn lay(
     (Opened { link, pipe, capabilities, garbage }, Reading { task, stop })
 }
 
-/// Opens a wire and shakes hands; opens it again with another lifecycle where the first one was not
+/// Opens a transport and shakes hands; repeats this with another lifecycle if the first one was not
 /// understood.
 pub(super) async fn connect(
     spec: &ConnectSpec,
@@ -128,7 +128,7 @@ pub(super) async fn connect(
     for hint in spec.lifecycle.order() {
         let opened = tokio::time::timeout_at(deadline, opener.open()).await;
         let opened = opened.unwrap_or(Err(ConnectError::TimedOut { after: limit }))?;
-        // Nothing of a wire that does not become a connection may stay, not even when this future
+        // A transport that doesn't become a connection must be closed entirely, even if this future
         // is dropped.
         let mut ends = EndsOnDrop(Some(Arc::clone(&opened.link)));
         let Opened { link, pipe, capabilities, garbage } = opened;
@@ -183,8 +183,8 @@ impl Drop for EndsOnDrop {
     }
 }
 
-/// Keeps a wire that a task carries: when the task, the reading, or somebody's wish ends it, all of
-/// it ends.
+/// Supervises a transport that is driven by a task. When the task or the reader ends, or the end is
+/// requested, everything is closed.
 pub(super) async fn keep(link: Arc<LineLink>, mut reading: Reading, mut carrier: JoinHandle<CloseCause>) {
     let cause = tokio::select! {
         biased;
@@ -196,7 +196,7 @@ pub(super) async fn keep(link: Arc<LineLink>, mut reading: Reading, mut carrier:
     link.router.end();
     reading.stop.cancel();
     link.sender.close().await;
-    // The carrier ends by itself when its lines do, and says goodbye.
+    // The task ends by itself when its streams end, after a closing handshake.
     if !carrier.is_finished() && tokio::time::timeout(REASON, &mut carrier).await.is_err() {
         carrier.abort();
     }
@@ -218,17 +218,16 @@ impl LineLink {
         Connection::new(handshake, Link::Line(self), service)
     }
 
-    /// How it ends.
     pub(super) fn closing(&self) -> &Closing {
         &self.closing
     }
 
-    /// What it listens for, on the stateless revision.
+    /// The `subscriptions/listen` stream, on the stateless revision.
     pub(super) fn listening(&self) -> Option<&Listening> {
         self.listening.get()
     }
 
-    /// Sends a request and waits for its answer.
+    /// Sends a request and waits for its response.
     pub(super) async fn request(&self, outgoing: Outgoing<'_>) -> Result<Reply, RequestError> {
         let Outgoing { method, params, progress, responder, limit, cancel } = outgoing;
         let token = progress.is_some().then_some(());
@@ -253,11 +252,11 @@ impl LineLink {
         outcome
     }
 
-    /// Why nothing can be sent or answered any more.
+    /// Why nothing can be sent or received any more.
     async fn ended(&self) -> RequestError {
         let reason = match self.closing.known() {
             Some(reason) => reason,
-            // The wire breaks a moment before the reason is known.
+            // The stream breaks a moment before the reason is known.
             None => tokio::time::timeout(REASON, self.closing.reason())
                 .await
                 .unwrap_or_else(|_| CloseReason::new(CloseCause::OutputClosed)),
@@ -269,7 +268,7 @@ impl LineLink {
     }
 }
 
-/// Tells the server to stop when nobody waits for its answer any more.
+/// Cancels the request on the server when the caller stops waiting.
 struct Waiting<'a> {
     link: &'a LineLink,
     number: u64,

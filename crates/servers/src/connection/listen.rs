@@ -1,7 +1,7 @@
-//! On the stateless revision a server speaks by itself only on a stream that was asked for
-//! (`subscriptions/listen`). This keeps such a stream open for the lists that the server tells of and
-//! for the resources that are watched; what comes over it reaches the router like any other
-//! notification.
+//! On the stateless revision a server sends notifications only on a stream that was requested with
+//! `subscriptions/listen`. This module keeps such a stream open for the list changes that the
+//! server announces and for the watched resources; its notifications reach the router like any
+//! others.
 
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -23,13 +23,14 @@ use crate::outgoing::{OutgoingParams, Reply};
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// A stream of changes that is kept open, and what it is for.
+/// A stream of change notifications that is kept open.
 pub(super) struct Listening {
     resources: watch::Sender<BTreeSet<String>>,
 }
 
 impl Listening {
-    /// Begins; `None` on the revisions where a server speaks unasked.
+    /// Starts listening; `None` on the revisions where servers send notifications without a
+    /// request.
     pub(super) fn start<F, R>(
         handshake: &Handshake,
         closing: &Arc<Closing>,
@@ -57,7 +58,7 @@ impl Listening {
         Some(Self { resources })
     }
 
-    /// Sets the resources that are watched.
+    /// Sets the watched resources.
     pub(super) fn watch(&self, uris: BTreeSet<String>) {
         self.resources.send_if_modified(|watched| {
             let another = *watched != uris;
@@ -67,7 +68,7 @@ impl Listening {
     }
 }
 
-/// The changes of lists that the server says it tells of.
+/// The list changes that the server says it announces.
 fn lists(handshake: &Handshake) -> Vec<&'static str> {
     #[derive(Default, Deserialize)]
     #[serde(rename_all = "camelCase", default)]
@@ -93,7 +94,7 @@ fn lists(handshake: &Handshake) -> Vec<&'static str> {
     .collect()
 }
 
-/// What is asked for; `None` where there is nothing to listen for.
+/// The notification filter to request; `None` if there is nothing to listen for.
 fn filter(lists: &[&str], resources: &BTreeSet<String>) -> Option<Box<RawValue>> {
     if lists.is_empty() && resources.is_empty() {
         return None;
@@ -119,7 +120,7 @@ where
                 None => End::Nothing,
             }
         };
-        // The stream that stands is given up for one with the other resources.
+        // When the watched resources change, the current stream is replaced.
         let end = tokio::select! {
             biased;
             changed = wanted.changed() => match changed {
@@ -141,13 +142,14 @@ where
 
 /// Why there is no stream.
 enum End {
-    /// There is nothing to listen for, or the server does not know how.
+    /// There is nothing to listen for, or the server doesn't support it.
     Nothing,
     /// The connection has ended.
     Gone,
 }
 
-/// Listens until the connection ends or the server does not know how.
+/// Listens, reopening the stream with backoff, until the connection ends or the server rejects the
+/// request.
 async fn listen<F, R>(params: &OutgoingParams, request: &F) -> End
 where
     F: Fn(Outgoing<'static>) -> R,

@@ -1,8 +1,8 @@
-//! Takes the secrets of a server out of what the server says.
+//! Removes the secrets of a server from what the server says.
 //!
-//! A server may repeat what it was given: a token in an error, a key in a log line. Results of calls
-//! go to the client as they came; everything else that a connection hands out passes a [`Redactor`]
-//! in [`super::Connection`] or in the router, and so do call records.
+//! A server may repeat what it was given: a token in an error, a key in a log line. Results of
+//! calls go to the client unchanged; everything else that a connection returns passes through a
+//! [`Redactor`] in [`super::Connection`] or in the router, and so do call records.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -15,13 +15,13 @@ use gatehouse_model::secret::REDACTED;
 use parking_lot::RwLock;
 use serde_json::value::RawValue;
 
-/// Shortest secret that is looked for: shorter ones would redact half of every line.
+/// Shortest secret that is redacted, in bytes: shorter ones would redact half of every line.
 const SHORTEST: usize = 6;
 
-/// Shortest line of a secret with several lines (a private key) that is looked for by itself.
+/// Shortest line of a multi-line secret (a private key) that is redacted by itself.
 const SHORTEST_LINE: usize = 16;
 
-/// How many bearer tokens are looked for; each renewal brings another.
+/// How many bearer tokens are remembered; each renewal adds one.
 const TOKENS: usize = 16;
 
 /// Knows the secrets of one connection. Clones share them.
@@ -43,7 +43,7 @@ impl std::fmt::Debug for Redactor {
 }
 
 impl Redactor {
-    /// Looks for this secret from now on.
+    /// Redacts this secret from now on.
     pub(super) fn add(&self, secret: &str) {
         let mut known = self.0.write();
         for text in forms(secret) {
@@ -54,8 +54,8 @@ impl Redactor {
         known.settled.sort_by_key(|secret| std::cmp::Reverse(secret.reveal().len()));
     }
 
-    /// Looks for the value of a header that is a secret: for all of it, and for what follows the name
-    /// of a scheme like `Bearer`.
+    /// Redacts the value of a secret header: the whole value, and what follows the name of a scheme
+    /// like `Bearer`.
     pub(super) fn add_header(&self, value: &str) {
         self.add(value.trim());
         if let Some((_, token)) = value.trim().split_once(' ') {
@@ -63,7 +63,7 @@ impl Redactor {
         }
     }
 
-    /// Looks for a token that is about to be sent.
+    /// Redacts a token that is about to be sent.
     pub(super) fn add_token(&self, token: &Secret) {
         if self.0.read().tokens.iter().any(|known| known == token) || token.reveal().len() < SHORTEST {
             return;
@@ -75,7 +75,7 @@ impl Redactor {
         known.tokens.push_back(token.clone());
     }
 
-    /// A text without the secrets.
+    /// The text without the secrets.
     #[must_use]
     pub fn text(&self, text: String) -> String {
         match self.replaced(&text) {
@@ -84,8 +84,9 @@ impl Redactor {
         }
     }
 
-    /// A JSON value without the secrets. It stays JSON: a secret can only stand inside a text, where
-    /// what replaces it is legal, or make up a whole number, where the value becomes a text.
+    /// The JSON value without the secrets. It stays valid JSON: a secret can only be part of a
+    /// string, where its replacement is legal, or make up a whole number, in which case the value
+    /// becomes a string.
     #[must_use]
     pub fn raw<'a>(&self, value: &'a RawValue) -> Cow<'a, RawValue> {
         let Some(clean) = self.replaced_in_json(value.get()) else { return Cow::Borrowed(value) };
@@ -94,13 +95,13 @@ impl Redactor {
         Cow::Owned(clean.unwrap_or_else(|| RawValue::NULL.to_owned()))
     }
 
-    /// A message without the secrets.
+    /// The message without the secrets.
     pub(super) fn bytes<'a>(&self, message: &'a [u8]) -> Cow<'a, [u8]> {
         let clean = std::str::from_utf8(message).ok().and_then(|text| self.replaced_in_json(text));
         clean.map_or(Cow::Borrowed(message), |clean| Cow::Owned(clean.into_bytes()))
     }
 
-    /// The text with its secrets replaced; `None` where there is none in it.
+    /// The text with its secrets replaced; `None` if it contains none.
     fn replaced(&self, text: &str) -> Option<String> {
         let known = self.0.read();
         let mut clean: Option<String> = None;
@@ -113,13 +114,14 @@ impl Redactor {
         clean
     }
 
-    /// JSON with its secrets replaced, also those that escapes hide; `None` where there is none in it.
+    /// JSON with its secrets replaced, including those obscured by escapes; `None` if it contains
+    /// none.
     fn replaced_in_json(&self, text: &str) -> Option<String> {
         let plain = self.replaced(text);
         self.replaced_in_escapes(plain.as_deref().unwrap_or(text)).or(plain)
     }
 
-    /// JSON in which each text with an escape was decoded and written anew if there was a secret in it.
+    /// Decodes each JSON string with an escape and rewrites it if it contains a secret.
     fn replaced_in_escapes(&self, text: &str) -> Option<String> {
         if self.is_empty() || memchr::memchr(b'\\', text.as_bytes()).is_none() {
             return None;
@@ -151,14 +153,14 @@ impl Redactor {
     }
 }
 
-/// A text in JSON, with its quotation marks.
+/// Position of a JSON string, including its quotation marks.
 struct Quoted {
     start: usize,
     end: usize,
     has_escape: bool,
 }
 
-/// The next text in JSON; `None` where there is none, or it has no end.
+/// The next JSON string; `None` if there is none or it is unterminated.
 fn next_quoted(text: &str, from: usize) -> Option<Quoted> {
     let bytes = text.as_bytes();
     let start = from + memchr::memchr(b'"', bytes.get(from..)?)?;
@@ -173,8 +175,8 @@ fn next_quoted(text: &str, from: usize) -> Option<Quoted> {
     }
 }
 
-/// The forms in which a secret is looked for: as it is, as it stands in JSON and in an address, line by line,
-/// and all of it in base64.
+/// The forms in which a secret is searched: verbatim, JSON-escaped, percent-encoded, line by line,
+/// and the whole in base64.
 fn forms(secret: &str) -> Vec<String> {
     let whole = std::iter::once(secret).filter(|text| text.len() >= SHORTEST);
     let lines = secret.lines().map(str::trim).filter(|line| line.len() >= SHORTEST_LINE);
@@ -186,7 +188,7 @@ fn forms(secret: &str) -> Vec<String> {
     let mut more: Vec<String> = forms.iter().filter_map(in_json).collect();
     for text in &forms {
         let percent = in_address(text);
-        // `%2f` says what `%2F` says, and forms write a space as `+`.
+        // `%2f` equals `%2F`, and HTML forms encode a space as `+`.
         more.extend([lower_escapes(&percent), percent.replace("%20", "+"), percent]);
     }
     if secret.len() >= SHORTEST {
@@ -196,7 +198,7 @@ fn forms(secret: &str) -> Vec<String> {
     forms
 }
 
-/// As it stands in an address: every byte but the unreserved ones as an escape.
+/// Percent-encodes every byte that isn't unreserved in a URL.
 fn in_address(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {
@@ -209,7 +211,7 @@ fn in_address(text: &str) -> String {
     out
 }
 
-/// The escapes of an address in lower case.
+/// Converts percent escapes to lower case.
 fn lower_escapes(text: &str) -> String {
     let mut digits = 0;
     let lower = |letter: char| {

@@ -1,6 +1,6 @@
-//! `${env:NAME}` and `${secret:NAME}` in the values of an entry, resolved only when the connection
-//! is made. A secret serves only the server, generation and field that it was bound to, whatever
-//! name the reference uses; and what was resolved is never logged.
+//! Resolves `${env:NAME}` and `${secret:NAME}` in the values of a server's settings, only when a
+//! connection is made. A secret is available only to the server, generation and field that it is
+//! bound to, whatever name the reference uses. Resolved values are never logged.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use super::redact::Redactor;
 /// The group of fields that are headers.
 const HEADERS: &str = "headers";
 
-/// Resolves one group of fields (`env`, `headers`) of a server: name and value of each. The secrets
-/// among them become known to the redactor of `spec`, and with them whatever is as good as one: what a
-/// header takes from the environment, a variable or header whose name says so. The store of secrets may
-/// be slow, so this runs beside the executor.
+/// Resolves one group of fields (`env`, `headers`) of a server: name and value of each. Adds to the
+/// redactor of `spec` all secrets among them and what is likely one: header values taken from the
+/// environment, and variables and headers with a name that indicates a secret. Runs on a blocking
+/// thread, because the secret store may be slow.
 pub(super) async fn resolve(
     spec: &ConnectSpec,
     group: &'static str,
@@ -76,7 +76,7 @@ fn from_environment(field: &str, variable: &str) -> Result<String, ConnectError>
     user_environment::variable(variable).and_then(|value| value.into_string().ok()).ok_or_else(unset)
 }
 
-/// Has the redactor look for the value of a header that carries a secret, also one that was typed in.
+/// Adds the value of a secret header to the redactor, including values entered as plain text.
 fn learn(redactor: &Redactor, group: &str, name: &str, value: &str) {
     if group != HEADERS || !is_secret_name(name) {
         return;
@@ -94,7 +94,7 @@ enum Reference<'a> {
     Secret,
 }
 
-/// Replaces each reference; what only looks like one stays.
+/// Replaces each reference; text that only resembles one stays.
 fn fill(
     text: &str,
     mut look_up: impl FnMut(Reference<'_>) -> Result<String, ConnectError>,

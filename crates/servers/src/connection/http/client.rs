@@ -1,6 +1,6 @@
-//! rmcp's side of a Streamable HTTP server: its handshake, its standing event stream and its
-//! goodbye go out through our endpoint. Notifications are taken out of its streams in order,
-//! because rmcp would hand them on each in a task of its own.
+//! The HTTP client that rmcp uses for a Streamable HTTP server: its handshake, standing event
+//! stream and session deletion go through our endpoint. Notifications are taken out of its streams
+//! here, because rmcp would dispatch each in a task of its own and lose their order.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,23 +23,22 @@ use crate::connection::error::RequestError;
 use crate::connection::lifecycle::RawCapabilities;
 use crate::connection::router::{Question, Router};
 
-/// What rmcp's worker sends through.
+/// The HTTP client that rmcp's worker uses.
 #[derive(Clone)]
 pub(super) struct RmcpClient {
-    /// The server.
     pub(super) endpoint: Arc<Endpoint>,
-    /// Takes notifications.
+    /// Receives notifications and the server's requests.
     pub(super) router: Arc<Router>,
-    /// Keeps the capabilities as the server wrote them.
+    /// Stores the capabilities as raw JSON.
     pub(super) capabilities: Arc<RawCapabilities>,
-    /// Cancelled when the stream of what the server says by itself is open, or is known not to be.
+    /// Cancelled when the standing event stream is open, or is known not to be offered.
     pub(super) listened: CancellationToken,
 }
 
 type Fault = StreamableHttpError<RequestError>;
 
 impl RmcpClient {
-    /// Looks at a message on its way to rmcp. `false` when it is not rmcp's.
+    /// Inspects a message on its way to rmcp. `false` if it was handled here.
     fn tap(&self, bytes: &[u8]) -> bool {
         match envelope::read(bytes) {
             Ok(Incoming::Notification { method, params }) => {
@@ -70,7 +69,8 @@ impl RmcpClient {
         events
             .map(move |event| {
                 event.map(|mut event| {
-                    // The event stays, for its id: that is where a broken stream goes on.
+                    // The event itself is kept because of its id, which is needed to resume a
+                    // broken stream.
                     event.data = event
                         .data
                         .filter(|data| client.tap(data.as_bytes()))
@@ -99,7 +99,7 @@ fn probe_id(message: &ClientJsonRpcMessage) -> Option<rmcp::model::RequestId> {
     }
 }
 
-/// A probe that an older server turned down in its own way, as the answer that rmcp understands.
+/// The rejection of a probe by an older server, as the response that rmcp understands.
 fn turned_down(id: rmcp::model::RequestId, error: ErrorData) -> StreamableHttpPostResponse {
     StreamableHttpPostResponse::Json(ServerJsonRpcMessage::error(error, Some(id)), None)
 }
@@ -128,7 +128,7 @@ impl StreamableHttpClient for RmcpClient {
                 }
                 let body = self.endpoint.redactor().bytes(&body);
                 match (serde_json::from_slice::<ServerJsonRpcMessage>(&body)?, probe) {
-                    // Who turns the probe down does not always repeat its id.
+                    // Servers that reject the probe don't always repeat its id.
                     (JsonRpcMessage::Error(error), Some(id)) if !status.is_success() => {
                         Ok(turned_down(id, error.error))
                     }

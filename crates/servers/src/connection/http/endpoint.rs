@@ -1,5 +1,5 @@
-//! The address of a server, and how something is sent to it: headers, token, session, and what each
-//! status means. It knows nothing of what the messages say.
+//! Sends HTTP requests to a server: headers, token, session, redirects, and the meaning of each
+//! status. It doesn't interpret the messages.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,7 +32,7 @@ use crate::environment::UserEnvironment;
 pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 pub(super) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
-/// Headers that are Gatehouse's own.
+/// Headers that only Gatehouse may set.
 const RESERVED: &[&str] = &[
     "accept",
     "content-type",
@@ -47,38 +47,36 @@ const RESERVED: &[&str] = &[
     "mcp-name",
     "last-event-id",
 ];
-/// Longest body that is read of an answer that is an error.
+/// Longest body of an error response that is read, in bytes.
 const LONGEST_ERROR: usize = 64 * 1024;
 /// How much of it is shown, in characters.
 const SHOWN: usize = 300;
-/// How long reaching the server may take, before anything is sent.
+/// Time limit for establishing a TCP and TLS connection.
 const REACH: Duration = Duration::from_secs(15);
-/// How often a request is sent again with another token.
+/// How often a request is sent again with a new token.
 const TOKENS: usize = 3;
-/// How long a token is used without asking for it again.
+/// How long a token is used before the token source is asked again.
 const TOKEN_KEPT: Duration = Duration::from_secs(5);
 
-/// Where the headers come from that are not in the entry.
+/// Sources of headers that are not in the server's settings.
 pub(crate) struct Sources {
     /// Bearer tokens.
     pub(crate) tokens: Arc<dyn TokenSource>,
-    /// Which server they are for.
+    /// The server that the tokens are for.
     pub(crate) server: Arc<ServerConfig>,
     /// A program that prints headers.
     pub(crate) program: Option<HeaderSource>,
-    /// Learns what is sent and has to stay secret.
+    /// Learns the secrets that are sent.
     pub(crate) redactor: Redactor,
 }
 
-/// A program that prints headers, and what it runs in.
+/// A program that prints headers, and its environment.
 pub(crate) struct HeaderSource {
-    /// The program.
     pub(crate) program: HeaderProgram,
-    /// Its environment.
     pub(crate) environment: UserEnvironment,
 }
 
-/// The address of a server.
+/// The HTTP endpoint of a server.
 pub(crate) struct Endpoint {
     client: reqwest::Client,
     url: Url,
@@ -91,31 +89,29 @@ pub(crate) struct Endpoint {
     fault: Mutex<Option<RequestError>>,
 }
 
-/// The clock of the call that a message belongs to, if it belongs to one.
+/// The clock of the request that a message belongs to, if any.
 pub(super) type Clock<'a> = Option<&'a Arc<Heard>>;
 
-/// What the server answered to a message.
+/// Response to a POST.
 pub(super) struct Posted {
-    /// The status.
     pub(super) status: StatusCode,
-    /// The body.
     pub(super) body: PostedBody,
-    /// The session that it names.
+    /// Value of `Mcp-Session-Id`.
     pub(super) session: Option<String>,
 }
 
-/// The body of an answer.
+/// Body of a response.
 pub(super) enum PostedBody {
-    /// Nothing: taken note of.
+    /// None: the message was accepted.
     Accepted,
-    /// One message, whole.
+    /// One message.
     Json(Bytes),
     /// A stream of messages.
     Events(Events),
 }
 
 impl Endpoint {
-    /// Checks an entry's address and headers and makes its HTTP client.
+    /// Validates the address and headers of the settings and creates the HTTP client.
     pub(crate) fn new(
         url: &str,
         fields: &[(String, Secret)],
@@ -145,17 +141,16 @@ impl Endpoint {
         self.url.as_str()
     }
 
-    /// Takes what was sent and has to stay secret out of what the server says.
+    /// Removes the secrets that were sent from what the server says.
     pub(super) fn redactor(&self) -> &Redactor {
         &self.sources.redactor
     }
 
-    /// The address.
     pub(crate) fn address(&self) -> &Url {
         &self.url
     }
 
-    /// Lets the program print its headers, where there is one. `false` where there is none.
+    /// Runs the header program, if there is one, and stores its headers. `false` if there is none.
     pub(crate) async fn refresh_headers(&self) -> Result<bool, ConnectError> {
         let Some(source) = &self.sources.program else { return Ok(false) };
         let surroundings = source.environment.get().await;
@@ -168,7 +163,7 @@ impl Endpoint {
         Ok(true)
     }
 
-    /// The revision of the requests to come.
+    /// Sets the protocol revision of subsequent requests.
     pub(super) fn set_version(&self, protocol: &str) {
         *self.version.lock() = HeaderValue::from_str(protocol).ok();
     }
@@ -185,12 +180,12 @@ impl Endpoint {
         headers
     }
 
-    /// The session of the requests to come.
+    /// Sets the session of subsequent requests.
     pub(super) fn set_session(&self, session: Option<&str>) {
         *self.session.lock() = session.and_then(|session| HeaderValue::from_str(session).ok());
     }
 
-    /// What went wrong last, for the reason of a handshake that failed.
+    /// The last error: the cause of a failed handshake.
     pub(super) fn take_fault(&self) -> Option<RequestError> {
         self.fault.lock().take()
     }
@@ -203,7 +198,7 @@ impl Endpoint {
         error
     }
 
-    /// Sends one message. `more` holds the headers of this message and its session.
+    /// POSTs one message. `more` holds additional headers, including the session.
     pub(super) async fn post(
         &self,
         message: Vec<u8>,
@@ -238,7 +233,7 @@ impl Endpoint {
         Ok(Posted { status, body, session })
     }
 
-    /// Opens a stream of events; `None` where the server has none.
+    /// Opens an event stream; `None` if the server offers none.
     pub(super) async fn get(
         &self,
         last_event: Option<&str>,
@@ -250,7 +245,7 @@ impl Endpoint {
         }
         let response = self.send(request, None).await?;
         match response.status() {
-            // Not offering one is said with 405; some say it with 404.
+            // 405 means that none is offered; some servers answer 404.
             StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_FOUND | StatusCode::NOT_IMPLEMENTED => Ok(None),
             status if !status.is_success() => match self.refused(response, false).await {
                 Ok(_) => Err(self.failed(RequestError::Status {
@@ -265,7 +260,7 @@ impl Endpoint {
         }
     }
 
-    /// Ends the session.
+    /// Deletes the session.
     pub(super) async fn delete(&self, more: HeaderMap) -> Result<(), RequestError> {
         let request = self.request(Method::DELETE, more).await?;
         let status = self.send(request, None).await?.status();
@@ -294,7 +289,7 @@ impl Endpoint {
         Ok(self.client.request(method, url).headers(headers))
     }
 
-    /// The header with a token; none for a token that no header can carry.
+    /// The `Authorization` header with a token; empty if the token isn't a valid header value.
     fn authorization(&self, token: &Secret) -> HeaderMap {
         self.sources.redactor.add_token(token);
         let mut headers = HeaderMap::new();
@@ -332,8 +327,9 @@ impl Endpoint {
         })
     }
 
-    /// A token to send a request once more with, where the one that it had was refused and the sign-in
-    /// can do something about it. While the user is asked the clock stands still.
+    /// Returns a new token to repeat the request with, if the response rejects the current one and
+    /// the token source can obtain another. While the user is signing in, the request's clock is
+    /// paused.
     async fn another_token(
         &self,
         response: &Response,
@@ -382,7 +378,7 @@ impl Endpoint {
             && self.sources.program.is_some()
             && let Some(request) = again.try_clone()
         {
-            // What the program printed may be out of date.
+            // The headers that the program printed may have expired.
             match self.refresh_headers().await {
                 Ok(_) => {
                     let headers = self.printed.lock().clone();
@@ -396,7 +392,8 @@ impl Endpoint {
         let mut last = None;
         for _ in 0..TOKENS {
             let Some(request) = again.try_clone() else { break };
-            // Not the newest one: another request may have had it renewed meanwhile.
+            // The token that this request carried, not the newest one: another request may have
+            // renewed it meanwhile.
             let once_more = last.is_some();
             let sent = || last.take().or_else(|| bearer_of(&again));
             let Some(token) = self.another_token(&response, (sent, once_more), clock).await? else { break };
@@ -406,7 +403,7 @@ impl Endpoint {
         Ok(response)
     }
 
-    /// POSTs a message whose answer comes another way.
+    /// POSTs a message whose response arrives on another stream.
     pub(crate) async fn post_to(
         &self,
         address: Url,
@@ -422,7 +419,7 @@ impl Endpoint {
         if response.status().is_success() { Ok(()) } else { self.refused(response, false).await.map(drop) }
     }
 
-    /// Opens the event stream that everything of the server comes on.
+    /// Opens the event stream that carries all messages of the server (HTTP+SSE transport).
     pub(crate) async fn stream(&self) -> Result<Events, RequestError> {
         let request = self.request(Method::GET, HeaderMap::new()).await?.header(ACCEPT, "text/event-stream");
         let response = self.send(request, None).await?;
@@ -445,7 +442,7 @@ impl Endpoint {
         )))
     }
 
-    /// Turns a connection into a WebSocket (RFC 6455, section 4.1).
+    /// Upgrades a connection to WebSocket (RFC 6455, section 4.1).
     pub(crate) async fn upgrade(&self, key: &str, accept: &str) -> Result<Upgraded, RequestError> {
         let request = self
             .request(Method::GET, HeaderMap::new())
@@ -482,7 +479,8 @@ impl Endpoint {
             .map_err(|error| self.failed(RequestError::Network(foreign::network_fault(&error))))
     }
 
-    /// What an answer that is no success means. A JSON-RPC error in its body is an answer.
+    /// Interprets a response that is not a success. A JSON-RPC error in its body counts as a
+    /// response.
     async fn refused(&self, response: Response, with_session: bool) -> Result<Posted, RequestError> {
         let status = response.status();
         let error = match status {
@@ -499,7 +497,7 @@ impl Endpoint {
                     text(response.headers(), &RETRY_AFTER).and_then(|text| text.trim().parse().ok());
                 let to = text(response.headers(), &LOCATION).map(|to| self.sources.redactor.text(to));
                 let body = self.read(response, LONGEST_ERROR).await.unwrap_or_default();
-                // Before it is cut: half a secret would not be found.
+                // Redact before truncating: half a secret would not be recognised.
                 let words = self.sources.redactor.text(String::from_utf8_lossy(&body).into_owned());
                 if status == StatusCode::BAD_REQUEST && with_session && foreign::names_invalid_session(&words)
                 {
@@ -531,8 +529,8 @@ impl Endpoint {
         loop {
             match response.chunk().await {
                 Ok(Some(chunk)) if whole.is_empty() && length == Some(chunk.len()) => {
-                    // All of it in one piece: nothing is copied. The end is read all the same, so
-                    // that the connection can serve again.
+                    // All of it in one chunk: avoid the copy. The end is read all the same, so that
+                    // the connection can be reused.
                     while let Ok(Some(_)) = response.chunk().await {}
                     return Ok(chunk);
                 }
@@ -552,7 +550,7 @@ fn bearer_of(request: &RequestBuilder) -> Option<Secret> {
     value.strip_prefix("Bearer ").map(Secret::new)
 }
 
-/// The headers of an entry, or those that a program printed.
+/// Parses the headers of the settings, or those that a program printed.
 fn header_map<'a>(fields: impl Iterator<Item = (&'a str, &'a str)>) -> Result<HeaderMap, ConnectError> {
     let wrong = |what: String| ConnectError::BadConfig { what };
     let mut headers = HeaderMap::new();
@@ -569,7 +567,7 @@ fn header_map<'a>(fields: impl Iterator<Item = (&'a str, &'a str)>) -> Result<He
     Ok(headers)
 }
 
-/// The address as HTTP has it: a WebSocket begins as an HTTP request.
+/// Maps `ws:` to `http:` and `wss:` to `https:`, because a WebSocket begins as an HTTP request.
 fn web_address(url: &str) -> String {
     let lower = url.to_ascii_lowercase();
     match (lower.starts_with("ws://"), lower.starts_with("wss://")) {
@@ -616,7 +614,7 @@ fn client(url: &Url) -> Result<reqwest::Client, ConnectError> {
         .tcp_keepalive(Duration::from_secs(60))
         .referer(false)
         .redirect(same_origin());
-    // No proxy belongs between here and this machine.
+    // Loopback addresses are never reached through a proxy.
     if is_loopback(url) {
         builder = builder.no_proxy();
     }
@@ -625,8 +623,8 @@ fn client(url: &Url) -> Result<reqwest::Client, ConnectError> {
     })
 }
 
-/// Follows a redirect only where it keeps method and body, and only on the same origin: anywhere
-/// else the headers are nobody's business.
+/// Follows a redirect only if it preserves method and body (307, 308), and only on the same origin:
+/// headers with secrets must not be sent anywhere else.
 fn same_origin() -> reqwest::redirect::Policy {
     reqwest::redirect::Policy::custom(|attempt| {
         let keeps =

@@ -1,4 +1,5 @@
-//! Event streams of the server's, cut to a size that cannot exhaust memory.
+//! Event streams of a server, with a limit on the size of an event so that it cannot exhaust
+//! memory.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -11,10 +12,10 @@ use sse_stream::Sse;
 
 use crate::bounds;
 
-/// Events as they come, in the types that rmcp's client takes.
+/// Events in the types that rmcp's client takes.
 pub(crate) type Events = BoxStream<'static, Result<Sse, sse_stream::Error>>;
 
-/// Why a stream of events ended.
+/// Why an event stream ended.
 #[derive(Debug, thiserror::Error)]
 enum Broken {
     #[error(transparent)]
@@ -29,7 +30,7 @@ pub(super) fn of_response(response: reqwest::Response) -> Events {
 }
 
 struct EventStream {
-    /// `None` when it has ended.
+    /// `None` after its end.
     body: Option<BoxStream<'static, Result<Bytes, reqwest::Error>>>,
     parser: Parser,
 }

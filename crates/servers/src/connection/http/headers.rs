@@ -1,8 +1,8 @@
-//! Headers of the stateless revision: method, name, and the arguments that a tool's schema asks to
-//! have as headers (`x-mcp-header`).
+//! MCP headers of the stateless revision: method, name, and the arguments that a tool's schema
+//! marks with `x-mcp-header`.
 //!
-//! A middle box may route by them, so they say exactly what the body says; a number goes out as it
-//! is written there.
+//! Intermediaries may route by these headers, so they must match the body exactly; a number is sent
+//! as it is written in the body.
 
 use std::collections::HashMap;
 
@@ -15,14 +15,14 @@ use serde_json::value::RawValue;
 
 use crate::outgoing::OutgoingParams;
 
-/// The annotated arguments of each tool, taken from the lists that the server gives.
+/// The annotated arguments of each tool, taken from the server's tool lists.
 #[derive(Default)]
 pub(super) struct ParamHeaders {
     tools: RwLock<HashMap<String, Vec<ParamHeader>>>,
 }
 
 impl ParamHeaders {
-    /// Learns from the result of a `tools/list`.
+    /// Learns the annotations from the result of a `tools/list`.
     pub(super) fn learn(&self, result: &RawValue) {
         #[derive(Deserialize)]
         struct Listed<'a> {
@@ -31,7 +31,7 @@ impl ParamHeaders {
         }
         let Ok(Listed { tools }) = serde_json::from_str::<Listed<'_>>(result.get()) else { return };
         for raw in tools {
-            // One whose annotations are wrong is not offered, so it has none.
+            // A tool with invalid annotations is not offered, so none are recorded.
             let found = ParamHeader::of_tool(raw).unwrap_or_default();
             if found.is_empty() && self.tools.read().is_empty() {
                 continue;
@@ -45,7 +45,7 @@ impl ParamHeaders {
         }
     }
 
-    /// Adds the headers of a call.
+    /// Adds the headers of a tool call.
     fn add(&self, tool: &str, arguments: &RawValue, headers: &mut HeaderMap) {
         let tools = self.tools.read();
         let Some(annotated) = tools.get(tool) else { return };
@@ -59,7 +59,7 @@ impl ParamHeaders {
     }
 }
 
-/// The headers that say what is in the body.
+/// The headers that repeat parts of the body.
 pub(super) fn of_request(method: &str, params: &OutgoingParams, annotated: &ParamHeaders) -> HeaderMap {
     let mut headers = HeaderMap::new();
     let mut put = |name: HeaderName, value: &str| {

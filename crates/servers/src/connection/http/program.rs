@@ -1,5 +1,5 @@
-//! Headers that a program of the user's prints (SRV-11): a JSON object of texts, or one
-//! `Name: value` a line. What it prints is never logged, and it does not outlive its limit.
+//! Headers printed by a program of the user's (SRV-11): a JSON object of strings, or one `Name:
+//! value` per line. The output is never logged, and the program is killed at its time limit.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -12,12 +12,12 @@ use crate::child::streams;
 use crate::connection::error::ConnectError;
 use crate::environment::Surroundings;
 
-/// How long the program may take.
+/// Time limit of the program.
 const LIMIT: Duration = Duration::from_secs(10);
-/// Most that it may print.
+/// Most output that is read, in bytes.
 const LONGEST: u64 = 64 * 1024;
 
-/// Ends the program, and whatever it started, with whoever waited for it.
+/// Kills the program and its descendants on drop.
 struct Killed(Box<dyn ChildWrapper>);
 
 impl Drop for Killed {
@@ -28,7 +28,7 @@ impl Drop for Killed {
     }
 }
 
-/// Runs the program and reads its headers.
+/// Runs the program and parses its headers.
 pub(super) async fn run(
     program: &HeaderProgram,
     surroundings: &Surroundings,
@@ -55,7 +55,7 @@ pub(super) async fn run(
     #[cfg(windows)]
     command.wrap(process_wrap::tokio::JobObject);
     let mut child = Killed(command.spawn().map_err(unstarted)?);
-    // The command holds the child's end of the stream; while it lives the stream never ends.
+    // The command holds the child's end of the stream; while it lives, the stream never ends.
     drop(command);
     let stdout = stdout.reader(child.0.stdout().take()).map_err(unstarted)?;
     let ran = tokio::time::timeout(LIMIT, async {
