@@ -1,6 +1,6 @@
-//! What a server asks of its client (SRV-15): input from the user, a model's answer, the folders that
-//! it may work in. Requests and answers are checked here; who answers is decided elsewhere, and
-//! nothing here ever makes up an answer for a person.
+//! Requests of a server to its client (SRV-15): elicitation, sampling and roots. Requests and
+//! responses are validated here; who answers is decided elsewhere, and nothing here ever invents an
+//! answer on behalf of a person.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -24,42 +24,42 @@ pub const ROOTS: &str = "roots/list";
 const INVALID_PARAMS: i32 = -32602;
 const INTERNAL: i32 = -32603;
 
-/// What Gatehouse declares to every server: there is always somebody to ask, if need be the user.
+/// The capabilities that Gatehouse declares to every server. It declares all of them, because the
+/// user can answer when no client can.
 #[must_use]
 pub fn client_capabilities() -> Value {
     json!({ "elicitation": { "form": {}, "url": {} }, "sampling": {}, "roots": {} })
 }
 
-/// One request of a server's.
+/// One request of a server.
 #[derive(Clone, Debug)]
 pub struct ServerRequest {
-    /// Which server asks, with the settings of the connection that it asks on.
+    /// The server, with the settings of the connection that the request came on.
     pub server: Arc<ServerConfig>,
     /// [`ELICIT`], [`SAMPLE`] or [`ROOTS`].
     pub method: Box<str>,
-    /// Params; `{}` where there are none.
+    /// The params; `{}` if there are none.
     pub params: Box<RawValue>,
 }
 
 /// The `result`, or the whole `error` object.
 pub type ServerAnswer = Result<Box<RawValue>, Box<RawValue>>;
 
-/// Answers what servers ask.
+/// Answers requests of servers.
 pub trait Respond: Send + Sync {
-    /// Answers one request, which was checked. Dropping the future withdraws the question.
+    /// Answers one validated request. Dropping the future withdraws the request.
     fn respond(&self, request: ServerRequest) -> BoxFuture<'static, ServerAnswer>;
 
-    /// Hears what the server logged meanwhile: the params of its `notifications/message`.
+    /// Receives what the server logs meanwhile: the params of its `notifications/message`.
     fn logged(&self, _level: LogLevel, _params: &RawValue) {}
 }
 
-/// Who answers what a server asks while it works on one call.
+/// Answers requests that a server makes while it processes one call.
 #[derive(Clone)]
 pub struct Responder {
-    /// Tells the clients that are in flight on a server apart: the client, and its session if it
-    /// has one.
+    /// Identifies the client, including its session if it has one. Calls of different clients to
+    /// the same server are told apart by it.
     pub whose: Arc<str>,
-    /// Answers.
     pub respond: Arc<dyn Respond>,
 }
 
@@ -69,13 +69,13 @@ impl fmt::Debug for Responder {
     }
 }
 
-/// Who answers where no client can be told to be the one that is asked. Set once, when everything
-/// that a person is asked by is there; before that nobody answers.
+/// Answers requests that cannot be attributed to a client. Set once, when the approval queue
+/// exists; until then such requests are answered with an error.
 #[derive(Clone, Default)]
 pub(crate) struct Fallback(Arc<OnceLock<Arc<dyn Respond>>>);
 
 impl Fallback {
-    /// Sets it; only the first time counts.
+    /// Sets the responder; only the first call has an effect.
     pub(crate) fn set(&self, respond: Arc<dyn Respond>) {
         if self.0.set(respond).is_err() {
             tracing::error!("somebody else answers what servers ask already");
@@ -92,7 +92,7 @@ impl Respond for Fallback {
     }
 }
 
-/// Checks a request, lets it be answered, and checks the answer.
+/// Validates a request, has it answered, and validates the response.
 pub async fn answered(
     respond: &dyn Respond,
     request: ServerRequest,
@@ -115,11 +115,11 @@ pub async fn answered(
     Ok(answer)
 }
 
-/// The check of the fields of a form, which are JSON text like the form itself. The server is the one
-/// whose form it is.
+/// Builds the validation of form input. `schema` and `fields` are JSON objects as text; `server` is
+/// the server that supplied the form.
 ///
 /// # Errors
-/// Says in words that one of them cannot be read.
+///  A message saying which of the two cannot be parsed.
 pub fn form_check(server: &ServerId, schema: &str, fields: &str) -> Result<SchemaCheck, &'static str> {
     let Ok(schema) = serde_json::from_str::<Map<String, Value>>(schema) else {
         return Err("The form cannot be read");
@@ -136,7 +136,7 @@ fn form(server: &ServerId, schema: &Map<String, Value>, content: &Map<String, Va
     SchemaCheck { server: server.clone(), schema: text(schema), value: Some(text(content)), formats: true }
 }
 
-/// The answer to [`ROOTS`] with the folders that the user set for a server.
+/// The response to [`ROOTS`] with the folders that the user set for a server.
 #[must_use]
 pub fn roots_of(config: &ServerConfig) -> Box<RawValue> {
     let roots: Vec<Value> = config
@@ -163,7 +163,7 @@ fn invalid(message: impl AsRef<str>) -> Box<RawValue> {
     error(INVALID_PARAMS, message.as_ref())
 }
 
-/// What an answer has to be.
+/// A validated request: determines what the response must look like.
 enum Checked {
     Form { schema: Map<String, Value> },
     Url,
@@ -221,7 +221,8 @@ impl Checked {
         }
     }
 
-    /// The answer as it is sent, and the fields of a form, which still have to be checked.
+    /// Validates a response. Returns it as it will be sent, and the fields of a form, which still
+    /// have to be validated against the schema.
     fn fit(&self, answer: Box<RawValue>) -> Result<Fitted, Box<RawValue>> {
         let Ok(members) = serde_json::from_str::<Map<String, Value>>(answer.get()) else {
             return Err(unusable("it is no object"));
@@ -273,7 +274,7 @@ impl Checked {
     }
 }
 
-/// An answer as it is sent, and the fields of a form where it is one.
+/// A response as it will be sent, and the fields of a form if it is one.
 type Fitted = (Box<RawValue>, Option<Map<String, Value>>);
 
 fn unusable(why: &str) -> Box<RawValue> {
@@ -287,7 +288,8 @@ fn action(answer: &Map<String, Value>) -> Option<&str> {
         .filter(|action| matches!(*action, "accept" | "decline" | "cancel"))
 }
 
-/// A primitive, or a list of texts to choose from: all that a form may have (MCP, Elicitation).
+/// A primitive, or a list of strings to choose from: the only field types that a form may have
+/// (MCP, Elicitation).
 fn is_flat(field: &Value) -> bool {
     match field.get("type").and_then(Value::as_str) {
         Some("string" | "number" | "integer" | "boolean") => true,
@@ -299,7 +301,7 @@ fn is_flat(field: &Value) -> bool {
     }
 }
 
-/// The content of a form with what the schema gives for fields that were left out.
+/// The content of a form, with the schema's defaults for missing fields.
 fn with_defaults(schema: &Map<String, Value>, given: &Map<String, Value>) -> Map<String, Value> {
     let mut content = given.clone();
     let fields = schema.get("properties").and_then(Value::as_object);

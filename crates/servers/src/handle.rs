@@ -1,6 +1,6 @@
-//! One server as others see it: its settings, its state, its lists, and the way to call it. A call
-//! goes straight to the connection and does not pass the actor; the handle itself never connects,
-//! never retries and never decides whether a call may run.
+//! The public interface to one server: settings, status, lists, and calls. A call goes straight to
+//! the connection, bypassing the actor. The handle itself never connects, never retries and never
+//! decides whether a call may run.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -28,26 +28,25 @@ use crate::lists::{Declared, ListKind, Lists, error_text};
 use crate::outgoing::{OutgoingParams, ProgressSink, Reply};
 use crate::transition::Epoch;
 
-/// Tells a server how much to log.
+/// Method that sets a server's log level.
 pub(crate) const SET_LEVEL: &str = "logging/setLevel";
-/// Asks a server to tell of changes of a resource.
+/// Method that subscribes to changes of a resource.
 pub(crate) const SUBSCRIBE: &str = "resources/subscribe";
 /// Lines of a server's log that are kept in memory.
 const LOG_LINES: usize = 200;
-/// Lines of them that are shown with the server's state.
+/// Lines of it that are shown with the server's status.
 const TAIL_LINES: usize = 20;
 
-/// A request to a server. How long it may take is the server's own setting.
+/// A request to a server. Its time limit comes from the server's settings, or else from the app's.
 pub struct UpstreamCall {
-    /// Method.
     pub method: &'static str,
-    /// Params.
     pub params: OutgoingParams,
-    /// Takes its progress.
+    /// Receives progress notifications.
     pub progress: Option<ProgressSink>,
-    /// Who answers what the server asks because of it; the user where absent.
+    /// Answers requests that the server makes while it processes this one; if absent, the fallback
+    /// responder does, which asks the user.
     pub responder: Option<Responder>,
-    /// Cancels it upstream.
+    /// Cancels the request upstream.
     pub cancel: CancellationToken,
 }
 
@@ -65,46 +64,42 @@ impl fmt::Debug for UpstreamCall {
     }
 }
 
-/// Why a call has no answer of the server.
+/// Why a call has no response of the server.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum CallError {
-    /// The server is not connected, and one attempt did not change that.
+    /// The server is not connected, and one attempt to connect did not succeed.
     #[error("the server is not connected ({})", status.word())]
-    Unavailable {
-        /// Its state.
-        status: ServerStatus,
-    },
-    /// The server took too long.
+    Unavailable { status: ServerStatus },
+    /// The time limit was reached.
     #[error("the server did not answer within {} s", after.as_secs())]
     TimedOut {
-        /// The limit that it ran into.
+        /// The limit that was reached.
         after: Duration,
     },
-    /// The caller, or a pause of everything, cancelled it.
+    /// Cancelled by the caller, or by
+    /// [`ServerManager::cancel_all`](crate::ServerManager::cancel_all).
     #[error("the call was cancelled")]
     Cancelled,
     /// MCP is switched off; nothing was sent.
     #[error("MCP is switched off")]
     SwitchedOff,
-    /// The connection ended while the call ran, or is no longer the one that the call was meant for.
+    /// The connection ended during the call, or belongs to another generation than the call was
+    /// meant for.
     #[error("the connection ended: {reason}")]
-    Closed {
-        /// How.
-        reason: String,
-    },
-    /// The server no longer knew the session and did nothing; it was opened anew, or that failed
-    /// too. One more try is safe.
+    Closed { reason: String },
+    /// The session had expired on the server, which did not process the call. Reconnecting was
+    /// attempted since, successfully or not. One retry is safe.
     #[error("the server no longer knew the session")]
     SessionLost,
-    /// The server wants the user to sign in.
+    /// The server requires the user to sign in.
     #[error("the server wants you to sign in")]
     NeedsAuth,
-    /// Anything else on the way.
+    /// Any other failure.
     #[error("{0}")]
     Transport(String),
 }
 
-/// One server. Cheap to clone; keeps nothing running.
+/// A handle to one server. Cheap to clone; doesn't keep the server running.
 #[derive(Clone)]
 pub struct ServerHandle {
     pub(crate) shared: Arc<Shared>,
@@ -117,73 +112,75 @@ impl fmt::Debug for ServerHandle {
 }
 
 impl ServerHandle {
-    /// Its settings.
+    /// The settings.
     #[must_use]
     pub fn config(&self) -> Arc<ServerConfig> {
         self.shared.config.load_full()
     }
 
-    /// Its state.
+    /// The status.
     #[must_use]
     pub fn status(&self) -> ServerStatus {
         (**self.shared.status.load()).clone()
     }
 
-    /// What takes the secrets that the server was given out of what is kept of its calls.
+    /// Removes the secrets that the server was given, for records of its calls.
     #[must_use]
     pub fn redactor(&self) -> Redactor {
         Redactor::clone(&self.shared.redactor.load())
     }
 
-    /// What it offers, as far as it is known; kept while it is not connected.
+    /// The known lists of tools, resources and prompts; kept while the server is not connected.
     #[must_use]
     pub fn lists(&self) -> Arc<Lists> {
         self.shared.lists.load_full()
     }
 
-    /// Whether somebody stopped it. Then only a start connects it again, and no call does.
+    /// Whether the user stopped it. Then only an explicit start connects it again; a call doesn't.
     #[must_use]
     pub fn is_held(&self) -> bool {
         self.shared.held.load(Ordering::SeqCst)
     }
 
-    /// Its log, oldest line first, as far as it is kept in memory: the last 200 lines.
+    /// The part of its log that is kept in memory (the last 200 lines), oldest first.
     #[must_use]
     pub fn log(&self) -> Vec<LogLine> {
         self.shared.log.lock().iter().cloned().collect()
     }
 
-    /// The very last lines of its log, oldest first.
+    /// The last 20 lines of its log, oldest first.
     #[must_use]
     pub fn log_tail(&self) -> Vec<LogLine> {
         let log = self.shared.log.lock();
         log.iter().skip(log.len().saturating_sub(TAIL_LINES)).cloned().collect()
     }
 
-    /// Counts an error of this server's.
+    /// Counts an error of this server.
     pub fn count_error(&self, at: Timestamp) {
         self.shared.errors.lock().add(at);
     }
 
-    /// Errors within the last hour: of its log, its connections and its calls.
+    /// Number of errors within the last hour: of its log, its connections and its calls.
     #[must_use]
     pub fn errors_last_hour(&self, now: Timestamp) -> u32 {
         self.shared.errors.lock().count(now)
     }
 
-    /// Sends a request. When the server is enabled but not connected, waits for one attempt.
+    /// Sends a request. If the server is enabled but not connected, waits for one attempt to
+    /// connect.
     ///
     /// # Errors
-    /// When the server did not answer; a JSON-RPC error of the server is a [`Reply::Error`].
+    ///  When the server did not respond; a JSON-RPC error of the server is a [`Reply::Error`].
     pub async fn call(&self, call: UpstreamCall) -> Result<Reply, CallError> {
         self.send(None, call).await
     }
 
-    /// As [`ServerHandle::call`], but only to this generation of the server: a call that was allowed
-    /// for one is never sent to another, also when the entry is edited while the call waits.
+    /// Like [`ServerHandle::call`], but only to this generation of the server: a call that was
+    /// allowed for one generation is never sent to another, even if the server is edited while the
+    /// call waits.
     ///
     /// # Errors
-    /// [`CallError::Closed`] when the server is another one by now, else as for `call`.
+    ///  [`CallError::Closed`] if the server's generation has changed, otherwise as for `call`.
     pub async fn call_generation(
         &self,
         generation: Generation,
@@ -255,11 +252,11 @@ impl ServerHandle {
         answer.map_err(|error| shared.call_failed(live.epoch, error))
     }
 
-    /// Waits for one attempt to connect where there is no connection. True when it had to wait:
-    /// then the lists may be others than before.
+    /// Waits for one attempt to connect if there is no connection. `true` if it had to wait: then
+    /// the lists may have changed.
     ///
     /// # Errors
-    /// When the attempt did not succeed.
+    ///  When the attempt did not succeed.
     pub async fn ready(&self, cancel: &CancellationToken) -> Result<bool, CallError> {
         if !self.shared.is_on() {
             return Err(CallError::SwitchedOff);
@@ -276,12 +273,13 @@ impl ServerHandle {
         }
     }
 
-    /// As [`ServerHandle::call_generation`], but only over a connection that is there, and only
-    /// while the server's lists are still these: what was judged by its definition is never sent to
-    /// a server that defines it otherwise. `None` when that is not so; then nothing was sent.
+    /// Like [`ServerHandle::call_generation`], but only over an existing connection and only while
+    /// the server's lists are still `lists`: a call that was judged by a tool's definition is never
+    /// sent to a server that defines the tool differently. `None` if that is not the case; then
+    /// nothing was sent.
     ///
     /// # Errors
-    /// As for `call`.
+    ///  As for `call`.
     pub async fn call_as_listed(
         &self,
         lists: &Arc<Lists>,
@@ -291,7 +289,8 @@ impl ServerHandle {
         if !self.shared.is_on() {
             return Err(CallError::SwitchedOff);
         }
-        // The lists of a connection are published before the connection itself, so these are its own.
+        // The lists of a connection are published before the connection itself, so these belong to
+        // it.
         let Some(live) = self.shared.live.load_full() else { return Ok(None) };
         if live.generation != lists.generation || !Arc::ptr_eq(&self.lists(), lists) {
             return Ok(None);
@@ -299,11 +298,12 @@ impl ServerHandle {
         self.over(live, pause, call).await.map(Some)
     }
 
-    /// Has the server tell of changes of a resource ([`gatehouse_model::Event::ResourcesChanged`]) for as long as this
-    /// many watch it as have begun to; only to this generation of the server.
+    /// Subscribes to changes of a resource ([`gatehouse_model::Event::ResourcesChanged`]) on this
+    /// generation of the server. Counted: the subscription lasts until every `watch` was ended by
+    /// an [`unwatch`](Self::unwatch).
     ///
     /// # Errors
-    /// As for `call`. A server that does not offer it, or refuses, answers with an error.
+    ///  As for `call`. A server that doesn't offer subscriptions, or refuses, answers with an error.
     pub async fn watch(&self, generation: Generation, uri: &str) -> Result<Reply, CallError> {
         let cancel = CancellationToken::new();
         self.ready(&cancel).await?;
@@ -337,7 +337,7 @@ impl ServerHandle {
         }
     }
 
-    /// Sets how much the server logs.
+    /// Sets the log level that the user wants.
     pub(crate) async fn set_log_level(&self, level: LogLevel) -> Result<(), Problem> {
         let what = || format!("The log level of the server {} could not be set.", self.config().name);
         let before = self.shared.log_level.lock().replace(level);
@@ -350,7 +350,8 @@ impl ServerHandle {
         Err(refused)
     }
 
-    /// Tells the server what the clients want, if it is there; else it hears of it when it connects.
+    /// Applies the log level that the clients want, if the server is connected; otherwise it is set
+    /// on the next connection.
     pub(crate) async fn apply_clients_log_level(&self) {
         let Some(live) = self.shared.live.load_full() else { return };
         if !live.declared.cover(SET_LEVEL) {
@@ -365,8 +366,9 @@ impl ServerHandle {
         }
     }
 
-    /// Tells the server how much to log. Nobody can tell it to log what it pleases again: then it goes
-    /// on as it was told last, but on the revision where each request says it.
+    /// Sends the log level. The protocol has no request to reset it: without a wanted level, a
+    /// server of an older revision keeps the last one, while on the stateless revision requests no
+    /// longer carry it.
     async fn send_log_level(&self) -> Result<Reply, CallError> {
         let level = self.shared.wanted_log_level();
         if let Some(live) = self.shared.live.load_full()
@@ -382,7 +384,7 @@ impl ServerHandle {
         self.call(UpstreamCall { method: SET_LEVEL, params, progress: None, responder: None, cancel }).await
     }
 
-    /// Ends one [`ServerHandle::watch`]; the last one ends it at the server too.
+    /// Ends one [`ServerHandle::watch`]; the last one also unsubscribes on the server.
     pub async fn unwatch(&self, uri: &str) {
         let Some(all) = self.shared.unwatched(uri) else { return };
         let Some(live) = self.shared.live.load_full() else { return };
@@ -417,38 +419,40 @@ impl ServerHandle {
     }
 }
 
-/// What an actor and its handles share. Written by the actor alone, but for the settings, which the
-/// manager writes, and the counters of calls.
+/// State shared by an actor and its handles. The actor writes status, lists, connection and
+/// redactor. Settings are written by the manager (and by the actor when it enables the server); the
+/// error count, the watched resources, the log level and the counters of calls are also written by
+/// handles.
 pub(crate) struct Shared {
     pub(crate) id: ServerId,
     pub(crate) config: ArcSwap<ServerConfig>,
     pub(crate) status: ArcSwap<ServerStatus>,
     pub(crate) lists: ArcSwap<Lists>,
     pub(crate) live: ArcSwapOption<Live>,
-    /// Knows the secrets of the present or last connection.
+    /// Knows the secrets of the current or last connection.
     pub(crate) redactor: ArcSwap<Redactor>,
     pub(crate) log: Mutex<VecDeque<LogLine>>,
     pub(crate) errors: Mutex<ErrorTally>,
     pub(crate) in_flight: AtomicUsize,
-    /// Whether somebody stopped it.
+    /// Whether the user stopped it.
     pub(crate) held: AtomicBool,
-    /// How much the user wants the server to log.
+    /// The log level that the user wants.
     pub(crate) log_level: Mutex<Option<LogLevel>>,
-    /// Resources that are watched, and by how many.
+    /// Watched resources with their number of watchers.
     pub(crate) watched: Mutex<BTreeMap<String, usize>>,
-    /// Cancelled, and replaced, by a pause.
+    /// Cancels all calls in flight; replaced when cancelled.
     pub(crate) calls: Mutex<CancellationToken>,
     pub(crate) inbox: mpsc::Sender<Message>,
     common: Arc<Common>,
 }
 
-/// What is the same for all servers. Written by the manager.
+/// State shared by all servers. Written by the manager.
 pub(crate) struct Common {
     /// Whether MCP is on.
     pub(crate) on: AtomicBool,
-    /// The most that any client wants servers to log.
+    /// The most verbose log level that any client wants.
     pub(crate) clients_log_level: Mutex<Option<LogLevel>>,
-    /// How long calls may take, on servers that have no limit of their own.
+    /// Time limits of calls to servers that set none themselves.
     pub(crate) call_limits: Mutex<CallLimits>,
 }
 
@@ -458,7 +462,7 @@ impl Default for Common {
     }
 }
 
-/// The connection that calls go to.
+/// The connection that calls use.
 pub(crate) struct Live {
     pub(crate) epoch: Epoch,
     pub(crate) generation: Generation,
@@ -466,7 +470,7 @@ pub(crate) struct Live {
     pub(crate) link: Arc<dyn Link>,
     /// Cancelled when the connection is given up.
     pub(crate) ended: CancellationToken,
-    /// Why it was given up, set before that, where it broke.
+    /// Why it was given up. Set before `ended` is cancelled if the connection broke.
     pub(crate) broke: OnceLock<String>,
 }
 
@@ -502,18 +506,18 @@ impl Shared {
         self.common.on.load(Ordering::SeqCst)
     }
 
-    /// How long calls may take where the server has no limit of its own.
+    /// Time limits of calls if the server sets none itself.
     fn call_limits(&self) -> CallLimits {
         *self.common.call_limits.lock()
     }
 
-    /// How much the server is to log: the most that anybody wants.
+    /// The log level to set: the more verbose of the user's and the clients'.
     pub(crate) fn wanted_log_level(&self) -> Option<LogLevel> {
         let clients = *self.common.clients_log_level.lock();
         [*self.log_level.lock(), clients].into_iter().flatten().min()
     }
 
-    /// Keeps a line of the server's log; the oldest makes room.
+    /// Adds a line to the server's log in memory, dropping the oldest line if it is full.
     pub(crate) fn keep_line(&self, line: LogLine) {
         if line.level.is_some_and(|level| level >= LogLevel::Error) {
             self.errors.lock().add(line.at);
@@ -525,7 +529,8 @@ impl Shared {
         log.push_back(line);
     }
 
-    /// One watches a resource no longer. All that are still watched, when it was the last one.
+    /// Removes one watcher of a resource. Returns all resources that are still watched if it was
+    /// the last one.
     fn unwatched(&self, uri: &str) -> Option<BTreeSet<String>> {
         let mut watched = self.watched.lock();
         let count = watched.get_mut(uri)?;
@@ -546,8 +551,9 @@ impl Shared {
         self.in_flight.load(Ordering::Relaxed) > 0
     }
 
-    /// Turns an error into the caller's, and lets the actor look at the connection where the error
-    /// says something about it. A full inbox loses only the hint: health checks come anyway.
+    /// Converts an error for the caller, and notifies the actor if the error says something about
+    /// the connection. If the inbox is full the notification is lost; the periodic health checks
+    /// make up for it.
     fn call_failed(&self, epoch: Epoch, error: LinkError) -> CallError {
         let (hint, error) = match error {
             LinkError::TimedOut { after } => (None, CallError::TimedOut { after }),
@@ -570,7 +576,7 @@ impl Shared {
     }
 }
 
-/// Counts a call for as long as it lives.
+/// Counts a call in flight until it is dropped.
 struct InFlight<'a>(&'a AtomicUsize);
 
 impl<'a> InFlight<'a> {

@@ -1,6 +1,6 @@
-//! What a server offers: its lists, read page by page and item by item. An item that makes no sense
-//! is left out and counted, never a reason to lose the others; the bytes of an item are kept as the
-//! server wrote them.
+//! The lists of a server (tools, resources, prompts), read page by page and item by item. A
+//! malformed item is skipped and counted; the others are kept. Items are stored byte for byte as
+//! the server wrote them.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
@@ -20,7 +20,6 @@ use crate::outgoing::{OutgoingParams, Reply};
 /// One tool as the server defined it.
 #[derive(Clone)]
 pub struct ToolDefinition {
-    /// Its name.
     pub name: String,
     /// The whole definition, byte for byte.
     pub raw: Box<RawValue>,
@@ -32,27 +31,26 @@ impl fmt::Debug for ToolDefinition {
     }
 }
 
-/// What a server offers, as far as it is known. Kept while the server is not connected.
+/// The known lists of a server. Kept while the server is not connected.
 #[derive(Clone, Debug)]
 pub struct Lists {
-    /// The generation of the server that these lists are of.
+    /// The generation of the server that these lists belong to.
     pub generation: Generation,
-    /// Its tools.
     pub tools: Vec<ToolDefinition>,
-    /// Its resources, each as the server wrote it.
+    /// Resources as raw JSON.
     pub resources: Vec<Box<RawValue>>,
-    /// Its resource templates, each as the server wrote it.
+    /// Resource templates as raw JSON.
     pub resource_templates: Vec<Box<RawValue>>,
-    /// Its prompts, each as the server wrote it.
+    /// Prompts as raw JSON.
     pub prompts: Vec<Box<RawValue>>,
-    /// The capabilities that it declared: `{}` before the first connection.
+    /// The declared capabilities; `{}` before the first connection.
     pub capabilities: Box<RawValue>,
-    /// Its instructions for the model.
+    /// The server's instructions for the model.
     pub instructions: Option<String>,
 }
 
 impl Lists {
-    /// What the server declared that it can do.
+    /// The declared capabilities as flags.
     #[must_use]
     pub fn declared(&self) -> gatehouse_model::server::Declared {
         let declared = Declared::read(&self.capabilities);
@@ -66,7 +64,6 @@ impl Lists {
         }
     }
 
-    /// How many of each.
     #[must_use]
     pub fn counts(&self) -> Counts {
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
@@ -92,25 +89,26 @@ impl Default for Lists {
     }
 }
 
-/// The capabilities that a server declared: what it can be asked (SRV-13).
+/// The capabilities that a server declared, which determine the methods that may be sent to it
+/// (SRV-13).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Declared {
     capabilities: serde_json::Map<String, serde_json::Value>,
 }
 
 impl Declared {
-    /// Reads them; what cannot be read counts as not declared.
+    /// Parses capabilities; what cannot be parsed counts as not declared.
     pub(crate) fn read(raw: &RawValue) -> Self {
         Self { capabilities: serde_json::from_str(raw.get()).unwrap_or_default() }
     }
 
-    /// Whether the server said that it tells when a list changes.
+    /// Whether the server declared that it announces changes of a list.
     pub(crate) fn tell_of(&self, kind: ListKind) -> bool {
         let family = kind.method().split_once('/').and_then(|(family, _)| self.capabilities.get(family));
         family.and_then(|family| family.get("listChanged")).is_some_and(|tells| tells == true)
     }
 
-    /// Whether the server said that it can be asked this method.
+    /// Whether the server declared that it supports a method.
     pub(crate) fn cover(&self, method: &str) -> bool {
         let has = |name: &str| self.capabilities.get(name).is_some_and(serde_json::Value::is_object);
         match method {
@@ -139,7 +137,8 @@ pub(crate) enum ListKind {
 }
 
 impl ListKind {
-    /// All of them; the first that a server declared is the one that it has to answer.
+    /// All lists. The first one that a server declares is the one that it must answer to count as
+    /// connected.
     pub(crate) const ALL: [Self; 4] = [Self::Tools, Self::Resources, Self::Prompts, Self::ResourceTemplates];
 
     pub(crate) fn method(self) -> &'static str {
@@ -151,12 +150,12 @@ impl ListKind {
         }
     }
 
-    /// The list that a method asks for.
+    /// The list that a method requests.
     pub(crate) fn of_method(method: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.method() == method)
     }
 
-    /// A list of nothing.
+    /// An empty list, as a result.
     pub(crate) fn empty(self) -> Box<RawValue> {
         crate::json::raw(&serde_json::json!({ self.member(): [] }))
     }
@@ -170,7 +169,7 @@ impl ListKind {
         }
     }
 
-    /// Keeps what was known of a list before, if it was of the same server.
+    /// Copies a list from `before`, if it belongs to the same generation.
     pub(crate) fn keep(self, before: &Lists, lists: &mut Lists) {
         if before.generation != lists.generation {
             return;
@@ -183,7 +182,7 @@ impl ListKind {
         }
     }
 
-    /// Puts a fetched list in its place.
+    /// Stores a fetched list.
     pub(crate) fn put(self, lists: &mut Lists, items: Vec<Box<RawValue>>) -> Shortfall {
         match self {
             Self::Tools => {
@@ -202,37 +201,37 @@ impl ListKind {
 /// What was left out of a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Shortfall {
-    /// Items that make no sense.
+    /// Number of malformed items.
     pub(crate) skipped: usize,
-    /// Why, for the first of them.
+    /// The reason, for the first of them.
     pub(crate) why: Option<&'static str>,
 }
 
-/// A list as it was fetched.
+/// A fetched list.
 #[derive(Debug)]
 pub(crate) struct Fetched {
     pub(crate) items: Vec<Box<RawValue>>,
-    /// Why it may not be whole.
+    /// Why it may be incomplete.
     pub(crate) cut: Option<&'static str>,
-    /// For how long the server says that it is good (2026-07-28, Caching); the shortest of its pages.
+    /// Its time-to-live according to the server (2026-07-28, Caching); the shortest of its pages.
     pub(crate) fresh_for: Option<Duration>,
 }
 
 /// Why a list could not be fetched.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum FetchError {
-    /// The server answered with an error; it lives.
+    /// The server answered with an error, so the connection works.
     #[error("it answered {method} with an error: {error}")]
     Refused { method: &'static str, error: String },
-    /// The server answered with something else than a list; it lives.
+    /// The server answered with something other than a list, so the connection works.
     #[error("its answer to {method} is no list")]
     NoList { method: &'static str },
-    /// No answer.
+    /// No response.
     #[error(transparent)]
     Link(#[from] LinkError),
 }
 
-/// Fetches a list to its end, or as far as [`bounds`] allows. No cursor counts twice.
+/// Fetches a list completely, or as far as [`bounds`] allows. A repeated cursor ends the list.
 pub(crate) async fn fetch(
     link: &dyn Link,
     kind: ListKind,
@@ -298,7 +297,7 @@ async fn fetch_pages(
     Ok(())
 }
 
-/// The message of a JSON-RPC error, as people get to read it.
+/// The message of a JSON-RPC error, shortened to one line for display.
 pub(crate) fn error_text(error: &RawValue) -> String {
     #[derive(Deserialize)]
     struct Text {
@@ -324,7 +323,7 @@ fn read_page<'a>(page: &'a RawValue, member: &str) -> Option<Page<'a>> {
     Some(Page { items, next, fresh_for: millis.map(Duration::from_millis) })
 }
 
-/// Keeps the tools that can be called: each has a name of its own and an object for an input schema.
+/// Keeps the tools that can be called: each needs a unique name and an object as input schema.
 fn read_tools(items: Vec<Box<RawValue>>) -> (Vec<ToolDefinition>, Shortfall) {
     let mut names = HashSet::new();
     let mut shortfall = Shortfall::default();

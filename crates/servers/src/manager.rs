@@ -1,5 +1,5 @@
-//! All servers: adding, editing, starting, stopping, and the end of everything. It hands work to the
-//! actors and waits for none of them longer than it must; it keeps nothing on disk.
+//! Manages all servers: adding, editing, starting, stopping, and shutdown. Work is delegated to the
+//! actors, and waiting for them is bounded. Nothing is persisted here.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -37,58 +37,54 @@ use crate::retry::Jitter;
 use crate::schema_check::SchemaChecker;
 use crate::transition::{Failure, Input, State};
 
-/// How long all servers together may take to stop.
+/// Time limit for stopping servers.
 const STOPPING: Duration = Duration::from_secs(10);
 
-/// How long what is left after that may take to be dropped.
+/// Time limit for dropping what is left after that.
 const DROPPING: Duration = Duration::from_secs(2);
 
-/// What servers need from outside.
+/// External dependencies of servers.
 #[derive(Clone)]
 pub struct ServerDeps {
-    /// Where `${secret:NAME}` is looked up.
+    /// Resolves `${secret:NAME}`.
     pub secrets: Arc<dyn SecretStore>,
-    /// Where bearer tokens come from.
+    /// Provides bearer tokens.
     pub tokens: Arc<dyn TokenSource>,
-    /// Where events go.
+    /// Receives events.
     pub events: Arc<dyn EventSink>,
-    /// Time.
     pub clock: Arc<dyn Clock>,
-    /// Folder that the notes and the servers' logs are kept in.
+    /// Folder of the notes and the servers' logs.
     pub data_dir: PathBuf,
-    /// What the computer's administrator forbids.
+    /// The managed policy.
     pub policy: PolicyFile,
-    /// The program that cleans up child processes when Gatehouse is killed.
+    /// The program that runs as the child guard, which ends child processes when Gatehouse is
+    /// killed.
     pub guard_program: Option<PathBuf>,
 }
 
-/// One server, read at one moment.
+/// A server's state at one moment.
 #[derive(Clone, Debug)]
 pub struct ServerSnapshot {
-    /// Its settings.
     pub config: Arc<ServerConfig>,
-    /// Its state.
     pub status: ServerStatus,
-    /// What it offers, counted.
+    /// Numbers of tools, resources and prompts.
     pub counts: Counts,
-    /// What it declared.
+    /// The declared capabilities.
     pub declared: Declared,
     /// The last lines of its log, oldest first.
     pub log_tail: Vec<LogLine>,
-    /// Errors within the last hour.
     pub errors_last_hour: u32,
 }
 
-/// What a connection showed that was made only to try a server out.
+/// Result of a test connection.
 #[derive(Clone, Debug)]
 pub struct Tried {
-    /// How the server names itself.
+    /// How the server identifies itself.
     pub server: ServerInfo,
-    /// What it offers.
     pub lists: Lists,
 }
 
-/// All servers. Cheap to clone; when the last clone goes, the servers stop.
+/// All servers. Cheap to clone; when the last clone is dropped, the servers stop.
 #[derive(Clone)]
 pub struct ServerManager {
     inner: Arc<Inner>,
@@ -104,17 +100,18 @@ impl std::fmt::Debug for ServerManager {
 
 struct Inner {
     deps: ActorDeps,
-    /// `None` in tests that bring a connector of their own.
+    /// `None` in tests that provide their own connector.
     connections: Option<Arc<ConnectDeps>>,
     /// `None` in the same tests.
     policy: Option<PolicyFile>,
     schemas: Arc<SchemaChecker>,
     entries: RwLock<Entries>,
-    /// Changes under the lock of the entries, so that no server comes in between.
+    /// `on` and the clients' log level are changed under the lock of `entries`, so that no server
+    /// is added in between.
     common: Arc<Common>,
-    /// One switching at a time.
+    /// Serialises switching MCP on and off.
     switching: tokio::sync::Mutex<()>,
-    /// Ends the connections that are only tried out.
+    /// Ends test connections.
     tries: Mutex<CancellationToken>,
     tracker: TaskTracker,
     /// Cancelled by a shutdown: nothing new begins.
@@ -130,7 +127,7 @@ struct Entries {
 }
 
 impl Entries {
-    /// In the order in which they were added.
+    /// In the order in which the servers were added.
     fn handles(&self) -> Vec<ServerHandle> {
         self.order.iter().filter_map(|id| self.by_id.get(id)).map(|entry| entry.handle.clone()).collect()
     }
@@ -138,20 +135,20 @@ impl Entries {
 
 struct Entry {
     handle: ServerHandle,
-    /// Ends the actor when the entry goes.
+    /// Ends the actor when the entry is dropped.
     stop: DropGuard,
     /// Cancelled when nothing of the actor is left.
     done: CancellationToken,
 }
 
-/// What a [`ServerManager::put`] came to.
+/// Outcome of a [`ServerManager::put`].
 enum Put {
     Added,
     Edited,
 }
 
 impl ServerManager {
-    /// No servers yet.
+    /// A manager without servers.
     #[must_use]
     pub fn new(deps: ServerDeps) -> Self {
         let ServerDeps { secrets, tokens, events, clock, data_dir, policy, guard_program } = deps;
@@ -165,7 +162,7 @@ impl ServerManager {
         Self::assemble(deps, Some(connections), Some(policy))
     }
 
-    /// Sets where servers get their packages from; counts from the next start of each.
+    /// Sets the package sources of servers. Takes effect at the next start of each server.
     pub fn set_packages(&self, sources: &PackageSources) {
         let Some(connections) = &self.inner.connections else { return };
         for (kind, source) in [(mirrors::Kind::Npm, &sources.npm), (mirrors::Kind::Pypi, &sources.pypi)] {
@@ -178,31 +175,32 @@ impl ServerManager {
         }
     }
 
-    /// Why the computer's administrator forbids a server by now, if that is so. Looks at the disk.
+    /// Why the managed policy forbids a server, if it does. Reads the policy file.
     #[must_use]
     pub fn forbids(&self, config: &ServerConfig) -> Option<String> {
         self.inner.policy.as_ref()?.forbids(config)
     }
 
-    /// Checks values against schemas that servers supply.
+    /// Validates values against schemas that servers supply.
     #[must_use]
     pub fn schemas(&self) -> &Arc<SchemaChecker> {
         &self.inner.schemas
     }
 
-    /// Asks the user's login shell for its environment now, so that no server waits for it later.
+    /// Loads the environment of the user's login shell in advance, so that no server waits for it
+    /// later.
     pub fn look_around(&self) {
         if let Some(connections) = self.inner.connections.clone() {
             let closing = self.inner.closing.clone();
             self.inner.tracker.spawn(async move {
-                // A slow shell does not hold up the end.
+                // A slow shell must not delay a shutdown.
                 closing.run_until_cancelled(connections.environment.get()).await.is_some()
             });
         }
     }
 
-    /// Sets who answers what servers ask where no client is known to be meant. Only the first time
-    /// counts.
+    /// Sets the fallback responder, which answers requests of servers that cannot be attributed to
+    /// a client. Only the first call has an effect.
     pub fn answer_with(&self, respond: Arc<dyn Respond>) {
         if let Some(connections) = &self.inner.connections {
             connections.fallback.set(respond);
@@ -231,9 +229,9 @@ impl ServerManager {
         }
     }
 
-    /// Makes these the servers: adds, edits and removes what differs, and starts in parallel those
-    /// that start by themselves. Returns at once. An entry that cannot be taken (its name is that
-    /// of another) is left out and named in the answer.
+    /// Makes these the servers: adds, edits and removes what differs, and starts those with
+    /// autostart in parallel, without waiting for them. A server that cannot be added (because its
+    /// name is taken) is left out, and its error is returned.
     pub async fn load(&self, configs: Vec<ServerConfig>) -> Vec<Problem> {
         let gone: Vec<ServerId> = {
             let entries = self.inner.entries.read();
@@ -260,12 +258,12 @@ impl ServerManager {
         problems
     }
 
-    /// Adds a server, or edits the one with this id. A new one is started if it is enabled and starts
-    /// by itself; an edited one reconnects only when the connection is another one. Answers with the
-    /// settings as they now hold: an edit of the transport always raises the generation.
+    /// Adds a server, or edits the one with this id. A new one is started if it is enabled and has
+    /// autostart; an edited one reconnects only if its transport or generation changed. Returns the
+    /// settings as stored: an edit of the transport always increases the generation.
     ///
     /// # Errors
-    /// [`ErrorCode::NameTaken`] when another server has the name.
+    ///  [`ErrorCode::NameTaken`] if another server has the name.
     pub async fn put(&self, config: ServerConfig) -> Result<Arc<ServerConfig>, Problem> {
         self.put_as(config, StatusCause::User).await
     }
@@ -288,7 +286,7 @@ impl ServerManager {
         Ok(config)
     }
 
-    /// Puts the entry in its place under the lock; nothing is started here.
+    /// Adds or replaces the entry under the lock; nothing is started here.
     fn place(&self, mut config: ServerConfig) -> Result<(ServerHandle, Put), Problem> {
         let mut entries = self.inner.entries.write();
         let taken = entries.by_id.values().any(|entry| {
@@ -356,9 +354,9 @@ impl ServerManager {
         self.inner.deps.roster.emit(Event::ServerRemoved { server: handle.shared.id.clone(), name });
     }
 
-    /// Switches all of MCP on or off. Off: every server stops, none starts, for whatever reason, and
-    /// calls end with [`CallError::SwitchedOff`](crate::CallError); returns when nothing runs any
-    /// more. On: the servers that start by themselves start. It lasts as long as this manager.
+    /// Switches all of MCP on or off. Off: every server stops, none can be started, and calls fail
+    /// with [`CallError::SwitchedOff`](crate::CallError); returns when nothing runs any more, or
+    /// after 10 s. On: the servers with autostart start. The state is not persisted.
     pub async fn set_on(&self, on: bool) {
         let _turn = self.inner.switching.lock().await;
         let handles = {
@@ -382,7 +380,7 @@ impl ServerManager {
         }
         let all = async {
             for settled in gone {
-                // Whoever does not answer is gone altogether.
+                // An actor that drops the sender has ended.
                 settled.await.unwrap_or(());
             }
         };
@@ -397,29 +395,28 @@ impl ServerManager {
         self.inner.common.on.load(Ordering::SeqCst)
     }
 
-    /// Starts a server; enables a disabled one. One that runs or connects is left alone.
+    /// Starts a server, enabling it if it is disabled. One that is connected or connecting is left
+    /// alone.
     ///
     /// # Errors
-    /// [`ErrorCode::NotFound`] when there is no such server, [`ErrorCode::ServerUnavailable`] while
-    /// MCP is switched off.
+    ///  [`ErrorCode::NotFound`] if there is no such server, [`ErrorCode::ServerUnavailable`] while MCP is switched off.
     pub async fn start(&self, id: &ServerId) -> Result<(), Problem> {
         self.open_for_business()?;
         self.switched_on()?;
         send(&self.find(id)?, Message::Input(Input::Start { cause: StatusCause::User })).await
     }
 
-    /// Tells a server how much to log, now and after each reconnect.
+    /// Sets a server's log level, now and after each reconnect.
     ///
     /// # Errors
-    /// [`ErrorCode::NotFound`] when there is no such server, else when it is not connected, does not
-    /// offer it, or refuses.
+    ///  [`ErrorCode::NotFound`] if there is no such server; otherwise if it is not connected, doesn't offer logging, or refuses.
     pub async fn set_log_level(&self, id: &ServerId, level: LogLevel) -> Result<(), Problem> {
         let handle = self.find(id)?;
         handle.set_log_level(level).await
     }
 
-    /// The most that any client wants servers to log; with `None` servers log what the user set, or
-    /// what they please.
+    /// Sets the most verbose log level that any client wants. With `None`, servers log at the level
+    /// that the user set, or at their default.
     pub fn set_clients_log_level(&self, level: Option<LogLevel>) {
         let handles = {
             let entries = self.inner.entries.write();
@@ -433,16 +430,17 @@ impl ServerManager {
         }
     }
 
-    /// Sets how long calls may take on servers that have no limit of their own, from the next call on.
+    /// Sets the time limits of calls to servers that set none themselves. Takes effect with the
+    /// next call.
     pub fn set_call_limits(&self, limits: CallLimits) {
         *self.inner.common.call_limits.lock() = limits;
     }
 
-    /// A sign-in found no way to register with the authorization server of this server, which waits
-    /// for one.
+    /// Reports that a sign-in found no way to register with the authorization server of a server
+    /// that waits for a sign-in.
     ///
     /// # Errors
-    /// [`ErrorCode::NotFound`] when there is no such server.
+    ///  [`ErrorCode::NotFound`] if there is no such server.
     pub async fn needs_client_registration(&self, id: &ServerId, reason: String) -> Result<(), Problem> {
         send(&self.find(id)?, Message::Input(Input::Unregistered { reason })).await
     }
@@ -450,8 +448,7 @@ impl ServerManager {
     /// Stops a server and waits until nothing of it runs.
     ///
     /// # Errors
-    /// [`ErrorCode::NotFound`] when there is no such server, [`ErrorCode::TimedOut`] when it takes
-    /// too long; it is stopped nevertheless, later.
+    ///  [`ErrorCode::NotFound`] if there is no such server, [`ErrorCode::TimedOut`] if stopping takes too long; it continues in the background.
     pub async fn stop(&self, id: &ServerId) -> Result<(), Problem> {
         let handle = self.find(id)?;
         let (reply, stopped) = oneshot::channel();
@@ -466,11 +463,10 @@ impl ServerManager {
         }
     }
 
-    /// Closes the connection and makes a new one.
+    /// Closes the connection and opens a new one.
     ///
     /// # Errors
-    /// [`ErrorCode::NotFound`] when there is no such server, [`ErrorCode::ServerUnavailable`] when it
-    /// or MCP as a whole is switched off.
+    ///  [`ErrorCode::NotFound`] if there is no such server, [`ErrorCode::ServerUnavailable`] if it or MCP as a whole is switched off.
     pub async fn reconnect(&self, id: &ServerId) -> Result<(), Problem> {
         self.open_for_business()?;
         self.switched_on()?;
@@ -486,11 +482,11 @@ impl ServerManager {
         send(&handle, Message::Input(Input::Reconnect)).await
     }
 
-    /// Connects with settings that are not kept, lists the tools, and closes. Nothing is left behind,
-    /// also when nobody waits for the answer any more.
+    /// Connects with settings that are not saved, reads the lists, and closes. Nothing is left
+    /// behind, even if the returned future is dropped.
     ///
     /// # Errors
-    /// Says why there is no connection.
+    ///  Why there is no connection.
     pub async fn test(&self, config: ServerConfig) -> Result<Tried, Problem> {
         let cancel = self.inner.tries.lock().child_token();
         self.open_for_business()?;
@@ -539,7 +535,6 @@ impl ServerManager {
             .collect()
     }
 
-    /// One server.
     #[must_use]
     pub fn get(&self, id: &ServerId) -> Option<ServerHandle> {
         self.inner.entries.read().by_id.get(id).map(|entry| entry.handle.clone())
@@ -551,27 +546,27 @@ impl ServerManager {
         self.inner.entries.read().handles()
     }
 
-    /// Resources that changed, as their servers say, from now on.
+    /// Subscribes to resource updates that servers announce from now on.
     #[must_use]
     pub fn updates(&self) -> broadcast::Receiver<Updated> {
         self.inner.deps.roster.updates()
     }
 
-    /// A number that changes with every change of settings, states or lists.
+    /// A revision number that increases with every change of settings, statuses or lists.
     #[must_use]
     pub fn revision(&self) -> watch::Receiver<u64> {
         self.inner.deps.roster.revision()
     }
 
-    /// Cancels every call in flight, upstream too. Connections stay.
+    /// Cancels every call in flight, upstream too. Connections stay open.
     pub async fn cancel_all(&self) {
         for handle in self.handles() {
             handle.shared.cancel_calls();
         }
     }
 
-    /// Stops all servers in parallel and returns when nothing is left running: after 10 s at the
-    /// latest whatever still runs is dropped.
+    /// Stops all servers in parallel and returns when nothing is left running. What still runs
+    /// after 10 s is dropped.
     pub async fn shutdown(&self) {
         let inner = &*self.inner;
         inner.closing.cancel();

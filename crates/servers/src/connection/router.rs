@@ -1,6 +1,5 @@
-//! Where a message of the server's goes when it is not rmcp's business: notifications are taken
-//! here, in the order of the wire, before anything else sees them, and questions are given to
-//! whoever answers them.
+//! Routes messages of a server that are not for rmcp. Notifications are handled here, in the order
+//! of the transport; requests of the server are passed to the responder that answers them.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -21,40 +20,38 @@ use super::{ConnectDeps, Inbound, envelope};
 use crate::asks::{self, Respond, ServerRequest};
 use crate::bounds;
 
-/// Takes a message to the server, as well as it can.
+/// Sends a message to the server on a best-effort basis.
 pub(super) type SendBack = Arc<dyn Fn(Vec<u8>) -> BoxFuture<'static, ()> + Send + Sync>;
 
-/// What a router is made of.
+/// Dependencies of a router.
 pub(super) struct RouterParts {
-    /// The server, as the connection was made to it.
+    /// The settings with which the connection was made.
     pub(super) config: Arc<ServerConfig>,
-    /// What connections need from outside.
     pub(super) deps: Arc<ConnectDeps>,
-    /// Takes everything but progress and questions.
+    /// Receives everything but progress and requests.
     pub(super) inbound: mpsc::Sender<Inbound>,
-    /// Takes the answers to questions.
+    /// Sends the responses to the server's requests.
     pub(super) send_back: SendBack,
-    /// Takes the server's secrets out of what it says.
+    /// Removes the server's secrets from what it says.
     pub(super) redactor: Redactor,
 }
 
-/// Takes what the server says by itself.
+/// Handles unsolicited messages of a server.
 pub(super) struct Router {
-    /// The requests that wait.
+    /// Gatehouse's pending requests.
     pub(super) calls: Calls,
     parts: RouterParts,
     owed: [Arc<AtomicBool>; 3],
-    /// The server's questions that wait, by their id.
+    /// The server's pending requests, by id.
     asks: Mutex<HashMap<Box<str>, CancellationToken>>,
 }
 
 impl Router {
-    /// A router for one connection.
     pub(super) fn new(parts: RouterParts) -> Self {
         Self { calls: Calls::default(), parts, owed: Default::default(), asks: Mutex::default() }
     }
 
-    /// Ends everything that waits, in both directions.
+    /// Ends all pending requests in both directions.
     pub(super) fn end(&self) {
         self.calls.end();
         for (_, cancel) in self.asks.lock().drain() {
@@ -62,7 +59,7 @@ impl Router {
         }
     }
 
-    /// Takes one question of the server's; its answer is sent back when somebody has given it.
+    /// Handles one request of the server; the response is sent when the responder has answered.
     pub(super) fn asked(self: &Arc<Self>, question: Question<'_>, origin: Origin) {
         let Question { id, method, params } = question;
         let params = params.map(|params| self.parts.redactor.raw(params));
@@ -114,7 +111,8 @@ impl Router {
         });
     }
 
-    /// The server no longer waits for the answer to a question.
+    /// Handles `notifications/cancelled`: the server no longer waits for the response to its
+    /// request.
     fn withdrawn(&self, params: Option<&RawValue>) {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -131,7 +129,7 @@ impl Router {
         }
     }
 
-    /// Takes one notification.
+    /// Handles one notification.
     pub(super) fn notification(&self, method: &str, params: Option<&RawValue>, origin: Origin) {
         let params = params.map(|params| self.parts.redactor.raw(params));
         let params = params.as_deref();
@@ -172,7 +170,7 @@ impl Router {
         }
     }
 
-    /// Passes on a line of standard error.
+    /// Forwards a line of standard error.
     pub(super) fn stderr(&self, text: String) -> LogLine {
         let text = self.parts.redactor.text(text);
         let line = LogLine { at: self.now(), source: LogSource::Stderr, level: None, text };
@@ -184,14 +182,15 @@ impl Router {
         self.parts.deps.clock.now()
     }
 
-    /// A log line or an update that may be lost when nobody takes it.
+    /// Forwards a log line or a resource update, which is lost when the receiver is too slow.
     fn offer(&self, inbound: Inbound) {
         if let Err(TrySendError::Full(_)) = self.parts.inbound.try_send(inbound) {
             tracing::debug!("a server says more than is taken; a line of it is lost");
         }
     }
 
-    /// A change that must arrive: where there is no room now, one of its kind waits for it.
+    /// Forwards a change, which must arrive: if the channel is full, a task waits for room, at most
+    /// one per kind of change.
     fn change(&self, kind: usize, change: Inbound) {
         let Err(TrySendError::Full(change)) = self.parts.inbound.try_send(change) else { return };
         let Some(owed) = self.owed.get(kind).map(Arc::clone) else { return };
@@ -209,17 +208,15 @@ impl Router {
     }
 }
 
-/// A question of the server's.
+/// A request of the server.
 pub(super) struct Question<'a> {
-    /// Its id.
     pub(super) id: &'a RawValue,
-    /// Its method.
     pub(super) method: &'a str,
-    /// Its params.
     pub(super) params: Option<&'a RawValue>,
 }
 
-/// Level and `logger: data` of a `notifications/message`, without secrets that only show once it is decoded.
+/// Level and `logger: data` of a `notifications/message`. Redacted again, because some secrets are
+/// recognisable only after the JSON string is decoded.
 fn log_text(params: &RawValue, redactor: &Redactor) -> Option<(Option<LogLevel>, String)> {
     #[derive(Deserialize)]
     struct Params<'a> {
@@ -234,7 +231,7 @@ fn log_text(params: &RawValue, redactor: &Redactor) -> Option<(Option<LogLevel>,
     let data = serde_json::from_str::<String>(data.get()).unwrap_or_else(|_| data.get().to_owned());
     let level = level.and_then(|level| serde_json::from_str(level.get()).ok());
     let logger = logger.map(|logger| format!("{logger}: ")).unwrap_or_default();
-    // Before it is cut: half a secret would not be found.
+    // Redact before truncating: half a secret would not be recognised.
     let text = redactor.text(logger + &data);
     Some((level, text.chars().take(bounds::LOG_LINE).collect()))
 }

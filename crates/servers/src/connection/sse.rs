@@ -1,5 +1,6 @@
-//! A server over HTTP+SSE, the transport of revision 2024-11-05: messages come on one event stream,
-//! which first says where messages are POSTed to. That address has to be of the same origin.
+//! A server over HTTP+SSE, the transport of revision 2024-11-05: messages arrive on one event
+//! stream, whose first event names the URL to which messages are POSTed. That URL must have the
+//! same origin.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -21,9 +22,10 @@ use super::http::events::Events;
 use super::line::{self, Opened, Opener};
 use super::{ConnectSpec, Connection, Inbound, envelope, http};
 
-/// What goes between events and lines at a time.
+/// Capacity of the pipe between events and lines, in bytes.
 const ROOM: usize = 64 * 1024;
-/// A POST that takes longer no longer holds up the next: some servers answer it only when the work is done.
+/// A POST that takes longer no longer delays the next one: some servers respond only when the work
+/// is done.
 const IN_ORDER: Duration = Duration::from_secs(1);
 
 /// Connects and shakes hands.
@@ -60,7 +62,7 @@ impl Streams<'_> {
         Ok(opened)
     }
 
-    /// Waits for the event that says where messages go.
+    /// Waits for the `endpoint` event, which names the URL for messages.
     async fn address(&self, mut events: Events) -> Result<(Url, Events), ConnectError> {
         let wrong = |what: &str| ConnectError::Protocol(what.to_owned());
         loop {
@@ -85,7 +87,7 @@ impl Streams<'_> {
     }
 }
 
-/// Carries lines out as POSTs and events in as lines, until one side has enough.
+/// Sends lines as POSTs and writes events as lines, until either side ends.
 async fn carry(endpoint: Arc<Endpoint>, address: Url, mut events: Events, lines: DuplexStream) -> CloseCause {
     let (lines_in, mut lines_out) = tokio::io::split(lines);
     let mut lines_in = BufReader::with_capacity(ROOM, lines_in);

@@ -1,7 +1,7 @@
-//! A server over the standard streams of a process of ours.
+//! A server over the standard streams of a child process.
 //!
-//! One task keeps the process: it notices its end, even when a grandchild still holds the streams,
-//! says why, and leaves nothing behind.
+//! One task supervises the process: it notices its exit, even if a grandchild still holds the
+//! streams open, reports the reason, and leaves no process behind.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,16 +21,16 @@ use crate::child::log::{LogFile, Tail, read_lines};
 use crate::child::{self, Child, ChildSpec, Exit, Started};
 use crate::environment::mirrors::{self, Wish};
 
-/// How long the login shell, the keychain and a look for the fastest mirror may take together; a
+/// Time limit for the login shell, the keychain and the search for the fastest mirror together. The
 /// server's own limit begins after that.
 const PREPARING: Duration = Duration::from_secs(15);
-/// How long what a process printed before its end is still read.
+/// How long output from before the exit is still read.
 const DRAIN: Duration = Duration::from_millis(500);
-/// How long a process that closed its output gets to say how it ends.
+/// How long a process that closed its output may take to exit, so that the exit code is known.
 const EXIT_AFTER_CLOSE: Duration = Duration::from_secs(1);
 
-/// Starts the process and shakes hands; starts it again with another lifecycle where the first
-/// one was not understood.
+/// Starts the process and shakes hands; restarts it with another lifecycle if the first one was not
+/// understood.
 pub(super) async fn connect(
     spec: &ConnectSpec,
     inbound: mpsc::Sender<Inbound>,
@@ -137,7 +137,7 @@ async fn open(
     Ok(opened)
 }
 
-/// Keeps a process from its start to its end.
+/// Supervises a process from start to exit.
 struct Keeper {
     child: Child,
     reading: Reading,
@@ -151,7 +151,7 @@ impl Keeper {
         let cause = self.first_cause().await;
         let mut last_lines = Arc::from([]);
         if cause != CloseCause::Asked {
-            // The last words may still be in the pipe.
+            // The last lines of standard error may still be in the pipe.
             if tokio::time::timeout(DRAIN, &mut self.stderr).await.is_err() {
                 tracing::debug!("something still holds the standard error of a server");
             }
@@ -172,7 +172,7 @@ impl Keeper {
             biased;
             () = self.link.closing.asked() => CloseCause::Asked,
             exit = self.child.wait() => {
-                // Answers that were given before the end still count.
+                // Responses that were written before the exit still count.
                 if !self.reading.task.is_finished() && tokio::time::timeout(DRAIN, &mut self.reading.task).await.is_err() {
                     tracing::debug!("something still holds the output of a process that has ended");
                 }

@@ -1,9 +1,9 @@
-//! The line wire: one JSON message a line over a pair of byte streams.
+//! Framing of line-based transports: one JSON message per line over a pair of byte streams.
 //!
-//! Writing: whole messages, one system call each where the pipe takes it. A sender that is dropped
-//! in the middle leaves the rest of its message behind, and the next sender writes that first, so
-//! that no message is ever torn. Reading: one task, which looks at envelopes only. It must never
-//! wait for anybody but the stream.
+//! Writing: whole messages, with one system call each if the pipe has room. If a sender is dropped
+//! in the middle of a message, the next sender writes the rest of it first, so no message is ever
+//! torn. Reading: one task, which parses envelopes only. It must never wait for anything but the
+//! stream.
 
 use std::io;
 use std::sync::Arc;
@@ -26,38 +26,37 @@ use super::redact::Redactor;
 use super::router::{Question, Router};
 use crate::bounds;
 
-/// Lines in a row that are no messages, after which the other side is not believed to speak MCP.
+/// Consecutive lines that are no messages, after which the peer is considered not to speak MCP.
 const GARBAGE_IN_A_ROW: u32 = 100;
-/// Longest piece of such a line that is shown.
+/// Longest part of such a line that is shown, in characters.
 const SHOWN: usize = 200;
-/// What is read at once.
+/// Size of one read, in bytes.
 const CHUNK: usize = 64 * 1024;
 
 type Sink = Box<dyn AsyncWrite + Send + Unpin>;
 
-/// The writing half, shared by everybody who sends.
+/// The writing half, shared by all senders.
 pub(super) struct LineSender {
     outbox: tokio::sync::Mutex<Outbox>,
-    /// Frees a sender that waits for a server that does not read.
+    /// Unblocks a sender whose server doesn't read.
     closed: CancellationToken,
 }
 
 struct Outbox {
-    /// `None` once it was closed.
+    /// `None` once closed.
     sink: Option<Sink>,
-    /// What a sender that left could not finish.
+    /// The message that is being written; a dropped sender leaves its unwritten rest here.
     rest: Vec<u8>,
     written: usize,
 }
 
 impl LineSender {
-    /// Writes to this stream.
     pub(super) fn new(sink: impl AsyncWrite + Send + Unpin + 'static) -> Self {
         let outbox = Outbox { sink: Some(Box::new(sink)), rest: Vec::new(), written: 0 };
         Self { outbox: tokio::sync::Mutex::new(outbox), closed: CancellationToken::new() }
     }
 
-    /// Sends one message. May be dropped at any time.
+    /// Sends one message. Safe to drop at any time.
     pub(super) async fn send(&self, mut message: Vec<u8>) -> io::Result<()> {
         envelope::to_line(&mut message);
         let work = async {
@@ -74,11 +73,12 @@ impl LineSender {
         }
     }
 
-    /// Closes the stream, which tells a server over stdio to end.
+    /// Closes the stream, which tells a server over stdio to exit.
     pub(super) async fn close(&self) {
         self.closed.cancel();
         let sink = self.outbox.lock().await.sink.take();
-        // A socket that is shut down has ended for the server even if another descriptor of it is left.
+        // A socket that is shut down signals the end to the server even if another descriptor of it
+        // is still open.
         if let Some(mut sink) = sink
             && let Err(error) = sink.shutdown().await
         {
@@ -107,19 +107,19 @@ impl Outbox {
 
 /// The reading half.
 pub(super) struct LineReader {
-    /// Takes answers to our requests, and notifications.
+    /// Receives responses to Gatehouse's requests, notifications and the server's requests.
     pub(super) router: Arc<Router>,
-    /// Takes what is rmcp's.
+    /// Receives messages for rmcp.
     pub(super) rmcp: mpsc::Sender<ServerJsonRpcMessage>,
-    /// Keeps the capabilities as the server wrote them.
+    /// Stores the capabilities as raw JSON.
     pub(super) capabilities: Arc<RawCapabilities>,
-    /// Knows what was printed beside the protocol.
+    /// Counts lines that are not protocol messages.
     pub(super) garbage: Arc<Garbage>,
-    /// Takes secrets out of that, and out of what is rmcp's.
+    /// Removes secrets from those lines and from messages for rmcp.
     pub(super) redactor: Redactor,
 }
 
-/// What was printed on standard output beside the protocol.
+/// Lines on standard output that are not protocol messages.
 #[derive(Default)]
 pub(super) struct Garbage {
     state: Mutex<GarbageState>,
@@ -133,7 +133,7 @@ struct GarbageState {
 }
 
 impl Garbage {
-    /// The first such line, when nothing but such lines came.
+    /// The first such line, if no valid message was received.
     pub(super) fn nothing_else(&self) -> Option<String> {
         let state = self.state.lock();
         (state.messages == 0).then(|| state.first.clone()).flatten()
@@ -143,11 +143,11 @@ impl Garbage {
         let mut state = self.state.lock();
         state.messages += 1;
         state.in_a_row = 0;
-        // A new row begins with its own first line.
+        // The next run of such lines records its own first line.
         state.first = None;
     }
 
-    /// Counts one; gives the first of the row when it is too long a row.
+    /// Counts one line; returns the first line of the run when the run is too long.
     fn line(&self, shown: &str) -> Option<String> {
         let mut state = self.state.lock();
         state.in_a_row += 1;
@@ -157,7 +157,7 @@ impl Garbage {
 }
 
 impl LineReader {
-    /// Reads until the stream ends, breaks, or is stopped, and says why.
+    /// Reads until the stream ends, breaks, or is stopped, and returns the cause.
     pub(super) async fn run(self, mut stream: impl AsyncRead + Unpin, stop: CancellationToken) -> CloseCause {
         let mut buffer: Vec<u8> = Vec::with_capacity(CHUNK);
         let mut searched = 0;
@@ -174,7 +174,7 @@ impl LineReader {
                 },
             };
             if count == 0 {
-                // A last message without a line end still counts.
+                // A last message without a line end is valid.
                 return self.line(&buffer).err().unwrap_or(CloseCause::OutputClosed);
             }
             let mut begin = 0;
@@ -250,7 +250,7 @@ impl LineReader {
 
     fn garbage(&self, line: &[u8]) -> Result<(), CloseCause> {
         let start = line.get(..SHOWN * 4).unwrap_or(line);
-        // Before it is cut: half a secret would not be found.
+        // Redact before truncating: half a secret would not be recognised.
         let start = self.redactor.text(String::from_utf8_lossy(start).into_owned());
         let shown = one_line(&start, SHOWN);
         let too_many = self.garbage.line(&shown);
@@ -262,7 +262,7 @@ impl LineReader {
     }
 }
 
-/// Reads capabilities from the result of a handshake.
+/// Extracts the capabilities from the result of a handshake.
 pub(super) fn capabilities_of(result: &RawValue) -> Option<Box<RawValue>> {
     #[derive(serde::Deserialize)]
     struct Result<'a> {

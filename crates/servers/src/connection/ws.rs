@@ -1,6 +1,6 @@
-//! A server over WebSocket (RFC 6455) with the subprotocol `mcp`: one message a text frame. The
-//! opening request goes out like every other request to a remote server, so that proxies, headers,
-//! sign-in and statuses mean the same here.
+//! A server over WebSocket (RFC 6455) with the subprotocol `mcp`: one message per text frame. The
+//! opening request is sent like any other request to a remote server, so that headers,
+//! authorization, proxies and statuses are handled in the same way.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,9 +25,9 @@ use super::line::{self, Opened, Opener};
 use super::{ConnectSpec, Connection, Inbound, http};
 use crate::bounds;
 
-/// What goes between frames and lines at a time.
+/// Capacity of the pipe between frames and lines, in bytes.
 const ROOM: usize = 64 * 1024;
-/// How long saying goodbye may take.
+/// Time limit for the closing handshake.
 const GOODBYE: Duration = Duration::from_secs(1);
 
 /// Connects and shakes hands.
@@ -72,7 +72,7 @@ impl Sockets<'_> {
     }
 }
 
-/// Carries lines out as frames and frames in as lines, until one side has enough.
+/// Sends lines as frames and writes frames as lines, until either side ends.
 async fn carry(
     socket: WebSocketStream<impl AsyncRead + AsyncWrite + Unpin>,
     lines: DuplexStream,
