@@ -1,5 +1,5 @@
-//! The servers inside Gatehouse itself (SRV-17). They answer MCP messages without a process and
-//! without a wire; like every other server they are called only after the policy was asked.
+//! The built-in servers (SRV-17). They answer MCP requests in this process, without a transport;
+//! like all servers they are called only after the policy has allowed the call.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -24,10 +24,10 @@ mod folder;
 mod notes;
 mod time;
 
-/// The revision that built-in servers speak.
+/// The protocol revision of built-in servers.
 const PROTOCOL: &str = "2025-11-25";
 
-/// Where built-in servers keep things, and what time it is.
+/// Storage and clock of built-in servers.
 pub(crate) struct BuiltinPlace {
     notes: Arc<notes::Notebook>,
     clock: Arc<dyn Clock>,
@@ -59,11 +59,10 @@ impl Kind {
         }
     }
 
-    /// Runs a tool.
     async fn run(self, tool: String, arguments: Map<String, Value>) -> Ran {
         match self {
             Self::Fetch(fetch) => Ok(fetch::run(&tool, &arguments, &fetch).await),
-            // The others read and write the disk.
+            // The others block on the file system.
             Self::Time(_) | Self::Notes(_) | Self::Files(_) => {
                 blocking(move || self.run_blocking(&tool, &arguments)).await
             }
@@ -80,22 +79,21 @@ impl Kind {
     }
 }
 
-/// How running a tool ended; the outer error is no fault of its arguments.
+/// Outcome of running a tool; the outer error is an internal one.
 type Ran = Result<Result<Outcome, ToolFault>, &'static str>;
 
-/// What a tool found: text for people and models, and the same as data.
+/// Result of a tool: text, and the same as structured content.
 struct Outcome {
     text: String,
     structured: Option<Value>,
 }
 
-/// Why a tool did not do it.
+/// Why a tool failed.
 #[derive(Debug, thiserror::Error)]
 enum ToolFault {
-    /// There is no such tool.
     #[error("there is no such tool")]
     NoSuchTool,
-    /// Said to the model, which may do better.
+    /// Returned to the model as a tool error, so that it can correct its call.
     #[error("{0}")]
     Said(String),
 }
@@ -106,7 +104,7 @@ impl ToolFault {
     }
 }
 
-/// A built-in server as a connection.
+/// A built-in server as a [`Link`].
 pub(crate) struct BuiltinLink {
     kind: Kind,
     handshake: Handshake,
@@ -114,7 +112,7 @@ pub(crate) struct BuiltinLink {
 }
 
 impl BuiltinLink {
-    /// Opens one. It fails only when what it works on is not there.
+    /// Opens a built-in server. Fails only if the folder of `Files` cannot be opened.
     pub(crate) async fn open(builtin: &Builtin, place: &BuiltinPlace) -> Result<Self, Failure> {
         let (kind, name, instructions) = match builtin {
             Builtin::Time => (Kind::Time(Arc::clone(&place.clock)), "Time", "The time in any zone."),
@@ -245,7 +243,7 @@ impl Link for BuiltinLink {
 
 const CLOSED: &str = "The built-in server was stopped.";
 
-/// Runs something that waits for the disk where it holds up nobody.
+/// Runs blocking work on a blocking thread.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, &'static str> {
     tokio::task::spawn_blocking(work).await.map_err(|_| "The built-in server failed at this.")
 }
@@ -254,7 +252,7 @@ fn rpc_error(code: i32, message: &str) -> Box<RawValue> {
     json::raw(&json!({ "code": code, "message": message }))
 }
 
-/// A tool's definition.
+/// A tool's definition; `words` are its title and description.
 fn tool(name: &str, words: (&str, &str), access: Access, schema: Value) -> Value {
     let (title, description) = words;
     let (read_only, destructive) = match access {
@@ -276,7 +274,7 @@ fn tool(name: &str, words: (&str, &str), access: Access, schema: Value) -> Value
     })
 }
 
-/// What a tool does to things.
+/// What a tool does to data, for its annotations.
 #[derive(Clone, Copy)]
 enum Access {
     Reads,
@@ -294,13 +292,13 @@ fn schema(properties: Value, required: &[&str]) -> Value {
     })
 }
 
-/// An argument that has to be there.
+/// A required string argument.
 fn text_argument<'a>(arguments: &'a Map<String, Value>, name: &str) -> Result<&'a str, ToolFault> {
     optional_text(arguments, name)?
         .ok_or_else(|| ToolFault::said(format!("The argument \"{name}\" is missing.")))
 }
 
-/// An argument that may be left out.
+/// An optional string argument.
 fn optional_text<'a>(arguments: &'a Map<String, Value>, name: &str) -> Result<Option<&'a str>, ToolFault> {
     match arguments.get(name) {
         None | Some(Value::Null) => Ok(None),
@@ -309,7 +307,7 @@ fn optional_text<'a>(arguments: &'a Map<String, Value>, name: &str) -> Result<Op
     }
 }
 
-/// An argument out of a few words.
+/// An optional argument that must be one of a few words.
 fn word_argument<'a>(
     arguments: &'a Map<String, Value>,
     name: &str,
@@ -323,7 +321,7 @@ fn word_argument<'a>(
     }
 }
 
-/// No arguments but these: a misspelt one is said, not passed over.
+/// Rejects unknown arguments, so that a misspelt one is reported and not ignored.
 fn only(arguments: &Map<String, Value>, known: &[&str]) -> Result<(), ToolFault> {
     match arguments.keys().find(|name| !known.contains(&name.as_str())) {
         Some(name) => Err(ToolFault::said(format!(

@@ -1,8 +1,8 @@
-//! A server's process: started in a process group of its own, marked, and ended without leaving
-//! anything behind.
+//! Child processes of servers: started in a process group of their own, marked, and ended without
+//! leaving anything behind.
 //!
-//! The marker is an environment variable that every descendant inherits, so that even one that left
-//! the group is found again. Nothing here speaks the protocol.
+//! The marker is an environment variable that every descendant inherits, so that even a process
+//! that left the group can be found. Nothing here depends on the protocol.
 
 pub(crate) mod log;
 pub(crate) mod streams;
@@ -21,34 +21,30 @@ use process_wrap::tokio::{ChildWrapper, CommandWrap};
 use self::streams::{Input, Output};
 use crate::guard::ChildRun;
 
-/// Name of the marking environment variable.
+/// Name of the environment variable with the marker.
 pub(crate) const MARKER: &str = "GATEHOUSE_CHILD";
 
-/// How long a process gets to end by itself after its input was closed.
+/// How long a process may take to exit after its input was closed.
 const AFTER_CLOSE: Duration = Duration::from_secs(2);
-/// How long it gets after it was asked to terminate.
+/// How long it may take after SIGTERM.
 const AFTER_TERMINATE: Duration = Duration::from_secs(2);
-/// How long those that it left behind get.
+/// How long the processes that it left behind may take after each signal.
 const FOR_THE_REST: Duration = Duration::from_millis(500);
 const POLL: Duration = Duration::from_millis(10);
 
-/// What to start.
+/// Parameters of a process.
 pub(crate) struct ChildSpec {
-    /// The program, found already.
+    /// The resolved path of the program.
     pub(crate) program: PathBuf,
-    /// Its arguments.
     pub(crate) args: Vec<String>,
-    /// Its whole environment, without the marker.
+    /// The whole environment, without the marker.
     pub(crate) env: Vec<(OsString, OsString)>,
-    /// Its working folder.
     pub(crate) cwd: PathBuf,
-    /// Its marker.
     pub(crate) marker: String,
-    /// What its standard streams are.
     pub(crate) streams: StdioStreams,
 }
 
-/// A running process. Dropping it kills the whole group at once.
+/// A running process. Dropping it kills its group and its marked descendants at once.
 pub(crate) struct Child {
     wrapper: Box<dyn ChildWrapper>,
     group: Option<i32>,
@@ -57,22 +53,18 @@ pub(crate) struct Child {
     finished: bool,
 }
 
-/// A process that was just started, with its streams.
+/// A started process, with its streams.
 pub(crate) struct Started {
-    /// The process.
     pub(crate) child: Child,
-    /// Its standard input.
     pub(crate) stdin: Input,
-    /// Its standard output.
     pub(crate) stdout: Output,
-    /// Its standard error.
     pub(crate) stderr: Output,
 }
 
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// With a code.
+    /// With an exit code.
     Code(i32),
     /// By a signal.
     Signal(i32),
@@ -88,7 +80,6 @@ impl From<ExitStatus> for Exit {
     }
 }
 
-/// Starts a process.
 pub(crate) async fn start(spec: &ChildSpec, run: &Arc<ChildRun>) -> io::Result<Started> {
     run.ensure_guard().await;
     let (stdin, child_stdin) = streams::input(spec.streams)?;
@@ -114,7 +105,7 @@ pub(crate) async fn start(spec: &ChildSpec, run: &Arc<ChildRun>) -> io::Result<S
         command.wrap(process_wrap::tokio::KillOnDrop);
     }
     let mut wrapper = command.spawn()?;
-    // The command holds the child's ends of the streams; while it lives they never end.
+    // The command holds the child's ends of the streams; while it lives, they never end.
     drop(command);
     let group = wrapper.id().and_then(|id| i32::try_from(id).ok());
     let stdin = stdin.writer(wrapper.stdin().take());
@@ -128,7 +119,7 @@ pub(crate) async fn start(spec: &ChildSpec, run: &Arc<ChildRun>) -> io::Result<S
 }
 
 impl Child {
-    /// Waits until the process itself has ended; its descendants may still run. May be dropped and
+    /// Waits until the process itself has exited; its descendants may still run. May be dropped and
     /// awaited again.
     pub(crate) async fn wait(&mut self) -> Exit {
         match self.wrapper.wait().await {
@@ -140,7 +131,7 @@ impl Child {
         }
     }
 
-    /// Ends the process and everything that it started. Its input must be closed already.
+    /// Ends the process and everything that it started. Its input must be closed before.
     pub(crate) async fn stop(mut self) -> Exit {
         let exit = match tokio::time::timeout(AFTER_CLOSE, self.wait()).await {
             Ok(exit) => exit,
@@ -165,8 +156,8 @@ impl Child {
         exit
     }
 
-    /// Ends what the process left behind: first the rest of its group, then whoever left the group
-    /// but still carries the marker.
+    /// Ends what the process left behind: the rest of its group, and processes that left the group
+    /// but still carry the marker.
     async fn clear_up(&mut self) {
         let marker = self.marker.clone();
         for kind in [sweep::Kind::Terminate, sweep::Kind::Kill] {

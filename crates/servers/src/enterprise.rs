@@ -1,6 +1,6 @@
-//! The policy file of the computer's administrator (SRV-18): which servers may be connected to at
-//! all. The user cannot override it. It is looked at each time and read again when it changed, and
-//! one that cannot be read forbids everything.
+//! The managed policy: a file of the administrator that determines which servers may be connected
+//! to (SRV-18). The user cannot override it. The file's metadata is checked each time, and the file
+//! is read again when it has changed. If it cannot be read or parsed, every server is forbidden.
 
 use std::fs::Metadata;
 use std::io::ErrorKind;
@@ -18,35 +18,36 @@ use self::url_pattern::{UrlPattern, WithoutPort};
 
 mod url_pattern;
 
-/// A file that was changed so lately may be changed once more without its metadata showing it.
+/// A file that was modified more recently than this could change again without a change of its
+/// metadata (time stamp granularity), so its content is not cached.
 const SETTLED: Duration = Duration::from_secs(3);
 
-/// The file, with what was last read of it. Clones share that.
+/// The policy file with its cached content. Clones share the cache.
 #[derive(Clone, Debug)]
 pub struct PolicyFile {
     path: PathBuf,
     read: Arc<Mutex<Option<Read>>>,
 }
 
-/// What was read, and what the file looked like then.
+/// Cached content, and the file's metadata when it was read.
 #[derive(Debug)]
 struct Read {
     stamp: Stamp,
     policy: Policy,
 }
 
-/// What the metadata of a file tells it by.
+/// The metadata by which a change of the file is detected.
 #[derive(Debug, PartialEq, Eq)]
 struct Stamp {
     changed: SystemTime,
     bytes: u64,
-    /// Device, number of the file, and when anything about it changed, which nobody can set back.
+    /// Device, inode and change time. The change time cannot be set back by a user.
     #[cfg(unix)]
     node: (u64, u64, i64, i64),
 }
 
 impl Stamp {
-    /// `None` when it says too little to go by.
+    /// `None` if the metadata lacks a modification time.
     fn of(file: &Metadata) -> Option<Self> {
         #[cfg(unix)]
         use std::os::unix::fs::MetadataExt as _;
@@ -58,7 +59,7 @@ impl Stamp {
         })
     }
 
-    /// Whether any further change would give another stamp.
+    /// Whether any further change would result in another stamp.
     fn is_settled(&self, now: SystemTime) -> bool {
         let settled = |at| now.duration_since(at).is_ok_and(|since| since > SETTLED);
         #[cfg(unix)]
@@ -83,37 +84,37 @@ struct Policy {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Servers {
-    /// Only these, where it is there.
+    /// If set, only these servers are allowed.
     allow: Option<Vec<Pattern>>,
-    /// None of these; stronger than `allow`.
+    /// These servers are denied; takes precedence over `allow`.
     #[serde(default)]
     deny: Vec<Pattern>,
-    /// What the user gets to read.
+    /// Shown to the user.
     reason: Option<String>,
 }
 
-/// One way to name servers. In a name, a command and a kind `*` stands for any text.
+/// A pattern for servers. In a name, a command and a kind, `*` matches any text.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 enum Pattern {
-    /// By the name in Gatehouse.
+    /// The name in Gatehouse.
     Name(String),
-    /// By the command line, its words joined by blanks.
+    /// The command and its arguments, joined by spaces.
     Command(String),
-    /// By scheme, host, port and path of a remote server's address.
+    /// Scheme, host, port and path of a remote server's URL.
     Url(UrlPattern),
-    /// By the kind of a server inside Gatehouse: `time`, `notes`, `files` or `fetch`.
+    /// The kind of a built-in server: `time`, `notes`, `files` or `fetch`.
     Builtin(String),
 }
 
 impl PolicyFile {
-    /// A file; none need be there.
+    /// The policy at this path; the file need not exist.
     #[must_use]
     pub fn at(path: PathBuf) -> Self {
         Self { path, read: Arc::default() }
     }
 
-    /// Where administrators put it.
+    /// The policy at the standard path of the operating system.
     #[must_use]
     pub fn usual() -> Self {
         let path = if cfg!(windows) {
@@ -128,8 +129,8 @@ impl PolicyFile {
         Self::at(path.join("policy.json"))
     }
 
-    /// Why a server may not be used, if it may not. Looks at the disk, and reads the file where it is
-    /// not the one that was read last.
+    /// Why a server is forbidden, or `None` if it is allowed. Reads the file's metadata, and the
+    /// file if it has changed.
     #[must_use]
     pub fn forbids(&self, config: &ServerConfig) -> Option<String> {
         self.forbids_at(config, SystemTime::now())
@@ -199,7 +200,7 @@ impl Pattern {
                 fits(pattern, &line)
             }
             (Self::Url(pattern), transport) => {
-                // Parsed as the connection parses it; what is no address is never connected to.
+                // Parsed like the connection parses it; an invalid URL is never connected to.
                 let url = transport.remote().and_then(|remote| Url::parse(&remote.url).ok());
                 url.is_some_and(|url| pattern.names(&url, without_port))
             }

@@ -1,7 +1,8 @@
-//! What a server's process is given to run in: the PATH of the user's login shell, proxy settings,
-//! the few variables that programs cannot do without, and the entry's own (SRV-9).
+//! The environment of a server's process: the PATH of the user's login shell, proxy settings, the
+//! few variables that programs need to work, and the variables of the server's settings (SRV-9).
 //!
-//! The rest of Gatehouse's environment is kept back: it may hold what is not a server's business.
+//! The rest of Gatehouse's environment is withheld: it may contain secrets that are not meant for a
+//! server.
 
 mod login_shell;
 pub(crate) mod mirrors;
@@ -17,7 +18,7 @@ use tokio::sync::OnceCell;
 
 use crate::connection::error::ConnectError;
 
-/// Variables that are passed on when they are set.
+/// Variables that are passed on if set.
 const PASSED_ON: &[&str] = &[
     "HOME",
     "LOGNAME",
@@ -56,16 +57,16 @@ const PASSED_ON: &[&str] = &[
     "PROGRAMDATA",
     "PROCESSOR_ARCHITECTURE",
 ];
-/// Beginnings of names that are passed on: locale, folders, and the package managers' mirrors.
+/// Prefixes of variables that are passed on: locale, folders, and the package managers' registries.
 const PASSED_ON_PREFIXES: &[&str] = &["LC_", "XDG_", "NPM_CONFIG_", "PIP_", "UV_"];
 
-/// What the user's login shell knows. Asked once, when the first server wants it.
+/// The environment of the user's login shell. Loaded once, when the first server needs it.
 #[derive(Clone, Default)]
 pub(crate) struct UserEnvironment {
     found: Arc<OnceCell<Arc<Surroundings>>>,
 }
 
-/// Everything that a process gets beside what its entry says.
+/// The environment that every server process gets, without the variables of its settings.
 #[derive(Debug)]
 pub(crate) struct Surroundings {
     variables: BTreeMap<OsString, OsString>,
@@ -74,7 +75,7 @@ pub(crate) struct Surroundings {
 }
 
 impl UserEnvironment {
-    /// Asks the login shell the first time.
+    /// Runs the login shell on the first call.
     pub(crate) async fn get(&self) -> Arc<Surroundings> {
         Arc::clone(
             self.found
@@ -88,7 +89,7 @@ impl Surroundings {
     fn assemble(shell: BTreeMap<String, OsString>) -> Self {
         let mut variables = user_environment::variables();
         variables.retain(|name, _| name.to_str().is_some_and(is_passed_on));
-        // From the login shell where Gatehouse itself has none.
+        // Gatehouse's own proxy variables take precedence over those of the login shell.
         for name in PROXIES {
             if let Some(value) = user_environment::variable(name).or_else(|| shell.get(name).cloned()) {
                 variables.insert(name.into(), value);
@@ -100,12 +101,11 @@ impl Surroundings {
         Self { variables, path, home }
     }
 
-    /// The value of a variable.
     pub(crate) fn get(&self, name: &str) -> Option<String> {
         self.variables.get(OsStr::new(name)).and_then(|value| value.to_str()).map(ToOwned::to_owned)
     }
 
-    /// The environment of a process: this, then the entry's own.
+    /// The environment of a process: this, overridden by `own`.
     pub(crate) fn with<'a>(
         &self,
         own: impl Iterator<Item = (&'a str, &'a str)>,
@@ -117,7 +117,7 @@ impl Surroundings {
         variables.into_iter().collect()
     }
 
-    /// The working folder that an entry asks for; the user's home where it asks for none.
+    /// The working folder of a server's settings; the user's home if they set none.
     pub(crate) fn folder(&self, cwd: Option<&str>) -> Result<PathBuf, ConnectError> {
         let folder = cwd
             .filter(|cwd| !cwd.trim().is_empty())
@@ -131,7 +131,7 @@ impl Surroundings {
         }
     }
 
-    /// Finds a command before it is started.
+    /// Resolves a command to the path of a program, before it is started.
     pub(crate) fn find(
         &self,
         command: &str,
@@ -169,7 +169,7 @@ fn home() -> PathBuf {
         .unwrap_or_else(|| PathBuf::from(std::path::MAIN_SEPARATOR_STR))
 }
 
-/// The PATH that was found, and behind it the usual folders that it lacks.
+/// Appends the usual folders that the PATH lacks.
 fn join_paths(found: Option<OsString>, home: &Path) -> OsString {
     let mut folders: Vec<PathBuf> =
         found.as_deref().map(|path| std::env::split_paths(path).collect()).unwrap_or_default();
@@ -178,7 +178,8 @@ fn join_paths(found: Option<OsString>, home: &Path) -> OsString {
             folders.push(usual);
         }
     }
-    // A folder with the separator in its name cannot be in a PATH; then it stays as it was.
+    // A folder whose name contains the separator cannot be in a PATH; then the PATH is left
+    // unchanged.
     std::env::join_paths(folders).unwrap_or_else(|_| found.unwrap_or_else(|| OsStr::new("").to_owned()))
 }
 

@@ -1,19 +1,18 @@
-//! How many errors a server had within the last hour. Counted by the minute, so that memory is bounded.
+//! Counts the errors of a server within the last hour, per minute, so that memory is bounded.
 
 use std::collections::VecDeque;
 
 use gatehouse_model::Timestamp;
 
 const MINUTE_MS: i64 = 60_000;
-/// Minutes that are counted.
+/// Length of the window, in minutes.
 const MINUTES: i64 = 60;
 
-/// Errors of one server by the minute, oldest first.
+/// Errors of one server per minute, oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct ErrorTally(VecDeque<(i64, u32)>);
 
 impl ErrorTally {
-    /// Counts one error.
     pub(crate) fn add(&mut self, at: Timestamp) {
         let minute = self.forget_old(at);
         match self.0.back_mut() {
@@ -22,13 +21,14 @@ impl ErrorTally {
         }
     }
 
-    /// Errors of the last hour.
+    /// Number of errors within the last hour.
     pub(crate) fn count(&mut self, now: Timestamp) -> u32 {
         self.forget_old(now);
         self.0.iter().fold(0, |sum, (_, count)| sum.saturating_add(*count))
     }
 
-    /// Drops what is not of the last hour, also what a clock that was set back left behind.
+    /// Drops entries outside of the last hour, including those in the future after the clock was
+    /// set back. Returns the current minute.
     fn forget_old(&mut self, now: Timestamp) -> i64 {
         let minute = now.0.div_euclid(MINUTE_MS);
         self.0.retain(|(at, _)| *at <= minute && *at > minute - MINUTES);

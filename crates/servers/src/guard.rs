@@ -1,10 +1,9 @@
-//! The guard: a small process that outlives Gatehouse by a moment and ends its children when
-//! Gatehouse itself was killed and could not.
+//! The child guard: a small process that ends Gatehouse's child processes if Gatehouse was killed
+//! and could not do so itself.
 //!
-//! It holds the other end of a stream. While Gatehouse runs, it is told of process groups; when the
-//! stream ends, whatever the reason, it ends every process that carries the marker of this run and
-//! every group that was not called off. It never touches anything else, and does nothing at all
-//! while the stream is open.
+//! Gatehouse reports process groups to it over a stream. When the stream ends, for whatever reason,
+//! the guard ends every process with the marker of this run and every group that was not reported
+//! as ended. It never signals anything else, and does nothing while the stream is open.
 
 use std::collections::BTreeSet;
 use std::io::{self, BufRead, BufReader};
@@ -23,15 +22,16 @@ use crate::child::{MARKER, sweep};
 
 /// The hidden argument that makes a program the guard.
 pub(crate) const ARGUMENT: &str = "--child-guard";
-/// How long children get to end by themselves.
+/// How long processes may take to exit after SIGTERM.
 const GRACE: Duration = Duration::from_secs(2);
-/// How long the guard keeps looking for those that will not end.
+/// How long the guard keeps sending SIGKILL after that.
 const PATIENCE: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(50);
 
-/// Waits for the end of standard input and then clears up after a run.
+/// Waits for the end of standard input and then ends the processes of a run.
 pub(crate) fn guard(run: &str) {
-    // A terminal's signals are for its session; the guard leaves it and so outlives Ctrl+C.
+    // Signals of a terminal are sent to its session; the guard leaves it, so that it survives
+    // Ctrl+C.
     #[cfg(unix)]
     if let Err(error) = nix::unistd::setsid() {
         tracing::debug!(%error, "the guard already leads a session");
@@ -61,8 +61,8 @@ fn clear_up(run: &str, groups: &BTreeSet<i32>) {
     let begun = Instant::now();
     signal(sweep::Kind::Terminate);
     let mut quiet = 0;
-    // One that was being started when Gatehouse died shows its marker a moment later, so nothing
-    // is believed before it was seen a few times.
+    // A process that was being started when Gatehouse died shows its marker a moment later, so the
+    // result is trusted only after several checks that found nothing.
     while quiet < 4 && begun.elapsed() < GRACE + PATIENCE {
         std::thread::sleep(POLL);
         let kind = if begun.elapsed() < GRACE { sweep::Kind::Nothing } else { sweep::Kind::Kill };
@@ -70,7 +70,7 @@ fn clear_up(run: &str, groups: &BTreeSet<i32>) {
     }
 }
 
-/// The children of this run of Gatehouse: their marker, and the guard that watches over them.
+/// The child processes of this run of Gatehouse: their marker, and the guard.
 pub(crate) struct ChildRun {
     id: String,
     program: Option<PathBuf>,
@@ -80,13 +80,13 @@ pub(crate) struct ChildRun {
 
 struct Guard {
     child: Box<dyn ChildWrapper>,
-    /// `None` once it was let go.
+    /// `None` after shutdown.
     stdin: Option<Input>,
     groups: BTreeSet<i32>,
 }
 
 impl ChildRun {
-    /// A new run. `program` is one that calls [`crate::run_helper_if_asked`].
+    /// A new run. `program` must call [`crate::run_helper_if_asked`].
     pub(crate) fn new(program: Option<PathBuf>) -> Self {
         let bits = getrandom::u64().unwrap_or_else(|error| {
             tracing::warn!(%error, "no random bits for the marker of this run");
@@ -100,13 +100,13 @@ impl ChildRun {
         }
     }
 
-    /// A marker for one process of a server; no two are the same.
+    /// A unique marker for one process of a server.
     pub(crate) fn marker(&self, server: &ServerId) -> String {
         format!("{}/{server}/{}", self.id, self.next.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Makes sure that the guard runs. Where there is none, children run unguarded, and the log
-    /// says so.
+    /// Makes sure that the guard is running. If it cannot be started, children run unguarded, which
+    /// is logged.
     pub(crate) async fn ensure_guard(&self) {
         let Some(program) = &self.program else {
             tracing::debug!("no guard program: children would outlive a kill of Gatehouse");
@@ -151,14 +151,14 @@ impl ChildRun {
         Ok(Guard { child, stdin: Some(stdin), groups: BTreeSet::new() })
     }
 
-    /// Tells the guard of a process group, or calls it off.
+    /// Reports to the guard that a process group was started or has ended.
     pub(crate) async fn report(&self, group: i32, alive: bool) {
         if let Some(guard) = self.guard.lock().await.as_mut() {
             guard.report(group, alive).await;
         }
     }
 
-    /// Lets the guard go and waits for it.
+    /// Closes the guard's stream and waits for it to exit.
     pub(crate) async fn shutdown(&self) {
         let Some(mut guard) = self.guard.lock().await.take() else { return };
         drop(guard.stdin.take());

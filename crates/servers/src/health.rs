@@ -1,5 +1,5 @@
-//! The health check of a connection (SRV-7): one small request that every server has to answer. It
-//! says what it found; what follows is not decided here.
+//! The health check of a connection (SRV-7): one small request that every server must answer. It
+//! returns its finding; the state machine decides what follows.
 
 use std::time::Duration;
 
@@ -7,27 +7,27 @@ use crate::actor::link::{Link, LinkError, LinkRequest};
 use crate::connection::Era;
 use crate::outgoing::OutgoingParams;
 
-/// The check of the stateful revisions.
+/// The check on the stateful revisions.
 pub(crate) const PING: &str = "ping";
 
-/// The check of the stateless revision.
+/// The check on the stateless revision.
 pub(crate) const DISCOVER: &str = "server/discover";
 
-/// What a check found.
+/// Finding of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Finding {
-    /// An answer, be it an error: somebody is there.
+    /// The server responded, possibly with an error.
     Answered,
-    /// None.
+    /// No response.
     Silent,
-    /// The server wants the user to sign in.
+    /// The server requires the user to sign in.
     Challenged {
-        /// Authorization server, where known.
+        /// Authorization server, if the server names one.
         issuer: Option<String>,
     },
 }
 
-/// The request that this connection is checked with.
+/// The method that this connection is checked with.
 pub(crate) fn method(link: &dyn Link) -> &'static str {
     match link.handshake().era {
         Era::Stateful => PING,
@@ -35,7 +35,7 @@ pub(crate) fn method(link: &dyn Link) -> &'static str {
     }
 }
 
-/// Checks once.
+/// Runs one check.
 pub(crate) async fn check(link: &dyn Link, limit: Duration) -> Finding {
     match link.request(LinkRequest::own(method(link), OutgoingParams::none(), limit)).await {
         Ok(_) => Finding::Answered,

@@ -1,9 +1,10 @@
-//! The helper processes of Gatehouse are the same program, started with a hidden argument.
+//! Gatehouse's helper processes (child guard and schema worker) are the same program, started with
+//! a hidden argument.
 
 use crate::{guard, schema_check};
 
-/// Becomes a helper process, and does not return, when the program was started as one. Has to be the
-/// first thing in `main`, before any thread is started.
+/// Runs as a helper process and doesn't return if the program was started as one. Must be the first
+/// call in `main`, before any thread is started.
 pub fn run_helper_if_asked() {
     let mut args = std::env::args().skip(1);
     match args.next().as_deref() {

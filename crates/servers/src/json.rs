@@ -1,4 +1,4 @@
-//! The few pieces of JSON that Gatehouse writes itself.
+//! Helpers for the few JSON values that Gatehouse writes itself.
 
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -7,7 +7,7 @@ pub(crate) fn empty_object() -> Box<RawValue> {
     raw(&serde_json::Map::new())
 }
 
-/// A value as JSON; `null` for one that JSON cannot say.
+/// Serialises a value; `null` if it cannot be serialised.
 pub(crate) fn raw<T: serde::Serialize + ?Sized>(value: &T) -> Box<RawValue> {
     to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }

@@ -1,8 +1,8 @@
-//! What goes to a server and what comes back, as raw JSON.
+//! Requests to a server and its responses, as raw JSON.
 //!
-//! Only the envelope of a message is Gatehouse's; params and results are kept as the bytes that
-//! somebody wrote and are never rendered again. `_meta` alone is opened, because both revisions of
-//! the protocol want members of the sender's in it.
+//! Gatehouse writes only the envelope of a message; params and results are kept byte for byte as
+//! their author wrote them and are never reserialised. Only `_meta` is parsed, because both
+//! revision families require members of the sender's own in it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,25 +20,24 @@ pub struct OutgoingParams {
 }
 
 impl OutgoingParams {
-    /// No params at all.
     #[must_use]
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// Adds a member whose value is JSON text already.
+    /// Adds a member whose value is JSON text.
     #[must_use]
     pub fn with(mut self, name: &str, value: Box<RawValue>) -> Self {
         self.members.push((name.into(), value));
         self
     }
 
-    /// Adds a member whose value is a text.
+    /// Adds a member whose value is a string.
     #[must_use]
     pub fn with_text(self, name: &str, text: &str) -> Self {
         match serde_json::value::to_raw_value(text) {
             Ok(value) => self.with(name, value),
-            // A text can always be written as JSON.
+            // A string can always be serialised.
             Err(_) => self,
         }
     }
@@ -49,7 +48,7 @@ impl OutgoingParams {
         self.members.iter().find(|(member, _)| &**member == name).map(|(_, value)| &**value)
     }
 
-    /// The value of a member that is a text.
+    /// The value of a member that is a string.
     #[must_use]
     pub fn text(&self, name: &str) -> Option<String> {
         serde_json::from_str(self.get(name)?.get()).ok()
@@ -59,14 +58,13 @@ impl OutgoingParams {
 /// One progress notification of a call.
 #[derive(Clone, Debug)]
 pub struct Progress {
-    /// Its `progress`.
     pub progress: f64,
     /// The notification's whole params.
     pub raw: Box<RawValue>,
 }
 
 impl Progress {
-    /// Reads it from a notification's params; `None` when there is no number in it.
+    /// Parses the params of a notification; `None` if they have no numeric `progress`.
     pub(crate) fn read(params: &RawValue) -> Option<Self> {
         #[derive(Deserialize)]
         struct Params {
@@ -77,11 +75,11 @@ impl Progress {
     }
 }
 
-/// Takes the progress of one call: in the server's order, and before the call's result is given
-/// out. It is called where messages are read, so it must be quick and must not wait.
+/// Receives the progress of one call, in the server's order and before the call's result is
+/// delivered. It is called by the task that reads messages, so it must be quick and must not block.
 pub type ProgressSink = Arc<dyn Fn(Progress) + Send + Sync>;
 
-/// What a server answered, byte for byte.
+/// The response of a server, byte for byte.
 pub enum Reply {
     /// The `result`.
     Result(Box<RawValue>),
@@ -90,7 +88,7 @@ pub enum Reply {
 }
 
 impl Reply {
-    /// The result, or `None` when the server answered an error.
+    /// The result, or `None` if the server answered with an error.
     #[must_use]
     pub fn result(&self) -> Option<&RawValue> {
         match self {
@@ -100,7 +98,7 @@ impl Reply {
     }
 }
 
-/// Says which and how long: results are not for logs.
+/// Prints only the kind and the length, because results must not appear in logs.
 impl fmt::Debug for Reply {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,21 +1,21 @@
-//! How long to wait before the next attempt, and when to give up (SRV-4). Arithmetic only: it never
-//! reads a clock and never rolls dice of its own.
+//! How long to wait before the next attempt to connect, and when to give up (SRV-4). Arithmetic
+//! only; the current time and the random number are passed in.
 
 use std::time::Duration;
 
 use gatehouse_model::status::FailureKind;
 
-/// Retries after the first attempt of a row.
+/// Retries after the first attempt of a series.
 pub(crate) const RETRIES: u32 = 5;
 
-/// No wait is longer than this.
+/// Longest wait.
 pub(crate) const CAP: Duration = Duration::from_secs(30);
 
-/// How far a wait may be from its round value, as a part of it.
+/// Largest deviation of a wait from its base value, as a fraction.
 const SPREAD: f64 = 0.2;
 
-/// A number from 0 to 1 that spreads waits, so that servers that fell together do not come back
-/// together. Half is the round value.
+/// A number from 0 to 1 that spreads waits, so that servers that failed together don't reconnect
+/// together. 0.5 gives the base value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Jitter(f64);
 
@@ -28,7 +28,7 @@ impl Jitter {
         Self(f64::from(u32::try_from(bits >> 32).unwrap_or(u32::MAX)) / f64::from(u32::MAX))
     }
 
-    /// From the system's randomness; no spread where it has none.
+    /// From the system's random number generator; no spread if that fails.
     pub(crate) fn roll() -> Self {
         let mut bytes = [0_u8; 8];
         match getrandom::fill(&mut bytes) {
@@ -49,7 +49,7 @@ pub(crate) fn worth_retrying(kind: FailureKind) -> bool {
     }
 }
 
-/// The wait after `failed` attempts in a row (1 for the first): 1, 2, 4, 8, 16 s, then the cap.
+/// The wait after `failed` attempts in a series (1 for the first): 1, 2, 4, 8, 16 s, then [`CAP`].
 pub(crate) fn wait_after(failed: u32, jitter: Jitter) -> Duration {
     let round = Duration::from_secs(1_u64 << failed.saturating_sub(1).min(5)).min(CAP);
     round.mul_f64(1.0 - SPREAD + 2.0 * SPREAD * jitter.0).min(CAP)

@@ -1,9 +1,9 @@
-//! Checks JSON values against JSON Schemas that servers supply.
+//! Validates JSON values against JSON Schemas that servers supply.
 //!
-//! A schema can be made so that a check takes for ever, takes all memory or overflows the stack, which
-//! would end Gatehouse. So checks run in processes of their own: this program, started as
-//! `--schema-worker`, with a limit on its time and its memory. Each server has at most one at work, and
-//! whatever goes wrong in it is a fault of that schema alone.
+//! A malicious schema can make validation run forever, exhaust memory or overflow the stack, which
+//! would end Gatehouse. So validation runs in processes of its own: this program, started as
+//! `--schema-worker`, with limits on time and memory. Each server has at most one validation
+//! running, and whatever goes wrong in it affects that schema alone.
 
 mod worker;
 
@@ -24,61 +24,62 @@ use self::worker::{Task, Validators};
 /// The hidden argument that makes a program a schema worker.
 pub(crate) const ARGUMENT: &str = "--schema-worker";
 
-/// How long one check may take. Honest schemas take milliseconds.
+/// Time limit of one validation. Honest schemas take milliseconds.
 pub(crate) const TIME: Duration = Duration::from_secs(2);
 
-/// Largest schema: a generated one of a large API has a few hundred KiB.
+/// Largest schema, in bytes: a generated one of a large API has a few hundred KiB.
 const LARGEST_SCHEMA: usize = 1024 * 1024;
 
-/// Largest value that is checked. Larger results go to their clients unchecked, and the record says so.
+/// Largest value that is validated, in bytes. Larger results are passed to their clients
+/// unvalidated, and the call record says so.
 const LARGEST_VALUE: usize = 8 * 1024 * 1024;
 
-/// Checks of one server that may wait for each other. Each holds a thread while it waits.
+/// Validations of one server that may be queued, including the running one. Each occupies a
+/// blocking thread while it waits.
 const MOST_WAITING: usize = 8;
 
-/// Checks that run at a time, of all servers.
+/// Concurrent validations of all servers.
 const MOST_RUNNING: usize = 4;
 
-/// Workers that are kept for the next check.
+/// Idle workers that are kept for the next validation.
 const MOST_IDLE: usize = 2;
 
-/// One check.
+/// Parameters of one validation.
 #[derive(Clone, Debug)]
 pub struct SchemaCheck {
-    /// Whose schema it is.
+    /// The server that supplied the schema.
     pub server: ServerId,
     /// The schema, as JSON text.
     pub schema: Box<str>,
-    /// The value, as JSON text; `None` to check only that the schema can be used.
+    /// The value, as JSON text; `None` to check only that the schema is usable.
     pub value: Option<Box<str>>,
-    /// Whether `format` counts, as in forms.
+    /// Whether `format` is validated, as in forms.
     pub formats: bool,
 }
 
-/// Why a value is not known to fit.
+/// Why a value is not known to be valid.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 pub enum SchemaFault {
-    /// It does not fit.
+    /// The value is invalid.
     #[error("{why} (at {at})")]
     Misfit {
-        /// What is wrong.
         why: String,
-        /// Where, as a JSON Pointer.
+        /// The location, as a JSON Pointer.
         at: String,
     },
     /// The schema cannot be used.
     #[error("{0}")]
     Unusable(String),
-    /// The check was not made or broke off.
+    /// The validation was not made or was aborted.
     #[error("{0}")]
     Unchecked(String),
 }
 
-/// Runs checks.
+/// Runs validations.
 #[derive(Debug, Default)]
 pub struct SchemaChecker {
-    /// Starts workers. Without it checks run in this process, without limits.
+    /// The worker program. Without it validations run in this process, without limits.
     program: Option<PathBuf>,
     state: Mutex<State>,
     freed: Condvar,
@@ -88,7 +89,7 @@ pub struct SchemaChecker {
 struct State {
     idle: Vec<Worker>,
     running: usize,
-    /// Checks of each server, the one at work among them.
+    /// Validations of each server, including the running one.
     queued: HashMap<ServerId, Queued>,
 }
 
@@ -99,17 +100,17 @@ struct Queued {
 }
 
 impl SchemaChecker {
-    /// Checks run in processes of this program, whose `main` calls [`crate::run_helper_if_asked`]. Without
-    /// one they run in this process without limits, as the tests of the crates do.
+    /// `program` is the worker program, whose `main` calls [`crate::run_helper_if_asked`]. Without
+    /// one, validations run in this process without limits, as in the crates' tests.
     #[must_use]
     pub fn new(program: Option<PathBuf>) -> Self {
         Self { program, ..Self::default() }
     }
 
-    /// Makes a check beside the executor.
+    /// Validates on a blocking thread.
     ///
     /// # Errors
-    /// When the value does not fit, or that could not be found out.
+    ///  When the value is invalid, or that could not be determined.
     pub async fn check(self: &Arc<Self>, check: SchemaCheck) -> Result<(), SchemaFault> {
         let checker = Arc::clone(self);
         tokio::task::spawn_blocking(move || checker.check_now(&check))
@@ -117,10 +118,10 @@ impl SchemaChecker {
             .unwrap_or_else(|_| Err(unchecked("the check broke off")))
     }
 
-    /// Makes a check and waits for it, on a thread that may block.
+    /// Validates, blocking the current thread.
     ///
     /// # Errors
-    /// As [`Self::check`].
+    ///  As for [`Self::check`].
     pub fn check_now(&self, check: &SchemaCheck) -> Result<(), SchemaFault> {
         if check.schema.len() > LARGEST_SCHEMA {
             return Err(SchemaFault::Unusable(format!("it is larger than {} KiB", LARGEST_SCHEMA / 1024)));
@@ -143,7 +144,7 @@ impl SchemaChecker {
         };
         let mut worker = worker.map_err(|error| unchecked(&format!("no process for it: {error}")))?;
         let outcome = worker.check(check).or_else(|error| {
-            // One that was kept may have ended meanwhile; a fresh one has not.
+            // An idle worker may have exited meanwhile; a fresh one has not.
             if worker.served == 0 {
                 return Err(error);
             }
@@ -167,7 +168,7 @@ impl SchemaChecker {
         }
     }
 
-    /// Waits until a check of this server may run.
+    /// Waits until a validation of this server may run.
     fn turn(&self, server: &ServerId) -> Result<Turn<'_>, SchemaFault> {
         let mut state = self.state.lock();
         let queued = state.queued.entry(server.clone()).or_default();
@@ -190,7 +191,7 @@ fn unchecked(why: &str) -> SchemaFault {
     SchemaFault::Unchecked(why.to_owned())
 }
 
-/// The right to run one check, given back when it is dropped.
+/// Permit to run one validation, returned on drop.
 struct Turn<'a> {
     checker: &'a SchemaChecker,
     server: ServerId,
@@ -212,7 +213,8 @@ impl Drop for Turn<'_> {
     }
 }
 
-/// What precedes schema and value on the way to a worker: a line of JSON with their lengths in bytes.
+/// Header before schema and value in a message to a worker: a line of JSON with their lengths in
+/// bytes.
 #[derive(Debug, Serialize, Deserialize)]
 struct Head {
     schema: usize,
@@ -225,7 +227,7 @@ struct Worker {
     child: Child,
     input: Box<dyn Write + Send>,
     output: Box<dyn BufRead + Send>,
-    /// Checks that it made.
+    /// Number of validations that it has made.
     served: usize,
 }
 
@@ -243,10 +245,11 @@ impl Worker {
         {
             use std::os::fd::OwnedFd;
             use std::os::unix::net::UnixStream;
-            // As for servers: no other program can open a socket by name and answer in its place.
+            // A socket pair, as for servers: no other program can open a socket by its path and
+            // answer in the worker's place.
             let (own, theirs) = UnixStream::pair()?;
             command.env_clear().stdin(OwnedFd::from(theirs.try_clone()?)).stdout(OwnedFd::from(theirs));
-            // It ends by itself in time; this is for one that cannot.
+            // The worker's watchdog ends it in time; this is for a worker whose watchdog doesn't.
             own.set_read_timeout(Some(TIME * 2))?;
             own.set_write_timeout(Some(TIME * 2))?;
             let child = command.spawn()?;

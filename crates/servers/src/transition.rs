@@ -1,6 +1,6 @@
-//! The life of one server as a pure function: a state and an input give the next state and what has
-//! to be done. It never waits, never reads a clock and never touches a connection; the actor does
-//! what it says and nothing else.
+//! The lifecycle of one server as a pure function: a state and an input yield the next state and a
+//! list of effects. It never waits, never reads a clock and never touches a connection; the actor
+//! executes the effects and nothing else.
 
 use std::time::Duration;
 
@@ -14,82 +14,77 @@ mod step;
 #[cfg(test)]
 mod tests;
 
-/// Number of an attempt to connect and of the connection that came of it. Rises with each attempt of
-/// a server; whatever an older one still has to say is not listened to.
+/// Number of an attempt to connect and of the resulting connection. Increases with each attempt of
+/// a server; inputs with an older epoch are ignored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Epoch(pub(crate) u64);
 
-/// All that decides what happens next.
+/// The state of a server.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct State {
     /// The newest attempt.
     pub(crate) epoch: Epoch,
-    /// Connections in a row that ended by themselves after a short life.
+    /// Number of connections in a row that broke after a short life.
     pub(crate) flaps: u32,
-    /// Whether MCP is on; while it is off nothing is begun.
+    /// Whether MCP is on; while it is off no attempt begins.
     pub(crate) on: bool,
-    /// Whether somebody stopped it: then only a start begins anything, and no call does.
+    /// Whether the user stopped the server: then only an explicit start connects it again; a call
+    /// doesn't.
     pub(crate) held: bool,
     /// When the server last lost its session.
     pub(crate) session_lost: Option<Timestamp>,
-    /// Where the server stands.
     pub(crate) phase: Phase,
 }
 
-/// Where a server stands.
+/// Phase of a server's lifecycle.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Phase {
-    /// Switched off.
+    /// Disabled in the settings.
     Disabled,
     /// Enabled, not running.
     Stopped,
-    /// An attempt is under way.
+    /// An attempt to connect is under way.
     Connecting {
-        /// 1 for the first of a row.
+        /// 1 for the first attempt of a series.
         attempt: u32,
     },
-    /// There is a connection that has answered.
+    /// Connected, and the first list was answered.
     Connected {
-        /// Since when.
         since: Timestamp,
         /// Negotiated revision.
         protocol: String,
-        /// How the server names itself.
+        /// How the server identifies itself.
         server: ServerInfo,
-        /// Health checks in a row that were not answered.
+        /// Unanswered health checks in a row.
         missed: u32,
     },
     /// The user has to sign in.
     NeedsAuth {
-        /// Authorization server, where known.
+        /// Authorization server, if known.
         issuer: Option<String>,
     },
     /// The user has to enter a client id.
-    NeedsClientRegistration {
-        /// Why.
-        reason: String,
-    },
+    NeedsClientRegistration { reason: String },
     /// Not running because of an error.
     Failed {
-        /// What kind.
         error: FailureKind,
-        /// In plain words.
+        /// Message for the user.
         message: String,
-        /// Attempts so far in this row.
+        /// Attempts so far in this series.
         attempts: u32,
-        /// When the next one comes, if one does.
+        /// When the next attempt begins, if one is planned.
         next_retry: Option<Timestamp>,
     },
 }
 
 impl State {
-    /// How a server begins.
+    /// The initial state.
     pub(crate) fn new(enabled: bool) -> Self {
         let phase = if enabled { Phase::Stopped } else { Phase::Disabled };
         Self { epoch: Epoch::default(), flaps: 0, on: true, held: false, session_lost: None, phase }
     }
 
-    /// What everybody sees of it.
+    /// The public status.
     pub(crate) fn status(&self) -> ServerStatus {
         match &self.phase {
             Phase::Disabled => ServerStatus::Disabled,
@@ -112,168 +107,139 @@ impl State {
     }
 }
 
-/// Why an attempt to connect, or a connection, came to nothing.
+/// Why an attempt to connect failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Failure {
-    /// The server wants the user to sign in.
+    /// The server requires the user to sign in.
     #[error("the server wants you to sign in")]
     NeedsAuth {
-        /// Authorization server, where known.
+        /// Authorization server, if known.
         issuer: Option<String>,
     },
     /// There is no way to register with the authorization server.
     #[error("the server needs a client id: {reason}")]
-    NeedsClientRegistration {
-        /// Why.
-        reason: String,
-    },
-    /// Anything else.
+    NeedsClientRegistration { reason: String },
+    /// Any other failure.
     #[error("{message}")]
     Error {
-        /// What kind.
         kind: FailureKind,
-        /// In plain words.
+        /// Message for the user.
         message: String,
     },
 }
 
-/// How an edit bears on the connection.
+/// Effect of a change of the settings on the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Edit {
-    /// Not at all.
+    /// None.
     Cosmetic,
-    /// The connection is another one.
+    /// The transport or the generation changed: reconnect.
     Another,
-    /// It was switched off.
+    /// The server was disabled.
     SwitchedOff,
-    /// It was switched on.
+    /// The server was enabled.
     SwitchedOn {
-        /// Whether it starts by itself.
+        /// Whether it has autostart.
         start: bool,
     },
 }
 
-/// What a health check found.
+/// Result of a health check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pulse {
-    /// Any answer at all.
+    /// Any response.
     Answered,
-    /// Nothing, while a call inside its limit keeps the server busy.
+    /// No response while a call within its time limit is in flight.
     Busy,
-    /// Nothing.
+    /// No response.
     Missed {
         /// Misses in a row after which the connection is given up.
         allowed: u32,
     },
 }
 
-/// What can happen to a server.
+/// Events that a server's state machine processes.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Input {
     /// MCP as a whole was switched on or off.
     Switched {
-        /// Whether it is on now.
         on: bool,
-        /// Whether the server starts by itself then.
+        /// Whether the server should start when MCP is switched on.
         start: bool,
     },
-    /// Somebody wants it to run: the launch or the user.
-    Start {
-        /// Who.
-        cause: StatusCause,
-    },
-    /// The user wants it to stop.
+    /// The server should run: requested by the user or at launch.
+    Start { cause: StatusCause },
+    /// The user stops the server.
     Stop,
-    /// The user wants a new connection.
+    /// The user requests a new connection.
     Reconnect,
-    /// Its entry was edited.
+    /// The settings were edited.
     Edited(Edit),
-    /// A call needs it.
+    /// A call needs a connection.
     Wanted,
     /// The wait before the next attempt is over.
     RetryDue,
     /// An attempt succeeded.
     Ready {
-        /// Which.
         epoch: Epoch,
         /// Negotiated revision.
         protocol: String,
-        /// How the server names itself.
+        /// How the server identifies itself.
         server: ServerInfo,
     },
     /// An attempt failed.
-    AttemptFailed {
-        /// Which.
-        epoch: Epoch,
-        /// Why.
-        failure: Failure,
-    },
-    /// A connection ended by itself.
+    AttemptFailed { epoch: Epoch, failure: Failure },
+    /// A connection was not closed by Gatehouse but ended.
     Closed {
-        /// Which.
         epoch: Epoch,
-        /// What kind of end it is.
         kind: FailureKind,
-        /// Exit code or signal and the last words.
+        /// Exit code or signal and the last lines of standard error.
         reason: String,
     },
-    /// The server no longer knows the session of a connection.
-    SessionLost {
-        /// Which.
-        epoch: Epoch,
-    },
+    /// The session of a connection has expired on the server.
+    SessionLost { epoch: Epoch },
     /// A health check ended.
-    Pulse {
-        /// Of which connection.
-        epoch: Epoch,
-        /// What it found.
-        pulse: Pulse,
-    },
-    /// The server asked for authorization in the midst of a connection.
+    Pulse { epoch: Epoch, pulse: Pulse },
+    /// The server sent an authorization challenge on an established connection.
     Challenged {
-        /// Which.
         epoch: Epoch,
-        /// Authorization server, where known.
+        /// Authorization server, if known.
         issuer: Option<String>,
     },
     /// A sign-in that the user began found no way to register.
-    Unregistered {
-        /// Why.
-        reason: String,
-    },
+    Unregistered { reason: String },
     /// Gatehouse shuts down, or the server is removed.
     Shutdown,
 }
 
-/// What has to be done, in this order.
+/// Actions for the actor, to be executed in order.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Effect {
-    /// Mark the entry as enabled.
+    /// Set the server to enabled.
     Enable,
-    /// End this attempt or connection, whatever it has come to.
+    /// End this attempt or connection, in whatever state it is.
     Retire(Epoch),
-    /// Forget a planned retry.
+    /// Cancel a planned retry.
     ForgetRetry,
-    /// Make the status known, with its cause.
+    /// Publish the status, with its cause.
     Announce(StatusCause),
     /// Begin an attempt.
     Open(Epoch),
-    /// Come back with [`Input::RetryDue`] after this time.
+    /// Send [`Input::RetryDue`] after this time.
     RetryAfter(Duration),
-    /// Tell the calls that wait for this attempt how it ended.
+    /// Answer the calls that wait for this attempt.
     Settle,
 }
 
-/// The outside facts that a step depends on.
+/// External values that a transition depends on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moment {
-    /// The present.
     pub(crate) now: Timestamp,
-    /// Spread of a retry.
+    /// Spread of the wait before a retry.
     pub(crate) jitter: Jitter,
 }
 
-/// What follows from an input.
+/// Processes one input. Returns the next state and the effects, in order.
 pub(crate) fn transition(state: State, input: Input, moment: Moment) -> (State, Vec<Effect>) {
     let mut step = Step { state, moment, effects: Vec::new() };
     step.take(input);

@@ -1,7 +1,7 @@
-//! The built-in server `Fetch`: one web page as text.
+//! The built-in server `Fetch`: returns one web page as text.
 //!
-//! It must never reach what is not on the public internet, unless the user allowed that for this
-//! server; `web` and `address` see to it. It keeps nothing between two calls.
+//! Security: it must never reach an address outside the public internet, unless the user has
+//! allowed that for this server; `web` and `address` ensure this. It keeps no state between calls.
 
 mod address;
 mod charset;
@@ -17,18 +17,17 @@ use super::{Access, Outcome, ToolFault, only, schema, text_argument, tool};
 use address::{Rule, SystemLookup};
 use web::{Answer, Body, Limits, Web};
 
-/// How many characters are given where nothing else is asked for.
+/// Default number of characters to return.
 const USUAL_CHARS: u64 = 20_000;
-/// How many can be asked for.
+/// Largest number of characters that may be requested.
 const MOST_CHARS: u64 = 100_000;
 
-/// What fetches.
 pub(super) struct Fetch {
     web: Web,
 }
 
 impl Fetch {
-    /// `allow_private` lets it reach every address, those of this machine too.
+    /// `allow_private` permits every address, including those of this machine.
     pub(super) fn new(allow_private: bool) -> Self {
         let rule: Rule = if allow_private { |_| true } else { is_public };
         Self { web: Web::new(rule, Arc::new(SystemLookup), Limits::default()) }
@@ -94,13 +93,13 @@ pub(super) async fn run(
         Some(_) => return Err(ToolFault::said("The argument \"raw\" is true or false.")),
     };
     let answer = fetch.web.get(url).await?;
-    // A large page takes a while to go through.
+    // Converting a large page takes a while.
     tokio::task::spawn_blocking(move || show(answer, &part, raw))
         .await
         .map_err(|_| ToolFault::said("The page could not be read as text."))
 }
 
-/// An argument that is a whole number, if it is there.
+/// An optional argument that is a whole number in this range.
 fn number(
     arguments: &Map<String, Value>,
     name: &str,
@@ -120,7 +119,7 @@ fn number(
     }
 }
 
-/// Which part of a text is asked for, in characters.
+/// The requested part of a text, in characters.
 struct Part {
     start: u64,
     most: u64,
@@ -129,9 +128,9 @@ struct Part {
 /// A part of a text.
 struct Cut<'a> {
     text: &'a str,
-    /// Where the next part begins, unless this was the last.
+    /// Start of the next part; `None` if this is the last one.
     next: Option<u64>,
-    /// Length of the whole in characters.
+    /// Length of the whole text in characters.
     whole: u64,
 }
 

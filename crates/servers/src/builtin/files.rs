@@ -1,5 +1,5 @@
-//! The built-in server `Files`: list, read, search, write and delete in one folder. Where a path may
-//! lead is the business of [`Folder`]; here is only what is done with what was found.
+//! The built-in server `Files`: list, read, search, write and delete in one folder. [`Folder`]
+//! ensures that no path leads outside of it.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -12,20 +12,19 @@ use serde_json::{Map, Value, json};
 use super::folder::{Folder, FolderFault};
 use super::{Access, Outcome, ToolFault, only, optional_text, schema, text_argument, tool, word_argument};
 
-/// A file that is read or written has at most so many bytes.
+/// Largest file that is read or written, in bytes.
 const LARGEST: u64 = 4 * 1024 * 1024;
-/// A file that is searched has at most so many bytes.
+/// Largest file that is searched, in bytes.
 const LARGEST_SEARCHED: u64 = 1024 * 1024;
-/// Entries of a list.
+/// Most entries in a listing.
 const MOST_ENTRIES: usize = 2_000;
-/// Hits of a search.
+/// Most hits of a search.
 const MOST_HITS: usize = 200;
-/// Entries that a search looks at, how deep, and for how long.
+/// Limits of a search: visited entries, depth and time.
 const MOST_LOOKED_AT: usize = 100_000;
 const DEEPEST: usize = 64;
 const LONGEST_SEARCH: Duration = Duration::from_secs(20);
 
-/// The open folder.
 pub(super) struct Files {
     folder: Folder,
 }
@@ -209,7 +208,7 @@ fn write(folder: &Folder, path: &str, content: &str, base64: bool) -> Result<Out
     Ok(Outcome { text: format!("{did} {path} ({size} bytes)."), structured: None })
 }
 
-/// One search; links are not followed.
+/// One search; symbolic links are not followed.
 struct Search {
     query: String,
     names: bool,
@@ -218,7 +217,7 @@ struct Search {
     lines: Vec<String>,
     looked_at: usize,
     until: Instant,
-    /// Why it ended early.
+    /// Why the search ended early.
     cut: Option<&'static str>,
 }
 

@@ -1,6 +1,6 @@
-//! A folder that cannot be left. Every step of a path is taken from an open directory and never by
-//! name from the root of the disk, so that neither `..`, nor a link, nor a folder that is swapped
-//! while one looks leads outside. Nothing is ever written through a link.
+//! A sandboxed folder. Every step of a path is opened relative to an open directory, never by name
+//! from the file system's root, so that neither `..`, nor a symbolic link, nor a folder that is
+//! replaced concurrently leads outside. Nothing is ever written through a symbolic link.
 
 use std::io::{self, Read as _, Write as _};
 use std::path::{Component, Path, PathBuf};
@@ -12,11 +12,11 @@ use cap_std::fs::{Dir, DirEntry, Metadata, OpenOptions};
 /// An open folder.
 pub(super) struct Folder {
     root: Dir,
-    /// As the user entered it; absolute paths below it are understood.
+    /// The path as the user entered it; absolute paths below it are accepted.
     place: PathBuf,
 }
 
-/// Why something was not done.
+/// Why an operation failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum FolderFault {
     #[error("\"{0}\" is outside the folder; only what is in it can be reached.")]
@@ -47,8 +47,8 @@ impl Folder {
         Ok(Self { root, place: place.to_owned() })
     }
 
-    /// The path below the folder that a text means. `..` stays in it: whether it leads outside is
-    /// seen when the path is walked.
+    /// The path relative to the folder. `..` is kept: whether it leads outside is determined when
+    /// the path is opened.
     fn below(&self, path: &str) -> Result<PathBuf, FolderFault> {
         if path.contains('\0') {
             return Err(FolderFault::BadPath(path.replace('\0', "⟦U+0000⟧"), "it holds a NUL character"));
@@ -70,7 +70,8 @@ impl Folder {
         if relative.as_os_str().is_empty() { Ok(PathBuf::from(".")) } else { Ok(relative.to_owned()) }
     }
 
-    /// The folder that holds the last step of a path, reached without a single link, and that step.
+    /// Opens the parent of the last step of a path without following any symbolic link; returns it
+    /// with that step. With `make`, missing folders are created.
     fn parent(&self, path: &str, make: bool) -> Result<(Dir, PathBuf), FolderFault> {
         let below = self.below(path)?;
         let mut steps = Vec::new();
@@ -106,22 +107,22 @@ impl Folder {
         Ok((dir, PathBuf::from(name)))
     }
 
-    /// What is in a folder.
+    /// The entries of a folder.
     pub(super) fn entries(&self, path: &str) -> Result<Vec<DirEntry>, FolderFault> {
         let dir = self.root.open_dir(self.below(path)?).map_err(|error| fault(path, error))?;
         let entries = dir.entries().map_err(|error| fault(path, error))?;
         entries.collect::<io::Result<Vec<_>>>().map_err(|error| fault(path, error))
     }
 
-    /// An open folder below this one, for walking.
+    /// Opens a folder below this one, for walking.
     pub(super) fn dir(&self, path: &str) -> Result<Dir, FolderFault> {
         self.root.open_dir(self.below(path)?).map_err(|error| fault(path, error))
     }
 
-    /// A file's bytes.
+    /// Reads a file of at most `limit` bytes.
     pub(super) fn read(&self, path: &str, limit: u64) -> Result<Vec<u8>, FolderFault> {
         let below = self.below(path)?;
-        // Before it is opened: opening a pipe would wait for a writer.
+        // Check before opening: opening a named pipe would wait for a writer.
         is_file(path, &self.root.metadata(&below).map_err(|error| fault(path, error))?)?;
         let file = self.root.open(&below).map_err(|error| fault(path, error))?;
         let metadata = file.metadata().map_err(|error| fault(path, error))?;
@@ -133,7 +134,7 @@ impl Folder {
         Ok(bytes)
     }
 
-    /// Makes a file hold these bytes. Answers whether it is new.
+    /// Replaces the content of a file, creating it if needed. Returns whether it is new.
     pub(super) fn write(&self, path: &str, bytes: &[u8]) -> Result<bool, FolderFault> {
         let (dir, name) = self.parent(path, true)?;
         let new = match dir.symlink_metadata(&name) {
@@ -153,7 +154,7 @@ impl Folder {
         Ok(new)
     }
 
-    /// Deletes a file; of a link the link itself.
+    /// Deletes a file; for a symbolic link, the link itself.
     pub(super) fn delete(&self, path: &str) -> Result<(), FolderFault> {
         let (dir, name) = self.parent(path, false)?;
         let metadata = dir.symlink_metadata(&name).map_err(|error| fault(path, error))?;
@@ -178,8 +179,8 @@ fn fits(path: &str, size: u64, limit: u64) -> Result<(), FolderFault> {
     if size <= limit { Ok(()) } else { Err(FolderFault::TooLarge { path: path.to_owned(), size, limit }) }
 }
 
-/// Says what an error of the system means here. A step that would leave the folder comes as "cross
-/// device" or "permission denied" without a number of the system's, or as a link too many.
+/// Translates an I/O error. A step that would leave the folder is reported by `cap-std` as "cross
+/// device" or as "permission denied" without an OS error code.
 fn fault(path: &str, error: io::Error) -> FolderFault {
     match error.kind() {
         io::ErrorKind::NotFound => FolderFault::Missing(path.to_owned()),

@@ -1,5 +1,5 @@
-//! The built-in server `Notes`: a small memory in one file. The file is replaced as a whole or not
-//! at all, belongs to the user alone, and is never written over when it cannot be read.
+//! The built-in server `Notes`: a small persistent memory in one file. The file is replaced
+//! atomically, is readable by the user only, and is never overwritten if it cannot be parsed.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -149,7 +149,7 @@ impl Notebook {
         Ok(note)
     }
 
-    /// The notes that hold all of these words (in lower case), newest first.
+    /// The notes that contain all of these lower-case words, newest first.
     fn find(&self, words: &[&str]) -> Result<Vec<Note>, ToolFault> {
         let _turn = self.turn.lock();
         let mut notes = self.read()?.notes;

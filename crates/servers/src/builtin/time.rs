@@ -1,5 +1,6 @@
-//! The built-in server `Time`: what time it is somewhere, and the same moment elsewhere. The time
-//! zones are those of the program, not of the machine, so that the answer is the same everywhere.
+//! The built-in server `Time`: the current time in a time zone, and conversion between zones. The
+//! time zone database is bundled with the program, so that answers don't depend on the machine's
+//! database.
 
 use gatehouse_model::Timestamp;
 use jiff::civil::{DateTime, Time};
@@ -77,7 +78,7 @@ fn zone_named(name: &str) -> Result<TimeZone, ToolFault> {
 
 fn civil_time(text: &str, today: &Zoned) -> Result<DateTime, ToolFault> {
     if let Ok(date_time) = text.parse::<DateTime>() {
-        // A date alone would also be read, as midnight.
+        // A date alone would also be parsed, as midnight.
         if text.contains(':') {
             return Ok(date_time);
         }

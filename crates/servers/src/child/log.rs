@@ -1,5 +1,6 @@
-//! What a server writes to its standard error: the last lines in memory, all of it in a rotated
-//! file that only the user can read. Losing a line is better than holding up the server.
+//! Standard error of a server: the last lines in memory, everything in a rotated file that only the
+//! user can read. A line that cannot be written to the file is dropped rather than blocking the
+//! server.
 
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
@@ -14,11 +15,11 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// Lines that are kept in memory.
 const KEPT: usize = 200;
-/// Lines that go into a reason.
+/// Lines that are included in a close reason.
 const LAST_WORDS: usize = 5;
-/// A file is put aside when it has grown to this.
+/// Size at which the file is rotated, in bytes.
 const ROTATE_AT: u64 = 1024 * 1024;
-/// Longest line; a longer one is broken.
+/// Longest line, in bytes; a longer one is split.
 const LONGEST: usize = 8 * 1024;
 
 /// The last lines.
@@ -28,7 +29,6 @@ pub(crate) struct Tail {
 }
 
 impl Tail {
-    /// Adds a line.
     pub(crate) fn push(&self, line: String) {
         let mut lines = self.lines.lock();
         if lines.len() == KEPT {
@@ -37,21 +37,21 @@ impl Tail {
         lines.push_back(line);
     }
 
-    /// The last few, oldest first, for a reason in words.
+    /// The last few lines, oldest first, for a close reason.
     pub(crate) fn last_words(&self) -> Arc<[String]> {
         let lines = self.lines.lock();
         lines.iter().skip(lines.len().saturating_sub(LAST_WORDS)).cloned().collect()
     }
 }
 
-/// The rotated file of one server.
+/// The rotated log file of one server.
 pub(crate) struct LogFile {
     path: PathBuf,
     open: Option<(File, u64)>,
 }
 
 impl LogFile {
-    /// The file of this server under a data folder. Nothing is made before the first line.
+    /// The log file of a server below the data folder. Nothing is created before the first line.
     pub(crate) fn new(data_dir: &Path, server: &ServerId) -> Self {
         let name: String = server
             .as_str()
@@ -88,8 +88,9 @@ impl LogFile {
     }
 }
 
-/// Reads standard error to its end: each line goes to `take`, all of them to the file. `clean` takes the
-/// secrets out of a line before it is broken, since half a secret would not be found.
+/// Reads standard error to its end: each line is passed to `take`, and what that returns is written
+/// to the file. `clean` redacts a line before it is split, since half a secret would not be
+/// recognised.
 pub(crate) async fn read_lines(
     mut stream: impl AsyncRead + Unpin,
     mut file: LogFile,
@@ -130,8 +131,9 @@ pub(crate) async fn read_lines(
     }
 }
 
-/// Takes the whole lines out of what came; at the end, what is left is a line too. Of a line that goes on
-/// and on, all but the last [`LONGEST`] is taken, so that a secret is never in two pieces.
+/// Removes the complete lines from `pending`; at the end of the stream the rest counts as a line
+/// too. Of an unterminated long line everything but at least the last [`LONGEST`] bytes is removed,
+/// so that a secret is never split in two.
 fn lines_of(pending: &mut Vec<u8>, at_end: bool, clean: &impl Fn(String) -> String) -> Vec<String> {
     let came = std::mem::take(pending);
     let line_of = |bytes: &[u8]| clean(String::from_utf8_lossy(bytes).trim_end_matches('\r').to_owned());
@@ -153,7 +155,7 @@ fn lines_of(pending: &mut Vec<u8>, at_end: bool, clean: &impl Fn(String) -> Stri
     } else if rest.len() < 2 * LONGEST {
         *pending = rest.to_vec();
     } else {
-        // A letter that has not come whole stays as it is.
+        // An incomplete UTF-8 character is kept as bytes.
         let begun = rest.utf8_chunks().last().map_or(0, |chunk| chunk.invalid().len());
         let (whole, begun) = rest.split_at(rest.len() - begun);
         let mut line = clean(String::from_utf8_lossy(whole).into_owned());
@@ -164,7 +166,7 @@ fn lines_of(pending: &mut Vec<u8>, at_end: bool, clean: &impl Fn(String) -> Stri
     lines
 }
 
-/// Takes pieces of [`LONGEST`] from the front of a line that is longer than `most`.
+/// Splits pieces of [`LONGEST`] bytes off the front of a line while it is longer than `most`.
 fn break_off(line: &mut String, most: usize, pieces: &mut Vec<String>) {
     while line.len() > most {
         let behind = line.split_off(line.floor_char_boundary(LONGEST));

@@ -1,9 +1,9 @@
 //! The standard streams of child processes.
 //!
-//! On Linux every program of the same user can open a pipe of another process through `/proc/PID/fd`
-//! and write into it or read it empty. A socket cannot be opened that way (`ENXIO`), so children get
-//! socket pairs there unless their settings say otherwise. Other systems have no such names, and
-//! children get pipes there.
+//! On Linux every program of the same user can open a pipe of another process through
+//! `/proc/PID/fd` and write to it or read from it. A socket cannot be opened that way (`ENXIO`), so
+//! there children get socket pairs unless their settings say otherwise. Other systems have no such
+//! paths, so children get pipes there.
 
 use std::io;
 use std::process::Stdio;
@@ -14,16 +14,15 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::UnixStream;
 use tokio::process::ChildStdin;
 
-/// What Gatehouse writes to a child's standard input with. Shutting it down or dropping it ends the
-/// child's input.
+/// Writes to a child's standard input. Shutting it down or dropping it ends the child's input.
 pub(crate) type Input = Box<dyn AsyncWrite + Send + Unpin>;
 
-/// What Gatehouse reads a child's output with.
+/// Reads a child's output.
 pub(crate) type Output = Box<dyn AsyncRead + Send + Unpin>;
 
 /// Gatehouse's end of one stream of a child that is about to start.
 pub(crate) enum OwnEnd {
-    /// The handle of the running child has it.
+    /// A pipe, whose end is in the handle of the running child.
     Pipe,
     /// One end of a socket pair.
     #[cfg(target_os = "linux")]
@@ -34,7 +33,7 @@ impl OwnEnd {
     /// The end to write to. `pipe` comes from the handle of the running child.
     ///
     /// # Errors
-    /// When it is a pipe and the handle has none.
+    ///  If this is a pipe and the handle has none.
     pub(crate) fn writer(self, pipe: Option<ChildStdin>) -> io::Result<Input> {
         match self {
             Self::Pipe => Ok(Box::new(pipe.ok_or_else(missing)?)),
@@ -46,7 +45,7 @@ impl OwnEnd {
     /// The end to read from. `pipe` comes from the handle of the running child.
     ///
     /// # Errors
-    /// When it is a pipe and the handle has none.
+    ///  If this is a pipe and the handle has none.
     pub(crate) fn reader(self, pipe: Option<impl AsyncRead + Send + Unpin + 'static>) -> io::Result<Output> {
         match self {
             Self::Pipe => Ok(Box::new(pipe.ok_or_else(missing)?)),
@@ -60,10 +59,11 @@ fn missing() -> io::Error {
     io::Error::other("a standard stream of the process is missing")
 }
 
-/// A standard input. Nothing that the child writes to it arrives: its other direction is shut down.
+/// Creates a standard input. The opposite direction is shut down, so nothing that the child writes
+/// to it arrives.
 ///
 /// # Errors
-/// When the system gives no socket pair.
+///  If the system cannot create a socket pair.
 pub(crate) fn input(streams: StdioStreams) -> io::Result<(OwnEnd, Stdio)> {
     let (own, child) = stream(streams)?;
     #[cfg(target_os = "linux")]
@@ -75,14 +75,14 @@ pub(crate) fn input(streams: StdioStreams) -> io::Result<(OwnEnd, Stdio)> {
     Ok((own, child))
 }
 
-/// A standard output or error.
+/// Creates a standard output or error.
 ///
-/// Its other direction stays open, although nothing is ever sent on it: Python's asyncio takes a
-/// standard output whose other direction has ended for one that nobody reads any more. Only
-/// Gatehouse holds the end that could send.
+/// The opposite direction stays open, although nothing is ever sent on it: Python's asyncio treats
+/// a standard output whose opposite direction has ended as closed by its reader. Only Gatehouse
+/// holds the end that could send.
 ///
 /// # Errors
-/// When the system gives no socket pair.
+///  If the system cannot create a socket pair.
 pub(crate) fn output(streams: StdioStreams) -> io::Result<(OwnEnd, Stdio)> {
     stream(streams)
 }
@@ -100,10 +100,11 @@ fn stream(streams: StdioStreams) -> io::Result<(OwnEnd, Stdio)> {
     }
 }
 
-/// What has to be in the environment of a child with these streams, unless its settings say otherwise.
+/// A variable that a child with these streams needs in its environment, unless its settings
+/// override it.
 ///
-/// `bash -c` with a socket as its input believes that a remote shell daemon started it, and reads
-/// `~/.bashrc`, but only in the outermost shell.
+/// `bash -c` with a socket as its input assumes that it was started by a remote shell daemon and
+/// reads `~/.bashrc`, but only in the outermost shell (`SHLVL` unset).
 pub(crate) fn environment(streams: StdioStreams) -> Option<(&'static str, &'static str)> {
     match streams {
         StdioStreams::Sockets => Some(("SHLVL", "1")),

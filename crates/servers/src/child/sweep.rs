@@ -1,14 +1,14 @@
-//! Finding and ending processes that Gatehouse's children left behind. Only processes of a group
-//! that Gatehouse made, or that carry its marker, are ever touched.
+//! Finds and ends processes that Gatehouse's children left behind. Only processes in a group that
+//! Gatehouse created, or with its marker, are ever signalled.
 
-/// What is sent.
+/// The signal to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Nothing: only look.
+    /// None: only check for existence.
     Nothing,
-    /// The request to end.
+    /// SIGTERM.
     Terminate,
-    /// The order to end.
+    /// SIGKILL.
     Kill,
 }
 
@@ -23,28 +23,28 @@ impl Kind {
     }
 }
 
-/// Signals a group. `true` when there was somebody in it.
+/// Signals a group. `true` if it has any member.
 #[cfg(unix)]
 pub(crate) fn signal_group(group: Option<i32>, kind: Kind) -> bool {
-    // 0 and 1 would mean our own group and everybody.
+    // Groups 0 and 1 are excluded: they would address our own group and the init process.
     match group.filter(|group| *group > 1) {
         Some(group) => nix::sys::signal::killpg(nix::unistd::Pid::from_raw(group), kind.signal()).is_ok(),
         None => false,
     }
 }
 
-/// On Windows a job object holds the whole family, and ending the process ends it.
+/// On Windows a job object contains all descendants and ends with the process.
 #[cfg(not(unix))]
 pub(crate) fn signal_group(_: Option<i32>, _: Kind) -> bool {
     false
 }
 
-/// Whether there is anybody in a group.
+/// Whether a group has any member.
 pub(crate) fn group_lives(group: Option<i32>) -> bool {
     signal_group(group, Kind::Nothing)
 }
 
-/// Signals every process whose marker is wanted, but not this one. `true` when there was one.
+/// Signals every other process whose marker is `wanted`. `true` if there was one.
 #[cfg(target_os = "linux")]
 pub(crate) fn signal_marked(wanted: &dyn Fn(&str) -> bool, kind: Kind) -> bool {
     let own = nix::unistd::getpid();
@@ -55,7 +55,8 @@ pub(crate) fn signal_marked(wanted: &dyn Fn(&str) -> bool, kind: Kind) -> bool {
             continue;
         };
         let pid = nix::unistd::Pid::from_raw(pid);
-        // Another user's environment cannot be read, and one that ended has none.
+        // The environment of another user's process cannot be read, and a process that has exited
+        // has none.
         let Ok(environ) = std::fs::read(entry.path().join("environ")) else { continue };
         if pid == own || !marker_of(&environ).is_some_and(wanted) {
             continue;
@@ -65,7 +66,7 @@ pub(crate) fn signal_marked(wanted: &dyn Fn(&str) -> bool, kind: Kind) -> bool {
     found
 }
 
-/// Only Linux shows the environment of a process.
+/// Only Linux exposes the environment of a process.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn signal_marked(_: &dyn Fn(&str) -> bool, _: Kind) -> bool {
     false

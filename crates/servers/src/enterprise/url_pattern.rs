@@ -1,7 +1,7 @@
-//! Patterns for the addresses of remote servers: `https://*.example.com:8443/mcp/*`.
+//! URL patterns for remote servers: `https://*.example.com:8443/mcp/*`.
 //!
-//! Scheme, host, port and path of the parsed address are compared one by one, so that no part of an address
-//! can pass for another. A pattern that cannot be read is an error, never one that names nothing.
+//! Scheme, host, port and path of the parsed URL are compared separately, so that no part of a URL
+//! can be mistaken for another. An invalid pattern is an error, not a pattern that matches nothing.
 
 use std::net::IpAddr;
 
@@ -9,25 +9,25 @@ use serde::Deserialize;
 use url::{Host, Url};
 use wildmatch::WildMatch;
 
-/// Which addresses an administrator means.
+/// A pattern for URLs.
 #[derive(Debug, Deserialize)]
 #[serde(try_from = "String")]
 pub(super) struct UrlPattern {
     scheme: Scheme,
     host: HostPattern,
-    /// `None` where the pattern names no port.
+    /// `None` if the pattern has no port.
     port: Option<PortPattern>,
-    /// `None` where the pattern has no path, or one that names all: any.
+    /// `None` if the pattern has no path or matches every path.
     path: Option<WildMatch>,
 }
 
-/// What a pattern without a port means, and a path that servers read in different ways: what is allowed is
-/// narrow, what is denied is wide.
+/// Interpretation of a pattern without a port, and of paths that servers interpret differently:
+/// narrow for allow rules, wide for deny rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WithoutPort {
-    /// The usual port of the address's scheme.
+    /// The default port of the URL's scheme. For allow rules.
     Usual,
-    /// Every port.
+    /// Every port. For deny rules.
     Any,
 }
 
@@ -43,7 +43,7 @@ enum Scheme {
 #[derive(Debug, PartialEq, Eq)]
 enum HostPattern {
     Any,
-    /// All hosts below a domain, with the dot in front.
+    /// All hosts below a domain, which is stored with a leading dot.
     Below(String),
     Name(String),
     Address(IpAddr),
@@ -55,7 +55,7 @@ enum PortPattern {
     This(u16),
 }
 
-/// Why a pattern cannot be used.
+/// Why a pattern is invalid.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the url pattern {0:?} {1}")]
 pub(super) struct BadPattern(String, &'static str);
@@ -96,7 +96,7 @@ impl UrlPattern {
         })
     }
 
-    /// Whether it names this address.
+    /// Whether the pattern matches this URL.
     pub(super) fn names(&self, url: &Url, without_port: WithoutPort) -> bool {
         let scheme = match url.scheme() {
             "http" | "ws" => Scheme::Plain,
@@ -106,7 +106,7 @@ impl UrlPattern {
         let port = match (&self.port, without_port) {
             (Some(PortPattern::Any), _) | (None, WithoutPort::Any) => true,
             (Some(PortPattern::This(port)), _) => url.port_or_known_default() == Some(*port),
-            // The parser leaves the usual port of a scheme out.
+            // The URL parser omits the default port of a scheme.
             (None, WithoutPort::Usual) => url.port().is_none(),
         };
         port && (self.scheme == Scheme::Any || self.scheme == scheme)
@@ -119,15 +119,15 @@ impl UrlPattern {
     }
 }
 
-/// Whether servers read the path in different ways: one folds `//` and takes an escaped slash for a slash,
-/// another does not.
+/// Whether servers interpret a path differently: some collapse `//` or decode an escaped slash,
+/// others don't.
 fn is_doubtful(path: &str) -> bool {
     let path = path.to_ascii_lowercase();
     ["//", "%2f", "%5c"].iter().any(|piece| path.contains(piece))
 }
 
-/// A path in one spelling: a visible character as itself, unless it has a meaning in a path or a pattern, and
-/// any other as an escape in upper case.
+/// Normalises the percent-encoding of a path: visible characters are decoded, unless they have a
+/// meaning in a path or a pattern; all others are escaped in upper case.
 fn spelled(path: &str) -> String {
     let bytes = path.as_bytes();
     let mut out = String::with_capacity(path.len());
@@ -182,7 +182,7 @@ fn host_pattern(text: &str) -> Result<HostPattern, &'static str> {
         return Ok(HostPattern::Any);
     }
     let below = text.strip_prefix("*.");
-    // As addresses are parsed: lower case, `xn--` for what is not ASCII, one form of numbers.
+    // Parsed like the host of a URL: lower case, Punycode, normalised IP addresses.
     let host = Host::parse(below.unwrap_or(text)).map_err(|_| WRONG)?;
     match (host, below) {
         (Host::Domain(name), _) if name.contains('*') => Err(WRONG),

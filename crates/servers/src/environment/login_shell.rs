@@ -1,17 +1,18 @@
-//! Asks the user's login shell for its environment. A program that is started from the desktop
-//! does not get what the user's shell files set up, and servers are usually found through that.
+//! Runs the user's login shell to read its environment. A program that is started from the desktop
+//! doesn't get what the user's shell files set up, and the commands of servers are usually found
+//! through that.
 //!
-//! The shell runs the user's own files, so it gets no terminal, no input and little time.
+//! The shell runs the user's own files, so it gets no terminal, no input and a short time limit.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::time::Duration;
 
-/// How long the shell may take.
+/// Time limit of the shell.
 const LIMIT: Duration = Duration::from_secs(5);
 const MARK: &str = "__GATEHOUSE_ENVIRONMENT__";
 
-/// The shell's variables; empty when there is no answer.
+/// The shell's variables; empty if it fails.
 pub(super) async fn ask() -> BTreeMap<String, OsString> {
     #[cfg(unix)]
     if let Some(shell) = std::env::var_os("SHELL").filter(|shell| std::path::Path::new(shell).is_absolute()) {
@@ -24,7 +25,7 @@ pub(super) async fn ask() -> BTreeMap<String, OsString> {
     BTreeMap::new()
 }
 
-/// What was printed between the marks, as variables. Shell files may print things of their own
+/// Parses the output between the two marks as variables. Shell files may print text of their own
 /// before and after.
 fn parse(printed: &[u8]) -> BTreeMap<String, OsString> {
     let printed = String::from_utf8_lossy(printed);
@@ -73,14 +74,16 @@ mod unix {
                 .envs(user_environment::variables())
                 .env_remove(crate::child::MARKER);
         });
-        // A session of its own: an interactive shell would else reach for Gatehouse's terminal.
+        // A session of its own, because an interactive shell would otherwise take over Gatehouse's
+        // terminal.
         command.wrap(ProcessSession);
         let mut shell = Killed(command.spawn()?);
-        // The command holds the shell's end of the stream; while it lives the stream never ends.
+        // The command holds the shell's end of the stream; while it lives, the stream never ends.
         drop(command);
         let mut stdout = stdout.reader(shell.0.stdout().take())?;
         let mut printed = Vec::new();
-        // Something that the shell files started may keep the pipe, so the mark ends it too.
+        // A process that the shell files started may keep the stream open, so the second mark ends
+        // it too.
         let mark = format!("{MARK}\n");
         loop {
             if stdout.read_buf(&mut printed).await? == 0

@@ -1,9 +1,9 @@
-//! Which npm registry and which Python index a server's package manager is pointed at (SRV-10,
-//! SRV-9): the tool's default, unless a known mirror is clearly faster from here. This is the one
-//! place that knows the addresses of registries.
+//! Chooses the npm registry and the Python index for a server's package manager (SRV-10, SRV-9):
+//! the tool's default, unless a known mirror is clearly faster from here. This is the only place
+//! that contains the addresses of registries.
 //!
-//! It must never point anybody away from a registry of their own, never lead to an address that is
-//! not in the list or entered by the user, and never hold a start up for longer than [`LONGEST`].
+//! Invariants: a registry that the user configured is never overridden, only addresses in the list
+//! or entered by the user are used, and measuring never delays a start by more than [`LONGEST`].
 
 mod settings;
 mod store;
@@ -23,8 +23,8 @@ use tokio::time::Instant;
 use settings::Folders;
 use store::Store;
 
-/// Who gives packages, as far as is known: the default first, its mirrors after it. In pieces, so that
-/// the check that no file of the project names a registry by accident needs no exception.
+/// Known registries: the default first, then its mirrors. The strings are split so that the check
+/// that no file of the project names a registry by accident needs no exception.
 const NPM: &[&str] =
     &[concat!("https://registry.", "npmjs.org/"), concat!("https://registry.npm", "mirror.com/")];
 const PYPI: &[&str] = &[
@@ -32,54 +32,52 @@ const PYPI: &[&str] = &[
     "https://pypi.tuna.tsinghua.edu.cn/simple/",
     "https://mirrors.aliyun.com/pypi/simple/",
 ];
-/// How long a start waits at most.
+/// How long a start waits for a measurement.
 pub(crate) const LONGEST: Duration = Duration::from_secs(3);
-/// How long a candidate may take; a little less, so that who waits for another's measuring still
-/// gets what came out.
+/// Time limit of one measurement; a little less than [`LONGEST`], so that a start that waits for
+/// the measurement of another one still gets its result.
 const MEASURED: Duration = Duration::from_millis(2800);
-/// How long a choice is kept.
+/// How long a choice is valid.
 const KEPT: Duration = Duration::from_hours(24);
-/// How long nothing is measured after nobody answered.
+/// How long no measurement is made after none of the registries answered.
 const PAUSE: Duration = Duration::from_mins(10);
-/// How much of an answer is read.
+/// How much of a response is read, in bytes.
 const READ: usize = 64 * 1024;
 
-/// A kind of package manager.
+/// A package ecosystem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Kind {
-    /// npm and what works like it.
+    /// npm and compatible tools.
     Npm,
-    /// pip, uv and what works like them.
+    /// pip, uv and similar tools.
     Pypi,
 }
 
-/// What the user wants.
+/// The user's setting.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Choice {
-    /// The fastest.
+    /// The fastest registry.
     #[default]
     Auto,
     /// The tools' default. Nothing is measured.
     Default,
-    /// This one. Nothing is measured.
+    /// This registry. Nothing is measured.
     Custom(String),
 }
 
-/// Where packages of one kind come from.
+/// The registries of one ecosystem.
 #[derive(Clone, Debug)]
 pub(crate) struct Registry {
-    /// What the tools use by themselves.
+    /// The registry that the tools use by default.
     pub(crate) default: String,
-    /// Others that have the same.
+    /// Mirrors with the same packages.
     pub(crate) mirrors: Vec<String>,
 }
 
-/// Where packages come from.
+/// The registries of all ecosystems.
 #[derive(Clone, Debug)]
 pub(crate) struct Candidates {
-    /// For npm.
     pub(crate) npm: Registry,
-    /// For pip and uv.
     pub(crate) pypi: Registry,
 }
 
@@ -93,26 +91,26 @@ impl Default for Candidates {
     }
 }
 
-/// What is to be done for one start.
+/// Parameters of the choice for one start.
 #[derive(Clone, Copy)]
 pub(crate) struct Wish<'a> {
-    /// Which kind of package manager it runs.
+    /// The ecosystem of the package manager.
     pub(crate) kind: Kind,
-    /// The variables that the process would get without this.
+    /// Looks up the variables that the process would get otherwise.
     pub(crate) user: &'a (dyn Fn(&str) -> Option<String> + Sync),
-    /// The folder that it would run in.
+    /// The working folder of the process.
     pub(crate) folder: &'a Path,
-    /// The present moment.
     pub(crate) now: Timestamp,
 }
 
-/// Chooses, and remembers what was chosen.
+/// Chooses registries and remembers the choices.
 pub(crate) struct Mirrors {
     candidates: Candidates,
     store: Store,
-    /// Where settings for everybody on this machine lie.
+    /// Folder of system-wide settings.
     system: PathBuf,
-    /// Measures with the user's proxy settings, as the tools will go.
+    /// Creates the HTTP client for measurements; it uses the user's proxy settings, as the tools
+    /// do.
     http: fn() -> ClientBuilder,
     npm: State,
     pypi: State,
@@ -121,12 +119,12 @@ pub(crate) struct Mirrors {
 #[derive(Default)]
 struct State {
     choice: SyncMutex<Choice>,
-    /// Held while measuring; when nobody answered, since when not.
+    /// Held while measuring. Contains the time of the last measurement without any answer.
     turn: Mutex<Option<Timestamp>>,
 }
 
 impl Mirrors {
-    /// What was chosen is kept in `mirrors.json` in this folder.
+    /// Stores choices in `mirrors.json` in this folder.
     pub(crate) fn new(data_dir: &Path, candidates: Candidates) -> Self {
         Self {
             candidates,
@@ -138,12 +136,12 @@ impl Mirrors {
         }
     }
 
-    /// Sets what the user wants.
+    /// Sets the user's choice.
     pub(crate) fn choose(&self, kind: Kind, choice: Choice) {
         *self.state(kind).choice.lock() = choice;
     }
 
-    /// The variables that a process is to get on top.
+    /// The variables to add to the environment of a process.
     pub(crate) async fn env(&self, wish: Wish<'_>) -> Vec<(String, String)> {
         if settings::set_by_variable(wish.kind, wish.user) {
             return Vec::new();
@@ -169,7 +167,7 @@ impl Mirrors {
         }
     }
 
-    /// The mirror that is worth it, if one is.
+    /// The mirror to use, if one is worth it.
     async fn fastest(&self, kind: Kind, now: Timestamp) -> Option<String> {
         let registry = match kind {
             Kind::Npm => &self.candidates.npm,
@@ -197,12 +195,12 @@ impl Mirrors {
     }
 }
 
-/// Whether a moment is no further back than this, and not ahead either.
+/// Whether a moment is at most `span` in the past, and not in the future.
 fn is_within(moment: Timestamp, now: Timestamp, span: Duration) -> bool {
     moment <= now && now < moment.plus(span)
 }
 
-/// How long each took that answered.
+/// Response times of the registries that answered.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Measured {
     default: Option<Duration>,
@@ -214,7 +212,7 @@ impl Measured {
         self.default.is_none() && self.mirrors.is_empty()
     }
 
-    /// The fastest mirror, where it takes at most four fifths of the default's time.
+    /// The fastest mirror, if it takes at most four fifths of the default's time.
     fn pick(&self) -> Option<&str> {
         let (url, took) = self.mirrors.iter().min_by_key(|(_, took)| *took)?;
         let worth_it = self.default.is_none_or(|default| *took * 5 <= default * 4);
@@ -222,8 +220,8 @@ impl Measured {
     }
 }
 
-/// Asks all of them at once, for as long as the outcome is open: until the default has answered, or
-/// has already taken too long beside a mirror that has.
+/// Measures all registries in parallel until the outcome is certain: the default has answered, or
+/// it already takes too long compared to a mirror that has.
 async fn measure(http: ClientBuilder, kind: Kind, registry: &Registry) -> Measured {
     let mut measured = Measured::default();
     let client = http
@@ -262,7 +260,7 @@ async fn measure(http: ClientBuilder, kind: Kind, registry: &Registry) -> Measur
     measured
 }
 
-/// How long something small takes to come, if it comes.
+/// Time until a small package page has arrived; `None` if it fails.
 async fn took(client: &Client, kind: Kind, registry: &str, began: Instant) -> Option<Duration> {
     let small = match kind {
         Kind::Npm => "once/latest",
@@ -282,17 +280,18 @@ async fn took(client: &Client, kind: Kind, registry: &str, began: Instant) -> Op
     Some(began.elapsed())
 }
 
-/// How the tools are told.
+/// The environment variables that select a registry.
 fn variables(kind: Kind, url: &str) -> Vec<(String, String)> {
     let names: &[&str] = match kind {
         Kind::Npm => &["NPM_CONFIG_REGISTRY"],
-        // uv has had two names for it.
+        // uv has used two names for it.
         Kind::Pypi => &["PIP_INDEX_URL", "UV_INDEX_URL", "UV_DEFAULT_INDEX"],
     };
     names.iter().map(|name| ((*name).to_owned(), url.to_owned())).collect()
 }
 
-/// Which registry a command gets packages from, if it does. The last part of a path counts.
+/// The ecosystem that a command gets packages from, if it does. Only the file name of `program`
+/// matters.
 pub(crate) fn needs(program: &str, args: &[String]) -> Option<Kind> {
     let name = program.rsplit(['/', '\\']).next().unwrap_or(program).to_ascii_lowercase();
     let name =
@@ -308,7 +307,7 @@ pub(crate) fn needs(program: &str, args: &[String]) -> Option<Kind> {
             let module = args.iter().skip_while(|arg| *arg != "-m").nth(1)?;
             matches!(&**module, "pip" | "pipx" | "uv").then_some(Kind::Pypi)
         }
-        // On Windows scripts are started through the shell.
+        // On Windows, scripts are started through `cmd /c`.
         "cmd" => match args {
             [switch, program, args @ ..] if switch.eq_ignore_ascii_case("/c") => needs(program, args),
             _ => None,
@@ -321,8 +320,8 @@ pub(crate) fn needs(program: &str, args: &[String]) -> Option<Kind> {
     }
 }
 
-/// What uv does to a project is left alone: its lock file names the index, and would be written
-/// anew for another one.
+/// Commands that work on a project are excluded: uv's lock file contains the index and would be
+/// rewritten for another one.
 fn uv_needs(args: &[String]) -> bool {
     const COMMANDS: &[&str] = &[
         "tool", "pip", "run", "sync", "lock", "add", "remove", "export", "tree", "build", "publish", "init",

@@ -1,4 +1,5 @@
-//! How to get the programs that servers are usually run with, in plain words (SRV-10).
+//! Instructions for installing the programs that servers are usually run with, as messages for the
+//! user (SRV-10).
 
 /// What to do when a command was not found.
 pub(super) fn advice(command: &str) -> String {

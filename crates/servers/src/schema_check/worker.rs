@@ -1,5 +1,5 @@
-//! What runs in a schema worker: reads checks from standard input, writes what came of each to standard
-//! output. It ends itself when a check takes too long.
+//! The schema worker process: reads validations from standard input and writes their outcomes to
+//! standard output. It exits if a validation takes too long.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Write};
@@ -10,36 +10,35 @@ use serde_json::Value;
 
 use super::{Head, SchemaFault, TIME};
 
-/// Schemas whose validators are kept.
+/// Number of compiled validators that are cached.
 const KEPT: usize = 32;
 
-/// Steps that the matching of one `pattern` may take where it needs look-around or back references; all
-/// other patterns match in linear time.
+/// Backtracking steps for one match of a `pattern` with look-around or back references; all other
+/// patterns match in linear time.
 const STEPS: usize = 100_000;
 
 /// Size of one compiled `pattern`, in bytes.
 const PATTERN_SIZE: usize = 1024 * 1024;
 
-/// Memory of a worker, in bytes: enough for the largest value, read.
+/// Memory of a worker, in bytes: enough for the largest value after parsing.
 #[cfg(unix)]
 const MEMORY: u64 = 512 * 1024 * 1024;
 
-/// Longest sentence about what does not fit, in characters.
+/// Longest error message, in characters.
 const LONGEST: usize = 300;
 
-/// One check as it arrives.
+/// One validation as it was received.
 pub(super) struct Task<'a> {
     pub(super) schema: &'a str,
     pub(super) value: Option<&'a str>,
     pub(super) formats: bool,
 }
 
-/// Validators by what they were made of.
+/// Cached validators by schema and `formats`.
 #[derive(Default)]
 pub(super) struct Validators(HashMap<(Box<str>, bool), jsonschema::Validator>);
 
 impl Validators {
-    /// Makes one check.
     pub(super) fn check(&mut self, task: &Task<'_>) -> Result<(), SchemaFault> {
         let key = (task.schema.into(), task.formats);
         if !self.0.contains_key(&key) {
@@ -97,7 +96,7 @@ pub(crate) fn serve() {
     }
 }
 
-/// The next check, its schema and value as one text; `None` at the end.
+/// Reads the next validation, with schema and value as one text; `None` at the end.
 fn read(input: &mut impl BufRead) -> io::Result<Option<(Head, String)>> {
     let mut line = String::new();
     if input.read_line(&mut line)? == 0 {
@@ -109,7 +108,8 @@ fn read(input: &mut impl BufRead) -> io::Result<Option<(Head, String)>> {
     Ok(Some((head, String::from_utf8(bytes).map_err(io::Error::other)?)))
 }
 
-/// Ends the process when a check takes too long: the check itself cannot be interrupted.
+/// Exits the process when a validation takes too long, because the validation itself cannot be
+/// interrupted.
 struct Watchdog(SyncSender<Signal>);
 
 enum Signal {
@@ -134,7 +134,7 @@ impl Watchdog {
 
     fn signal(&self, signal: Signal) {
         if self.0.send(signal).is_err() {
-            // Nothing may run unwatched.
+            // No validation may run without the watchdog.
             std::process::exit(1);
         }
     }
@@ -148,7 +148,8 @@ fn watch(heard: &Receiver<Signal>) {
     }
 }
 
-/// A worker that takes too much memory fails alone, and its failure leaves no file with what it read.
+/// Limits the memory of the worker, so that it fails alone when it needs too much, and disables
+/// core dumps, so that a crash writes no file with the values it read.
 #[cfg(unix)]
 fn limit_memory() {
     use nix::sys::resource::{Resource, setrlimit};

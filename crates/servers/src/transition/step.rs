@@ -1,5 +1,5 @@
-//! What follows from each input in each phase. Every pair is written out: a new phase or input does
-//! not compile until somebody has thought about it.
+//! The transition for each pair of input and phase. All phases are matched explicitly, so that a
+//! new phase or input doesn't compile until it is handled everywhere.
 
 use std::time::Duration;
 
@@ -9,13 +9,14 @@ use gatehouse_model::{StatusCause, Timestamp};
 use super::{Edit, Effect, Epoch, Failure, Input, Moment, Phase, Pulse, State};
 use crate::retry::{RETRIES, wait_after, worth_retrying};
 
-/// A connection that ends by itself sooner than this counts as flapping: its reconnects slow down.
+/// A connection that ends by itself sooner than this counts as flapping, which slows down its
+/// reconnects.
 const SHORT_LIFE: Duration = Duration::from_secs(10);
 
-/// A session that is lost sooner than this after the last one makes the server fail.
+/// A server that loses its session again within this time fails.
 const SESSION_LASTS: Duration = Duration::from_secs(60);
 
-/// A transition under way.
+/// A transition in progress.
 pub(super) struct Step {
     pub(super) state: State,
     pub(super) moment: Moment,
@@ -147,8 +148,8 @@ impl Step {
         }
     }
 
-    /// A call starts one attempt and no row of its own: a server that was given up is tried once. One that
-    /// somebody stopped is not.
+    /// A call causes one attempt but no series of retries: a failed server is tried once. A server
+    /// that the user stopped is not tried.
     fn wanted(&mut self) {
         match self.state.phase {
             Phase::Stopped if self.state.held => self.effects.push(Effect::Settle),
@@ -242,8 +243,8 @@ impl Step {
         }
     }
 
-    /// A lost session is opened once more, at once. A server that loses the next one too soon is
-    /// given up: it would only go round in a circle (SRV-6).
+    /// After a lost session, reconnects once, immediately. If the next session is lost too soon,
+    /// the server fails, because reconnecting would loop (SRV-6).
     fn session_lost(&mut self, epoch: Epoch) {
         match self.state.phase {
             Phase::Connected { .. } if epoch == self.state.epoch => {
@@ -344,7 +345,7 @@ impl Step {
         }
     }
 
-    /// Begins a row of attempts with the first.
+    /// Begins a series of attempts with the first.
     fn open_row(&mut self, cause: StatusCause) {
         self.state.held = false;
         self.state.flaps = 0;
@@ -354,7 +355,7 @@ impl Step {
 
     fn open(&mut self, attempt: u32, cause: StatusCause) {
         if !self.state.on {
-            // While MCP is off a server is at most ready to be started.
+            // While MCP is off, no attempt begins; the server is at most stopped.
             match self.state.phase {
                 Phase::Stopped => self.effects.push(Effect::Settle),
                 Phase::Disabled
@@ -375,7 +376,7 @@ impl Step {
         self.effects.extend([Effect::Announce(cause), Effect::Open(self.state.epoch)]);
     }
 
-    /// Gives up whatever the present phase holds.
+    /// Gives up the attempt, connection or planned retry of the current phase.
     fn leave(&mut self) {
         match self.state.phase {
             Phase::Connecting { .. } | Phase::Connected { .. } => {
@@ -390,13 +391,13 @@ impl Step {
         }
     }
 
-    /// Enters a phase in which nothing is under way.
+    /// Enters a phase in which nothing is in progress.
     fn rest(&mut self, phase: Phase, cause: StatusCause) {
         self.state.phase = phase;
         self.effects.extend([Effect::Announce(cause), Effect::Settle]);
     }
 
-    /// A connection is gone without anybody's wish: the first failure of a new row.
+    /// A connection broke: the first failure of a new series.
     fn lost(&mut self, since: Timestamp, fall: Fall, cause: StatusCause) {
         let short = since.plus(SHORT_LIFE) > self.moment.now;
         self.state.flaps = if short { self.state.flaps.saturating_add(1) } else { 0 };
@@ -420,7 +421,7 @@ impl Step {
     }
 }
 
-/// One fall into [`Phase::Failed`].
+/// Parameters of a change to [`Phase::Failed`].
 struct Fall {
     kind: FailureKind,
     message: String,

@@ -1,5 +1,6 @@
-//! Which addresses `Fetch` may connect to. A name is looked up once, what it led to is checked, and
-//! only what passed is handed to the connection, so that no second look-up can lead elsewhere.
+//! Decides which addresses `Fetch` may connect to. A name is resolved once, the addresses are
+//! checked, and only those that pass are given to the connection, so that no second look-up can
+//! return another address (DNS rebinding).
 
 use std::error::Error;
 use std::io;
@@ -12,13 +13,13 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 /// Whether an address may be connected to.
 pub(super) type Rule = fn(IpAddr) -> bool;
 
-/// Finds the addresses of a name.
+/// Resolves names.
 pub(super) trait Lookup: Send + Sync {
-    /// All of them.
+    /// All addresses of a name.
     fn lookup(&self, name: String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>>;
 }
 
-/// As the system does it.
+/// The resolver of the operating system.
 pub(super) struct SystemLookup;
 
 impl Lookup for SystemLookup {
@@ -29,16 +30,15 @@ impl Lookup for SystemLookup {
     }
 }
 
-/// An address, or all those of a name, that the rule refuses.
+/// An address that the rule rejects; for a name, all of its addresses are rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "Fetch does not connect to {}, which is not on the public internet. If it should, the user can allow private addresses in this server's settings.",
     self.place()
 )]
 pub(super) struct Refused {
-    /// The name, where it was not an address itself.
+    /// The name, unless the URL contained the address itself.
     pub(super) name: Option<String>,
-    /// The address.
     pub(super) address: IpAddr,
 }
 
@@ -50,13 +50,13 @@ impl Refused {
         }
     }
 
-    /// Finds a refusal among the causes of a fault of the HTTP client.
+    /// Finds this error among the sources of an error of the HTTP client.
     pub(super) fn within<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Self> {
         std::iter::successors(Some(error), |&error| error.source()).find_map(|error| error.downcast_ref())
     }
 }
 
-/// Looks names up for the HTTP client and leaves out what the rule refuses.
+/// Resolves names for the HTTP client, leaving out the addresses that the rule rejects.
 pub(super) struct Checked {
     pub(super) rule: Rule,
     pub(super) lookup: Arc<dyn Lookup>,

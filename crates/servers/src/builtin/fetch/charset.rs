@@ -1,23 +1,23 @@
-//! The text of a page's bytes: by its byte order mark, by what the server says, by what the page
-//! says, else UTF-8 where it is, and the old Western encoding where it is not.
+//! Decodes a page. The encoding is determined by the byte order mark, then the `Content-Type`, then
+//! the page's `<meta>`, then UTF-8 if the bytes are valid, otherwise windows-1252.
 
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 use html5gum::{Token, Tokenizer};
 
-/// How far into a page its own word on its encoding is looked for.
+/// How many bytes of a page are searched for its `<meta>` encoding.
 const LOOKED_AT: usize = 4096;
 
-/// The text of these bytes.
+/// Decodes a page; `said` is the charset of its `Content-Type`.
 pub(super) fn decode(bytes: &[u8], said: Option<&str>, is_html: bool) -> String {
     let encoding = said
         .and_then(|label| Encoding::for_label(label.as_bytes()))
         .or_else(|| is_html.then(|| of_page(bytes)).flatten())
         .unwrap_or_else(|| if std::str::from_utf8(bytes).is_ok() { UTF_8 } else { WINDOWS_1252 });
-    // A byte order mark wins over all of that.
+    // `decode` gives precedence to a byte order mark.
     encoding.decode(bytes).0.into_owned()
 }
 
-/// What `<meta>` says.
+/// The encoding in a `<meta>` tag.
 fn of_page(bytes: &[u8]) -> Option<&'static Encoding> {
     let head = String::from_utf8_lossy(bytes.get(..LOOKED_AT).unwrap_or(bytes));
     let encoding = Tokenizer::new(head.as_ref()).find_map(|token| {
@@ -36,11 +36,11 @@ fn of_page(bytes: &[u8]) -> Option<&'static Encoding> {
         })?;
         Encoding::for_label(label.as_bytes())
     })?;
-    // Who reads that in single bytes has no UTF-16 before him.
+    // A `<meta>` tag that could be read as single bytes is not in UTF-16.
     Some(if encoding == UTF_16LE || encoding == UTF_16BE { UTF_8 } else { encoding })
 }
 
-/// The `charset` of a content type.
+/// The `charset` parameter of a content type.
 pub(super) fn parameter(content_type: &str) -> Option<String> {
     content_type.split(';').skip(1).find_map(|part| {
         let (name, value) = part.split_once('=')?;

@@ -1,7 +1,7 @@
-//! HTML as Markdown that is good to read. It goes over the tags once, in order, and builds no tree:
-//! time and memory grow with the length of the page and not with how deep its tags are nested.
+//! Converts HTML to readable Markdown in one pass over the tags, without building a tree: time and
+//! memory grow with the length of the page and not with its nesting depth.
 //!
-//! Pages are strangers' work: whatever they hold, this ends soon and never fails.
+//! Pages are untrusted input: whatever they contain, the conversion ends soon and never fails.
 
 mod writer;
 
@@ -10,11 +10,11 @@ use url::Url;
 
 use writer::{Gap, Writer};
 
-/// Longest address of a link that is shown, and of a base that links are relative to.
+/// Longest link and base URL that are used, in bytes.
 const LONGEST_LINK: usize = 2000;
 /// Longest title, in characters.
 const LONGEST_TITLE: usize = 300;
-/// Elements whose content is nothing to read.
+/// Elements without readable content.
 const SKIPPED: &[&str] = &[
     "script", "style", "template", "svg", "math", "iframe", "audio", "video", "canvas", "object", "noframes",
     "noembed", "select", "datalist", "textarea",
@@ -46,15 +46,13 @@ const LINES: &[&str] = &[
     "summary",
 ];
 
-/// A page to read.
+/// A converted page.
 pub(super) struct Page {
-    /// Its title.
     pub(super) title: Option<String>,
-    /// Its text.
     pub(super) text: String,
 }
 
-/// Makes text of a page from this address.
+/// Converts a page; `address` is the base of relative links.
 pub(super) fn read(source: &str, address: &Url) -> Page {
     let mut tokens = Tokenizer::new(source);
     let mut reader =
@@ -62,7 +60,7 @@ pub(super) fn read(source: &str, address: &Url) -> Page {
     while let Some(Ok(token)) = tokens.next() {
         match token {
             Token::StartTag(tag) => {
-                // No script runs here, so that what stands in its place is part of the page.
+                // Scripts don't run here, so the content of `<noscript>` is part of the page.
                 if tag.name.as_slice() != b"noscript"
                     && let Some(state) = naive_next_state(&tag.name)
                 {
@@ -90,10 +88,10 @@ pub(super) fn read(source: &str, address: &Url) -> Page {
 
 struct Reader {
     writer: Writer,
-    /// What links are relative to.
+    /// The base URL of links.
     base: Url,
     title: Title,
-    /// An element that is passed over, and how many of its kind are open.
+    /// An element that is being skipped, and its nesting depth.
     skipped: Option<(String, usize)>,
 }
 
@@ -111,7 +109,7 @@ impl Reader {
             return;
         }
         if SKIPPED.contains(&name) {
-            // Only these two can end where they begin.
+            // Only these two can be self-closing.
             if !(tag.self_closing && matches!(name, "svg" | "math")) {
                 self.skipped = Some((name.to_owned(), 1));
             }
@@ -120,7 +118,7 @@ impl Reader {
         let writer = &mut self.writer;
         match name {
             "title" if matches!(self.title, Title::None) => self.title = Title::Open(String::new()),
-            // It has one already.
+            // The page has a title already.
             "title" => self.skipped = Some((name.to_owned(), 1)),
             "base" => {
                 if let Some(base) = attribute(tag, "href").and_then(|href| self.base.join(&href).ok())
@@ -213,7 +211,7 @@ impl Reader {
         }
     }
 
-    /// Where a link leads, if that is worth showing.
+    /// The target of a link, if it is worth showing.
     fn link(&self, href: &str) -> Option<String> {
         let href = href.trim();
         if href.is_empty() || href.starts_with('#') || href.len() > LONGEST_LINK {
@@ -230,7 +228,7 @@ fn attribute(tag: &StartTag<()>, name: &str) -> Option<String> {
     Some(String::from_utf8_lossy(value).into_owned())
 }
 
-/// On one line, and no longer than this.
+/// Collapses white space and truncates to `most` characters.
 fn shortened(text: &str, most: usize) -> String {
     let mut short = String::new();
     for word in text.split_whitespace() {

@@ -1,9 +1,10 @@
-//! Gets what is at an address. The page and the servers on the way are strangers: each address is
-//! checked before it is connected to, redirects are followed here and not by the HTTP client, and
-//! size and time are limited whatever the other side says of itself.
+//! Fetches a web page. The page and all servers on the way are untrusted: each address is checked
+//! before it is connected to, redirects are followed here and not by the HTTP client, and size and
+//! time are limited regardless of what the server claims.
 //!
-//! A proxy that is configured is not used. It would look names up itself, and the check of the
-//! addresses would mean nothing; where only a proxy leads outside, pages cannot be fetched.
+//! Configured proxies are not used: a proxy would resolve names itself, which would make the
+//! address check ineffective. On networks that reach the internet only through a proxy, pages
+//! cannot be fetched.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,10 +20,10 @@ use super::address::{Checked, Lookup, Refused, Rule};
 use super::{ToolFault, charset};
 use crate::connection::foreign;
 
-/// Longest address that is taken, in bytes.
+/// Longest URL that is accepted, in bytes.
 const LONGEST_URL: usize = 8 * 1024;
 const ACCEPTED: &str = "text/html, application/xhtml+xml, text/*;q=0.9, application/json;q=0.9, */*;q=0.5";
-/// Types that are text though their names do not say so.
+/// Content types that are text although they don't begin with `text/`.
 const TEXT_TYPES: &[&str] = &[
     "application/json",
     "application/javascript",
@@ -39,15 +40,15 @@ const TEXT_TYPES: &[&str] = &[
     "application/x-sh",
 ];
 
-/// How much of everything there may be.
+/// Limits of a fetch.
 pub(super) struct Limits {
-    /// Bytes of a page, unpacked.
+    /// Size of a page after decompression, in bytes.
     pub(super) bytes: usize,
-    /// From the first look-up to the last byte.
+    /// Time from the first look-up to the last byte.
     pub(super) whole: Duration,
-    /// Until a connection stands.
+    /// Time for establishing a connection.
     pub(super) connect: Duration,
-    /// Redirects one after the other.
+    /// Number of redirects.
     pub(super) redirects: usize,
 }
 
@@ -62,30 +63,28 @@ impl Default for Limits {
     }
 }
 
-/// The way to the web.
+/// Fetches pages.
 pub(super) struct Web {
     client: Result<Client, String>,
     rule: Rule,
     limits: Limits,
 }
 
-/// What was at an address.
+/// A fetched page.
 pub(super) struct Answer {
-    /// Where it was in the end.
+    /// Its URL after redirects.
     pub(super) url: Url,
-    /// The HTTP status.
     pub(super) status: u16,
-    /// The type without its parameters; empty where none was said.
+    /// The content type without parameters; empty if there is none.
     pub(super) content_type: String,
-    /// The page.
     pub(super) body: Body,
 }
 
-/// A page.
+/// Content of a page.
 pub(super) enum Body {
     Html(String),
     Text(String),
-    /// Something else, which is not kept.
+    /// Not text; the content is dropped.
     NotText {
         size: Option<u64>,
     },
@@ -100,14 +99,14 @@ impl Web {
             .redirect(Policy::none())
             .referer(false)
             .no_proxy()
-            // Each call looks up, checks and connects anew.
+            // No connection is reused, so that each call resolves, checks and connects anew.
             .pool_max_idle_per_host(0)
             .build()
             .map_err(|error| foreign::network_fault(&error).text);
         Self { client, rule, limits }
     }
 
-    /// Gets a page.
+    /// Fetches a page.
     pub(super) async fn get(&self, address: &str) -> Result<Answer, ToolFault> {
         let whole = self.limits.whole;
         tokio::time::timeout(whole, self.follow(address)).await.unwrap_or_else(|_| {
@@ -139,8 +138,8 @@ impl Web {
         )))
     }
 
-    /// Whether an address may be asked at all. The addresses of names are checked when they are
-    /// looked up.
+    /// Checks a URL, including its host if that is an IP address. The addresses of host names are
+    /// checked when they are resolved.
     fn check(&self, url: &Url) -> Result<(), ToolFault> {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(ToolFault::said(format!(
@@ -176,7 +175,8 @@ impl Web {
         if form == Form::Other {
             return Ok(answer(Body::NotText { size: response.content_length() }));
         }
-        // What the HTTP client unpacked is not said any more.
+        // The HTTP client removes this header when it decompresses a response, so one that is left
+        // names an unsupported encoding.
         if let Some(packed) = header(response.headers(), &CONTENT_ENCODING)
             && !packed.eq_ignore_ascii_case("identity")
         {
@@ -202,7 +202,7 @@ impl Web {
     }
 }
 
-/// What can be done with a page.
+/// How the content of a page is treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     Html,
@@ -222,7 +222,7 @@ impl Form {
         }
     }
 
-    /// For a page whose type nobody said.
+    /// Guesses the form of a page without a content type.
     fn by_look(bytes: &[u8]) -> Self {
         match std::str::from_utf8(bytes) {
             Ok(text) if !text.contains('\0') => {
@@ -247,7 +247,7 @@ fn header(headers: &HeaderMap, name: &http::HeaderName) -> Option<String> {
     Some(String::from_utf8_lossy(headers.get(name)?.as_bytes()).trim().to_owned())
 }
 
-/// Where a response sends one on to.
+/// The target of a redirect.
 fn location(response: &Response) -> Option<String> {
     match response.status() {
         StatusCode::MOVED_PERMANENTLY

@@ -1,23 +1,23 @@
-//! Whether the user has settled by himself where packages come from. Who has is left alone: a
-//! company's registry must not be passed by.
+//! Detects whether the user has configured a registry. If so, it is not overridden: a company's
+//! registry must not be bypassed.
 
 use std::path::{Path, PathBuf};
 
 use super::Kind;
 
-/// Longest settings file that is looked into.
+/// Longest settings file that is read, in bytes.
 const LONGEST_FILE: u64 = 1024 * 1024;
 
-/// Where settings lie beside the user's own places.
+/// Folders of settings files, apart from the user's own.
 #[derive(Clone, Copy)]
 pub(super) struct Folders<'a> {
     /// The folder that the server runs in.
     pub(super) own: &'a Path,
-    /// Those for everybody.
+    /// The folder of system-wide settings.
     pub(super) system: &'a Path,
 }
 
-/// By a variable.
+/// Whether an environment variable configures a registry.
 pub(super) fn set_by_variable(kind: Kind, user: &dyn Fn(&str) -> Option<String>) -> bool {
     let names: &[&str] = match kind {
         Kind::Npm => &["npm_config_registry", "NPM_CONFIG_REGISTRY", "YARN_NPM_REGISTRY_SERVER"],
@@ -37,7 +37,7 @@ pub(super) fn set_by_variable(kind: Kind, user: &dyn Fn(&str) -> Option<String>)
     names.iter().any(|name| user(name).is_some_and(|value| !value.trim().is_empty()))
 }
 
-/// In one of the files that the tools read by themselves.
+/// Whether one of the settings files that the tools read configures a registry.
 pub(super) async fn set_in_file(
     kind: Kind,
     user: &(dyn Fn(&str) -> Option<String> + Sync),

@@ -1,5 +1,5 @@
-//! What was chosen, in a small file. It is a memory and no setting: what cannot be read or is old
-//! is measured again, and what cannot be written is forgotten.
+//! Stores the choices in a small file. It is a cache, not a setting: an unreadable or old entry is
+//! measured again, and a failure to write is only logged.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,19 +12,18 @@ use tokio::sync::Mutex;
 
 use super::{KEPT, Kind, is_within};
 
-/// Longest file that is read.
+/// Longest file that is read, in bytes.
 const LONGEST_FILE: u64 = 64 * 1024;
 
-/// What was chosen for one kind.
+/// The choice for one ecosystem.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Kept {
-    /// When.
+    /// When it was made.
     at: Timestamp,
-    /// The mirror; none where the default is the best.
+    /// The mirror; `None` if the default is best.
     pub(super) mirror: Option<String>,
 }
 
-/// The file.
 pub(super) struct Store {
     path: PathBuf,
     turn: Mutex<()>,
@@ -44,7 +43,7 @@ impl Store {
         Self { path, turn: Mutex::new(()) }
     }
 
-    /// What was chosen, if that was not too long ago.
+    /// The choice, if it is still valid.
     pub(super) async fn read(&self, kind: Kind, now: Timestamp) -> Option<Kept> {
         let _turn = self.turn.lock().await;
         let mut pages = self.pages().await;

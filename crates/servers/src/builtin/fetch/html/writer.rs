@@ -1,39 +1,39 @@
-//! Writes Markdown: words, and between them the widest of the gaps that were asked for.
+//! Writes Markdown: words, separated by the widest gap that was requested since the last word.
 
-/// When the text has grown to this, the rest of the page is left out.
+/// Length in bytes at which the rest of the page is left out.
 const MOST_TEXT: usize = 10 * 1024 * 1024;
-/// How deep lists and quotes are shown; what is deeper is written at this depth.
+/// Deepest nesting of lists and quotes that is shown; what is deeper is written at this depth.
 const DEEPEST: usize = 12;
 
-/// What lies between what was written and what comes next.
+/// Separation between what was written and what comes next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Gap {
     #[default]
     None,
     Space,
-    /// This many borders of a table's cells.
+    /// This many cell borders of a table.
     Cells(usize),
     Line,
     Paragraph,
 }
 
-/// What lines are inside of.
+/// Blocks that lines are nested in.
 enum Frame {
     Quote,
-    /// With the number of the next item, if they have numbers.
+    /// The number of the next item, if the list is numbered.
     List(Option<u32>),
 }
 
-/// What the next line begins with.
+/// Prefix of the next line.
 struct Mark {
     text: String,
-    /// It belongs to an item, and stands in the place of its indent.
+    /// Whether it is the marker of a list item, which takes the place of the item's indentation.
     of_item: bool,
 }
 
 struct Link {
     url: String,
-    /// Where its text begins, once there is some.
+    /// Position at which the link text begins, once there is some.
     start: Option<usize>,
 }
 
@@ -53,11 +53,11 @@ pub(super) struct Writer {
     link: Option<Link>,
     code: Code,
     preformatted: bool,
-    /// Nothing of the preformatted text was seen yet.
+    /// Whether no preformatted text has been seen yet.
     preformatted_is_new: bool,
-    /// Cells of the present row that were begun.
+    /// Number of cells begun in the current row.
     cells: usize,
-    /// Nothing was written in the present cell yet.
+    /// Whether nothing has been written in the current cell yet.
     cell_is_new: bool,
 }
 
@@ -79,7 +79,7 @@ impl Default for Writer {
 }
 
 impl Writer {
-    /// Whether no more should be written.
+    /// Whether [`MOST_TEXT`] is exceeded.
     pub(super) fn is_full(&self) -> bool {
         self.out.len() > MOST_TEXT
     }
@@ -92,7 +92,7 @@ impl Writer {
         self.out
     }
 
-    /// At least this much of a gap, but no new line at the start of a cell.
+    /// Requests at least this gap, but no new line at the start of a cell.
     pub(super) fn ask(&mut self, gap: Gap) {
         if !(self.cell_is_new && gap > Gap::Space) {
             self.gap = self.gap.max(gap);
@@ -107,13 +107,13 @@ impl Writer {
         }
     }
 
-    /// Text as it stands in the page.
+    /// Writes text of the page.
     pub(super) fn text(&mut self, text: &str) {
         if self.preformatted {
             if std::mem::take(&mut self.gap) >= Gap::Line && !self.out.ends_with('\n') {
                 self.new_line();
             }
-            // A line break right behind the tag does not count.
+            // HTML ignores a line break right after the `<pre>` tag.
             let text = if std::mem::take(&mut self.preformatted_is_new) {
                 text.strip_prefix('\n').unwrap_or(text)
             } else {
@@ -140,7 +140,7 @@ impl Writer {
         }
     }
 
-    /// Words that hold no line breaks, after the gap that is due.
+    /// Writes words without line breaks, after the pending gap.
     pub(super) fn put(&mut self, words: &str) {
         match std::mem::take(&mut self.gap) {
             _ if self.out.is_empty() => self.begin_line(),
@@ -172,7 +172,7 @@ impl Writer {
     fn begin_line(&mut self) {
         let mark = self.mark.take();
         let frames = self.frames.len().min(DEEPEST);
-        // The mark of an item stands where its other lines are indented.
+        // The marker of an item takes the place of the indentation of its other lines.
         let indents = frames - usize::from(mark.as_ref().is_some_and(|mark| mark.of_item)).min(frames);
         for frame in self.frames.iter().take(indents) {
             self.out.push_str(match frame {
@@ -194,12 +194,12 @@ impl Writer {
         }
     }
 
-    /// A heading that ended without a word.
+    /// Removes the prefix of a heading that turned out to be empty.
     pub(super) fn forget_heading(&mut self) {
         self.mark.take_if(|mark| !mark.of_item);
     }
 
-    /// A list whose items have numbers from this one on, if they have any.
+    /// Opens a list, numbered from `first` if that is given.
     pub(super) fn open_list(&mut self, first: Option<u32>) {
         self.ask_around_list();
         self.push(Frame::List(first));
@@ -332,7 +332,7 @@ impl Writer {
         self.cell_is_new = true;
     }
 
-    /// Around a table.
+    /// Ends a row and separates the table from its surroundings.
     pub(super) fn end_table(&mut self) {
         self.end_row();
         self.cells = 0;
