@@ -41,7 +41,8 @@ struct Read {
 struct Stamp {
     changed: SystemTime,
     bytes: u64,
-    /// Device, inode and change time. The change time cannot be set back by a user.
+    /// Device, inode and change time. Unlike the modification time, the change time cannot be set
+    /// by a program.
     #[cfg(unix)]
     node: (u64, u64, i64, i64),
 }
@@ -273,7 +274,7 @@ mod tests {
         assert!(file.forbids_at(&git, later()).is_some() && is_kept());
         assert!(file.clone().forbids(&git).is_some(), "what was kept counts");
 
-        // As long as before, and as old as before.
+        // Same length and same modification time as before.
         let modified = path.metadata().unwrap().modified().unwrap();
         let beside = folder.path().join("new.json");
         std::fs::write(&beside, deny("hub")).unwrap();

@@ -376,7 +376,7 @@ mod tests {
     use crate::connection::{Era, Handshake, LifecycleHint};
     use crate::json;
 
-    /// Answers page requests with what a function makes of the cursor.
+    /// Answers page requests by applying a function to the cursor.
     struct Pages<F> {
         handshake: Handshake,
         page: F,

@@ -48,7 +48,7 @@ pub(crate) enum Phase {
         /// 1 for the first attempt of a series.
         attempt: u32,
     },
-    /// Connected, and the first list was answered.
+    /// Connected: the server has answered a request after the handshake.
     Connected {
         since: Timestamp,
         /// Negotiated revision.

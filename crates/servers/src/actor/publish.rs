@@ -118,7 +118,8 @@ impl ServerActor {
         }
     }
 
-    /// Logs the lines that a connection has already sent, before its channel is dropped.
+    /// Logs the lines that a connection has already sent, before it is given up; its other messages
+    /// are dropped.
     pub(super) fn drain_lines(&mut self) {
         let Some(mut inbound) = self.inbound.take() else { return };
         while let Ok(said) = inbound.try_recv() {

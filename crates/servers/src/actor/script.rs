@@ -1,5 +1,5 @@
-//! A scripted house for the stories of actors: servers that do as they are told, a clock that goes
-//! with tokio's, and a record of everything that is announced, one line each.
+//! Test support for actors: a manager with scripted servers, a clock that follows tokio's, and a
+//! record of all events, one line each.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -40,7 +40,6 @@ pub(crate) fn lists_of(names: &[&str]) -> serde_json::Value {
     json!({ "tools": tools })
 }
 
-/// A server's settings.
 pub(crate) struct Settings {
     pub(crate) config: ServerConfig,
 }
@@ -85,7 +84,7 @@ pub(crate) struct House {
     pub(crate) manager: ServerManager,
     street: Arc<Street>,
     record: Arc<Record>,
-    /// How far `sees` and `story` have read.
+    /// How many lines `sees` and `story` have consumed.
     seen: AtomicUsize,
     told: AtomicUsize,
 }
@@ -103,7 +102,7 @@ impl House {
         Self { manager, street, record, seen: AtomicUsize::new(0), told: AtomicUsize::new(0) }
     }
 
-    /// With one server that is connected; the story begins after that.
+    /// A manager with one connected server; its events so far are consumed.
     pub(crate) async fn connected(name: &str) -> Self {
         let house = Self::new();
         house.server(name).opens();
@@ -129,7 +128,7 @@ impl House {
         LogLine { at: Timestamp(0), source: LogSource::Stderr, level: None, text: text.to_owned() }
     }
 
-    /// Waits for a line that begins so and comes after the last one that was waited for.
+    /// Waits for an event line with this beginning, after the last one that was consumed.
     pub(crate) async fn sees(&self, beginning: &str) {
         let mut lines = self.record.lines.subscribe();
         let found = tokio::time::timeout(secs(7200), async {
@@ -150,7 +149,7 @@ impl House {
         assert!(found.await.is_ok(), "never saw {beginning:?} in {:#?}", self.record.lines.borrow());
     }
 
-    /// What was announced since the last time.
+    /// The event lines since the last call.
     pub(crate) fn story(&self) -> Vec<String> {
         let lines = self.record.lines.borrow();
         let from = self.told.swap(lines.len(), SeqCst);
@@ -158,7 +157,7 @@ impl House {
         lines[from..].to_vec()
     }
 
-    /// Lets everything happen that needs no time.
+    /// Runs all tasks that don't need time to pass.
     pub(crate) async fn settle(&self) {
         for _ in 0..50 {
             tokio::task::yield_now().await;
@@ -273,7 +272,7 @@ impl EventSink for Record {
     }
 }
 
-/// All servers that can be connected to.
+/// The servers that can be connected to.
 #[derive(Default)]
 struct Street(Mutex<HashMap<String, Arc<Script>>>);
 
@@ -289,15 +288,15 @@ impl Connector for Street {
     }
 }
 
-/// What a server does when somebody connects.
+/// Behaviour of a server on an attempt to connect.
 #[derive(Clone, Default)]
 enum Door {
-    /// Nothing at all.
+    /// Never responds to the attempt.
     #[default]
     Shut,
-    /// It opens; a silent one never says anything after that.
+    /// Accepts the connection; with `silent` it never responds to a request.
     Opens { silent: bool },
-    /// It refuses.
+    /// Rejects the connection.
     Refuses(FailureKind),
 }
 
@@ -319,7 +318,7 @@ struct Script {
     newest: Mutex<Option<(mpsc::Sender<Inbound>, Arc<Ends>)>>,
 }
 
-/// What can be done to a connection from outside.
+/// Ends a connection from outside.
 struct Ends {
     end: watch::Sender<Option<LinkEnd>>,
     silent: watch::Sender<bool>,
@@ -435,7 +434,7 @@ impl Drop for ScriptLink {
     }
 }
 
-/// Counts a call that is dropped before its answer.
+/// Counts a call that is dropped before its response.
 struct Unanswered<'a>(&'a AtomicUsize, bool);
 
 impl Drop for Unanswered<'_> {
@@ -482,7 +481,6 @@ impl Link for ScriptLink {
     }
 }
 
-/// One scripted server.
 pub(crate) struct Server(Arc<Script>);
 
 impl Server {
@@ -502,7 +500,7 @@ impl Server {
         self.0.door.send_replace(Door::Refuses(kind));
     }
 
-    /// What the next attempt comes to; further ones queue up.
+    /// Queues the outcome of the next attempt that has none yet.
     pub(crate) fn answers_next(&self, answer: Result<(), Failure>) {
         self.0.next.lock().push_back(answer);
     }

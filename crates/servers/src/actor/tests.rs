@@ -1,5 +1,5 @@
-//! Stories of actors: what everybody sees, in exact order, while a scripted server does as it is
-//! told and time stands still unless a story moves it.
+//! Tests of actors: the exact order of events while a scripted server behaves as told and time is
+//! paused.
 
 use gatehouse_model::status::FailureKind;
 use serde_json::json;

@@ -133,7 +133,7 @@ pub(crate) async fn read_lines(
 
 /// Removes the complete lines from `pending`; at the end of the stream the rest counts as a line
 /// too. Of an unterminated long line everything but at least the last [`LONGEST`] bytes is removed,
-/// so that a secret is never split in two.
+/// so that a secret of up to that length is never split in two.
 fn lines_of(pending: &mut Vec<u8>, at_end: bool, clean: &impl Fn(String) -> String) -> Vec<String> {
     let came = std::mem::take(pending);
     let line_of = |bytes: &[u8]| clean(String::from_utf8_lossy(bytes).trim_end_matches('\r').to_owned());

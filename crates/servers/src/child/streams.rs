@@ -104,7 +104,7 @@ fn stream(streams: StdioStreams) -> io::Result<(OwnEnd, Stdio)> {
 /// override it.
 ///
 /// `bash -c` with a socket as its input assumes that it was started by a remote shell daemon and
-/// reads `~/.bashrc`, but only in the outermost shell (`SHLVL` unset).
+/// reads `~/.bashrc`, but only in the outermost shell, which `SHLVL` tells it that it is not.
 pub(crate) fn environment(streams: StdioStreams) -> Option<(&'static str, &'static str)> {
     match streams {
         StdioStreams::Sockets => Some(("SHLVL", "1")),

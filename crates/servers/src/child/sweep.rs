@@ -26,7 +26,7 @@ impl Kind {
 /// Signals a group. `true` if it has any member.
 #[cfg(unix)]
 pub(crate) fn signal_group(group: Option<i32>, kind: Kind) -> bool {
-    // Groups 0 and 1 are excluded: they would address our own group and the init process.
+    // 0 would signal our own group, and 1 every process (`kill(-1)`).
     match group.filter(|group| *group > 1) {
         Some(group) => nix::sys::signal::killpg(nix::unistd::Pid::from_raw(group), kind.signal()).is_ok(),
         None => false,

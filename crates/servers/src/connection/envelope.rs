@@ -278,7 +278,7 @@ mod tests {
             (r#"{"method":"x","params":[1]}"#, "notification"),
             (r#"{"level":"info"}"#, "none"),
             ("42", "none"),
-            // A member twice: two readers would see two messages.
+            // Duplicate members are rejected: two parsers could read two different messages.
             (r#"{"id":"g1","id":"g2","result":{}}"#, "none"),
             (r#"{"id":"g1","result":{},"r\u0065sult":1}"#, "none"),
             ("Server listening on port 3000", "none"),

@@ -232,7 +232,7 @@ mod tests {
             let limit = CallLimit::of_calls(&limits, &all);
             assert_eq!((secs(limit.silent), secs(limit.cap)), (silent, cap), "{own:?} {own_cap:?} {all:?}");
         }
-        // Without any limit a call outlives the hour that it had before.
+        // Without a limit a call may take any time.
         let limits = Limits {
             call_secs: TimeLimit::Unlimited,
             call_cap_secs: TimeLimit::Unlimited,

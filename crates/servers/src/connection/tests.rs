@@ -21,10 +21,10 @@ use tokio_util::sync::CancellationToken;
 use super::*;
 use crate::outgoing::Progress;
 
-/// How long anything in a test may take before it is a fault.
+/// Time limit of every wait in the tests.
 const LONG: Duration = Duration::from_secs(30);
 
-/// A place for one test: a folder, and what connections need.
+/// Fixture: a temporary folder and the dependencies of connections.
 struct Place {
     folder: tempfile::TempDir,
     deps: Arc<ConnectDeps>,
@@ -35,7 +35,7 @@ fn deps_in(folder: &Path, tokens: Arc<dyn TokenSource>) -> Arc<ConnectDeps> {
     Arc::new(ConnectDeps::new(secrets, tokens, Arc::new(SystemClock), folder.to_owned(), None))
 }
 
-/// What a connection needs that writes nothing.
+/// Dependencies of a connection that writes nothing to disk.
 pub(super) fn deps() -> Arc<ConnectDeps> {
     deps_in(Path::new("/nonexistent"), Arc::new(NoSignIn))
 }
@@ -91,7 +91,7 @@ fn limit() -> CallLimit {
     CallLimit::within(LONG)
 }
 
-/// Waits until a file holds a text.
+/// Waits until a file contains a text.
 async fn wait_for_text(path: &Path, wanted: &str) -> String {
     tokio::time::timeout(LONG, async {
         loop {
@@ -106,7 +106,7 @@ async fn wait_for_text(path: &Path, wanted: &str) -> String {
     .unwrap_or_else(|_| panic!("{wanted} never came to {}", path.display()))
 }
 
-/// Waits until a process is gone.
+/// Waits until a process has exited.
 async fn wait_until_gone(pid: i32) {
     tokio::time::timeout(LONG, async {
         while alive(pid) {
@@ -117,7 +117,7 @@ async fn wait_until_gone(pid: i32) {
     .unwrap_or_else(|_| panic!("process {pid} lives on"));
 }
 
-/// Whether a process runs; one that only waits to be reaped does not.
+/// Whether a process is running; zombies don't count.
 fn alive(pid: i32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))

@@ -1,5 +1,5 @@
-//! A Gatehouse that is killed leaves no child behind. The test program plays all three parts: it
-//! is the test, the Gatehouse that is killed, and the guard.
+//! When Gatehouse is killed, no child process is left. The test program plays three roles: the
+//! test, the Gatehouse that is killed, and the guard.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
@@ -15,7 +15,7 @@ const PARENT: &str = "GATEHOUSE_TEST_PARENT";
 const GUARD: &str = "GATEHOUSE_TEST_GUARD";
 const LONG: Duration = Duration::from_secs(30);
 
-/// Plays the guard, when it is asked to.
+/// Entry point of the guard role.
 #[test]
 fn guard_part() {
     if let Ok(run) = std::env::var(GUARD) {
@@ -23,7 +23,7 @@ fn guard_part() {
     }
 }
 
-/// Plays Gatehouse, when it is asked to: starts two servers and waits to be killed.
+/// Entry point of the Gatehouse role: starts two servers and waits to be killed.
 #[test]
 fn parent_part() {
     let Ok(folder) = std::env::var(PARENT) else { return };
@@ -53,7 +53,7 @@ fn parent_part() {
     });
 }
 
-/// A program that is the guard: this one, in that part.
+/// A program that runs the guard role of this test program.
 fn guard_program(folder: &Path) -> PathBuf {
     let program = folder.join("guard");
     let script = format!(

@@ -1,4 +1,4 @@
-//! The life of a server as a table: from where, what happens, where to, what is done.
+//! Table tests of the lifecycle: phase, input, next phase, effects.
 
 use super::*;
 use Effect::{Announce, Enable, ForgetRetry, Open, Retire, RetryAfter, Settle};
@@ -8,7 +8,7 @@ const E1: Epoch = Epoch(1);
 const E2: Epoch = Epoch(2);
 const STALE: Epoch = Epoch(0);
 
-/// The state in which the newest attempt is the first.
+/// A state in which the newest attempt is the first one.
 fn at(phase: Phase) -> State {
     State { epoch: E1, flaps: 0, on: true, held: false, session_lost: None, phase }
 }
@@ -78,12 +78,12 @@ fn check(phase: &Phase, input: &Input, expected: &State, effects: &[Effect]) {
     assert_eq!(did, effects, "{phase:?} + {input:?}");
 }
 
-/// Somebody stopped it.
+/// The state after the user stopped the server.
 fn held() -> State {
     State { held: true, ..at(Phase::Stopped) }
 }
 
-/// Nothing happens and nothing changes.
+/// Asserts that the input has no effect.
 #[track_caller]
 fn ignored(phase: &Phase, input: &Input) {
     check(phase, input, &at(phase.clone()), &[]);
@@ -127,7 +127,7 @@ fn stop() {
     ignored(&Phase::Disabled, &Input::Stop);
 }
 
-/// What somebody stopped stays stopped until somebody starts it.
+/// A server that the user stopped stays stopped until it is started explicitly.
 #[test]
 fn stopped_by_somebody() {
     let moment = || Moment { now: NOW, jitter: Jitter::NONE };
@@ -362,8 +362,8 @@ fn shutdown() {
     }
 }
 
-/// Whatever happens in whatever order: no epoch is opened twice, what is left is retired first, and
-/// a call never waits on something that nobody will settle.
+/// For any sequence of inputs: no epoch is opened twice, what is left is retired first, and no call
+/// waits for an attempt that is never settled.
 #[test]
 fn long_lives_keep_the_rules() {
     let inputs = |epoch: Epoch| {

@@ -1,4 +1,4 @@
-//! Against servers on loopback, which is the only network there is here.
+//! Tests against servers on loopback; no other network is used.
 
 use std::collections::HashMap;
 use std::io::{self, Write as _};
@@ -19,14 +19,14 @@ use super::address::Lookup;
 use super::*;
 
 const HOME: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
-/// Another address of this machine, which stands for what may not be reached.
+/// Another address of this machine, which stands for a forbidden one.
 const INSIDE: IpAddr = if cfg!(target_os = "macos") {
     IpAddr::V6(Ipv6Addr::LOCALHOST)
 } else {
     IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2))
 };
 
-/// A server that lives as long as this does.
+/// A server that lives until it is dropped.
 struct Site {
     at: SocketAddr,
     hits: Arc<AtomicUsize>,
@@ -63,7 +63,7 @@ impl Site {
     }
 }
 
-/// Names as a test wants them. An answer is used up; the last one stays.
+/// Scripted name resolution. Each answer is used once, the last one repeatedly.
 #[derive(Default)]
 struct Names(parking_lot::Mutex<HashMap<String, Vec<Vec<IpAddr>>>>, AtomicUsize);
 
@@ -87,7 +87,7 @@ impl Lookup for Names {
     }
 }
 
-/// The real rule, but for the one address that the tests' servers have.
+/// The real rule, with an exception for the address of the test servers.
 fn home_or_public(address: IpAddr) -> bool {
     address == HOME || is_public(address)
 }
@@ -309,7 +309,7 @@ async fn redirects_are_checked_like_first_addresses() {
 async fn a_name_is_looked_up_once_and_only_what_passed_is_connected_to() {
     let site = Site::open(HOME, Router::new().route("/", get(|| async { "home" }))).await;
     let port = site.at.port();
-    // A second look-up of the first name would lead inside.
+    // A second look-up of the first name would return a forbidden address.
     let names = Names::of(&[
         ("rebinds.test", &[&[HOME], &[INSIDE]]),
         ("both.test", &[&[INSIDE, HOME]]),

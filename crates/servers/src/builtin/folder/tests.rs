@@ -1,4 +1,4 @@
-//! Attempts to get out of a folder.
+//! Attempts to escape from a folder.
 
 use std::fs;
 
@@ -13,7 +13,8 @@ struct House {
     folder: Folder,
 }
 
-/// `ground/outside/secret.txt`, and `ground/inside` with `a.txt` and `sub/b.txt`, which is opened.
+/// Creates `ground/outside/secret.txt`, and `ground/inside` with `a.txt` and `sub/b.txt`, and opens
+/// the latter folder.
 fn house() -> House {
     let ground = tempfile::tempdir().unwrap();
     let top = ground.path().canonicalize().unwrap();
@@ -33,7 +34,7 @@ impl House {
         assert_eq!(fs::read_dir(&self.outside).unwrap().count(), 1);
     }
 
-    /// Nothing can be done with this path.
+    /// Asserts that every operation with this path fails.
     fn refuses(&self, path: &str) {
         assert!(self.folder.read(path, LIMIT).is_err(), "read {path:?}");
         assert!(self.folder.entries(path).is_err(), "list {path:?}");
@@ -170,7 +171,8 @@ mod links {
         house.refuses("../OUTSIDE/secret.txt");
         let shouted = house.inside.to_str().unwrap().to_uppercase();
         house.refuses(&format!("{shouted}/../outside/secret.txt"));
-        // Where case counts, these are names inside that may be made; elsewhere they are the link.
+        // On a case-sensitive file system these are new names inside the folder; otherwise they are
+        // the link.
         for path in ["door/secret.txt", "DOOR/secret.txt"] {
             assert!(house.folder.read(path, LIMIT).is_err(), "read {path}");
             let made = house.folder.write(path, b"x");

@@ -77,7 +77,7 @@ impl Stream for EventStream {
 mod tests {
     use super::*;
 
-    /// An event as it is sent, and how: line ends, blanks after the colon, comments, unknown fields.
+    /// An event and how it is encoded: line ends, spaces after the colon, comments, unknown fields.
     #[derive(Clone, Debug)]
     struct Sent {
         id: Option<String>,
@@ -117,8 +117,8 @@ mod tests {
         futures::executor::block_on(events)
     }
 
-    /// Fuzz target `sse`: events come out as they were sent however the stream is cut, and of what is no
-    /// stream of events no event is read otherwise because of how it is cut.
+    /// Fuzz target `sse`: events are parsed as they were sent, however the stream is split into
+    /// chunks; and for input that is no event stream, the result doesn't depend on the split.
     #[test]
     fn fuzz_sse() {
         use gatehouse_fuzz::{fuzz, mutated};

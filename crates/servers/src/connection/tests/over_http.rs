@@ -1,4 +1,5 @@
-//! Servers over Streamable HTTP: both revisions, every sort of answer, and what each refusal means.
+//! Servers over Streamable HTTP: both revision families, every kind of response, and the meaning of
+//! each error status.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -82,7 +83,7 @@ fn event(data: &str) -> String {
     format!("data: {data}\n\n")
 }
 
-/// Notices that the client closed a stream.
+/// Set when the client closes a stream.
 struct Flag(Arc<AtomicBool>);
 
 impl Drop for Flag {
@@ -243,7 +244,7 @@ pub(super) async fn start(mode: &'static str) -> Running {
     start_behind(mode, |app| app).await
 }
 
-/// The same with something in front of it.
+/// Like `start`, with a middleware.
 pub(super) async fn start_behind(
     mode: &'static str,
     front: impl FnOnce(axum::Router) -> axum::Router,
@@ -504,7 +505,7 @@ async fn every_refusal_of_a_request_has_its_meaning() {
     assert!(matches!(outcome("cut").await, RequestError::Protocol(_)));
     let away = outcome("away").await;
     assert!(away.to_string().contains("elsewhere.example"), "{away}");
-    // Only these two mean that the session is gone, and then the connection is, too.
+    // A response that says that the session is unknown also ends the connection.
     assert!(matches!(outcome("bad-session").await, RequestError::SessionGone));
     assert_eq!(connection.closed().await.cause, CloseCause::SessionGone);
     assert!(matches!(outcome("odd").await, RequestError::Closed(_)));
@@ -577,7 +578,7 @@ async fn calls_on_this_machine_are_quick_and_share_connections() {
         ports.sort_unstable();
         ports.dedup();
         println!("{tool}: {each:?} a call, {} connections", ports.len());
-        // A delayed acknowledgement would make it 40 ms.
+        // A delayed acknowledgement would add 40 ms.
         assert!(each < Duration::from_millis(20), "{tool}: {each:?}");
         assert!(ports.len() <= most, "{tool}: {} connections", ports.len());
     }

@@ -1,11 +1,12 @@
-//! Servers over standard streams: what arrives is what was sent, both ways, and nothing stays.
+//! Servers over standard streams: messages arrive unchanged in both directions, and no process is
+//! left.
 
 use super::*;
 use crate::connection::close::CloseCause;
 use gatehouse_model::ServerBinding;
 use gatehouse_model::status::FailureKind;
 
-/// A server in a few lines. It writes down each line that it gets, byte for byte.
+/// A small server that records each line that it receives, byte for byte.
 const SERVER: &str = r#"
 import sys, json, time, os, signal, subprocess
 mode, log = sys.argv[1], open(sys.argv[2], 'ab', buffering=0)
@@ -138,7 +139,7 @@ async fn each_lifecycle_is_found_out_and_remembered() {
         assert_eq!((handshake.lifecycle, handshake.info.name.as_str()), (learned, name), "{mode}");
         connection.close().await;
 
-        // What was learned works at once, and so does what was learned of another version of it.
+        // The hint learned from a server works at the next attempt, and so does an outdated one.
         for hint in [LifecycleHint::Initialize, LifecycleHint::Discover] {
             let (connection, _inbound) = open_as(&place, mode, hint).await.unwrap();
             assert_eq!(connection.handshake().era, era, "{mode} with {hint:?}");
@@ -269,7 +270,7 @@ async fn cancelling_reaches_the_server_however_it_is_done() {
     assert!(matches!(outcome, Err(RequestError::TimedOut { .. })));
     wait_for_text(&received, r#""params":{"requestId":"g3""#).await;
 
-    // And the connection is as good as before.
+    // The connection still works.
     ask(&connection, "odd", "{}").await.unwrap();
     connection.close().await;
     place.end().await;
@@ -287,7 +288,7 @@ async fn a_sender_that_leaves_tears_no_message() {
     let short = CallLimit::within(Duration::from_millis(100));
     let outcome = connection.request(Outgoing::plain("tools/call", call("odd", &large), short)).await;
     assert!(matches!(outcome, Err(RequestError::TimedOut { .. })));
-    // Closing does not wait for a server that does not read.
+    // Closing doesn't wait for a server that doesn't read.
     tokio::time::timeout(LONG, connection.close()).await.unwrap();
     place.end().await;
 }
@@ -443,7 +444,7 @@ async fn the_server_gets_its_environment_and_secrets_stay_out_of_logs() {
     let error = connect(&spec, sender.clone(), &cancel).await.err().unwrap();
     assert!(error.to_string().contains("env/API_KEY is not stored"), "{error}");
 
-    // A secret of another field, of another generation, or of another identity does not serve.
+    // A secret bound to another field, generation or identity is not used.
     let present = spec.config.binding();
     let key = |to: &ServerBinding, field| gatehouse_store::SecretKey::bound(to, field);
     let edited = ServerBinding { generation: Generation(2), ..present.clone() };

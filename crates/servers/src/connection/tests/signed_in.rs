@@ -1,5 +1,5 @@
-//! What a connection does when a server refuses its token: the sign-in is asked, and the request sent
-//! once more, or the connection says what is missing.
+//! A server rejects a token: the token source is asked and the request repeated once, or the
+//! connection reports what is missing.
 
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -12,7 +12,7 @@ use gatehouse_model::{BoxFuture, Secret};
 use super::over_http::start_behind;
 use super::*;
 
-/// Lets through who has the right token; calls with an argument `wide` need another one.
+/// Accepts requests with the right token; calls with the argument `wide` need another one.
 async fn guard(State(()): State<()>, request: Request, go: Go) -> Response {
     let (parts, body) = request.into_parts();
     let body = axum::body::to_bytes(body, usize::MAX).await.unwrap();
@@ -30,7 +30,7 @@ async fn guard(State(()): State<()>, request: Request, go: Go) -> Response {
     go.run(Request::from_parts(parts, Body::from(body))).await
 }
 
-/// A sign-in that answers as it is told.
+/// A scripted token source.
 struct Told {
     next: fn(&Refusal) -> Result<Next, AuthError>,
     takes: Duration,
@@ -134,7 +134,7 @@ async fn a_call_waits_for_more_rights_and_goes_on() {
     let tokens = Arc::new(Told { next, takes, refusals: Mutex::default() });
     let (connection, place, running) = open(&tokens).await;
     let connection = connection.unwrap();
-    // The user takes longer than the call may: the clock stands still meanwhile.
+    // The user takes longer than the call's limit: the clock is paused meanwhile.
     let limit = CallLimit { silent: Some(Duration::from_millis(600)), cap: Some(Duration::from_millis(600)) };
     let reply = connection.request(Outgoing::plain("tools/call", call("odd", r#"{"wide":1}"#), limit)).await;
     assert!(matches!(reply, Ok(Reply::Result(_))), "{reply:?}");

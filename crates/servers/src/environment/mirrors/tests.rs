@@ -1,4 +1,4 @@
-//! With registries on loopback that answer when they are told to.
+//! Tests with registries on loopback that answer when they are told to.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::*;
 const NOW: Timestamp = Timestamp(1_785_240_000_000);
 const HOUR: Duration = Duration::from_hours(1);
 
-/// A registry that lives as long as this does.
+/// A registry that lives until it is dropped.
 struct Site {
     url: String,
     hits: Arc<AtomicUsize>,
@@ -264,7 +264,7 @@ async fn what_the_user_settled_stays() {
         assert_eq!(house.env(&house.mirrors(&list), kind, NOW).await, [], "{}", path.display());
     }
     assert_eq!(mirror.hits(), 0);
-    // The other kind is not meant.
+    // The other ecosystem is not affected.
     let mut house = House::new();
     house.variables.insert("PIP_INDEX_URL", "https://own.example/".to_owned());
     assert_eq!(house.npm(&house.mirrors(&list), NOW).await, Some(mirror.url.clone()));

@@ -1,4 +1,4 @@
-//! Pages as people write them, and as they should not.
+//! Conversion of well-formed and malformed pages.
 
 use super::*;
 
