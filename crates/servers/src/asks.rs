@@ -119,7 +119,7 @@ pub async fn answered(
 /// the server that supplied the form.
 ///
 /// # Errors
-///  A message saying which of the two cannot be parsed.
+/// A message saying which of the two cannot be parsed.
 pub fn form_check(server: &ServerId, schema: &str, fields: &str) -> Result<SchemaCheck, &'static str> {
     let Ok(schema) = serde_json::from_str::<Map<String, Value>>(schema) else {
         return Err("The form cannot be read");

@@ -230,7 +230,7 @@ impl Drop for Live {
 /// Connects and shakes hands, within the server's time limit for connecting.
 ///
 /// # Errors
-///  Why the attempt failed. Nothing is left running then.
+/// Why the attempt failed. Nothing is left running then.
 pub(crate) async fn connect(
     spec: &ConnectSpec,
     inbound: mpsc::Sender<Inbound>,
@@ -286,7 +286,7 @@ impl Connection {
     /// Sends a request and waits for its response, within its limit.
     ///
     /// # Errors
-    ///  When there is no response; a JSON-RPC error of the server is returned as a [`Reply`].
+    /// When there is no response; a JSON-RPC error of the server is returned as a [`Reply`].
     pub(crate) async fn request(&self, outgoing: Outgoing<'_>) -> Result<Reply, RequestError> {
         let answer = match &self.0.link {
             Link::Line(link) => link.request(outgoing).await,

@@ -76,8 +76,8 @@ pub enum CallError {
         /// The limit that was reached.
         after: Duration,
     },
-    /// Cancelled by the caller, or by
-    /// [`ServerManager::cancel_all`](crate::ServerManager::cancel_all).
+    /// Cancelled by the caller, by [`ServerManager::cancel_all`](crate::ServerManager::cancel_all)
+    /// or by a shutdown.
     #[error("the call was cancelled")]
     Cancelled,
     /// MCP is switched off; nothing was sent.
@@ -170,7 +170,7 @@ impl ServerHandle {
     /// connect.
     ///
     /// # Errors
-    ///  When the server did not respond; a JSON-RPC error of the server is a [`Reply::Error`].
+    /// When the server did not respond; a JSON-RPC error of the server is a [`Reply::Error`].
     pub async fn call(&self, call: UpstreamCall) -> Result<Reply, CallError> {
         self.send(None, call).await
     }
@@ -180,7 +180,7 @@ impl ServerHandle {
     /// call waits.
     ///
     /// # Errors
-    ///  [`CallError::Closed`] if the server's generation has changed, otherwise as for `call`.
+    /// [`CallError::Closed`] if the server's generation has changed, otherwise as for `call`.
     pub async fn call_generation(
         &self,
         generation: Generation,
@@ -256,7 +256,7 @@ impl ServerHandle {
     /// the lists may have changed.
     ///
     /// # Errors
-    ///  When the attempt did not succeed.
+    /// When the attempt did not succeed.
     pub async fn ready(&self, cancel: &CancellationToken) -> Result<bool, CallError> {
         if !self.shared.is_on() {
             return Err(CallError::SwitchedOff);
@@ -279,7 +279,7 @@ impl ServerHandle {
     /// nothing was sent.
     ///
     /// # Errors
-    ///  As for `call`.
+    /// As for `call`.
     pub async fn call_as_listed(
         &self,
         lists: &Arc<Lists>,
@@ -303,7 +303,7 @@ impl ServerHandle {
     /// an [`unwatch`](Self::unwatch).
     ///
     /// # Errors
-    ///  As for `call`. A server that doesn't offer subscriptions, or refuses, answers with an error.
+    /// As for `call`. A server that doesn't offer subscriptions, or refuses, answers with an error.
     pub async fn watch(&self, generation: Generation, uri: &str) -> Result<Reply, CallError> {
         let cancel = CancellationToken::new();
         self.ready(&cancel).await?;

@@ -263,7 +263,7 @@ impl ServerManager {
     /// settings as stored: an edit of the transport always increases the generation.
     ///
     /// # Errors
-    ///  [`ErrorCode::NameTaken`] if another server has the name.
+    /// [`ErrorCode::NameTaken`] if another server has the name.
     pub async fn put(&self, config: ServerConfig) -> Result<Arc<ServerConfig>, Problem> {
         self.put_as(config, StatusCause::User).await
     }
@@ -399,7 +399,8 @@ impl ServerManager {
     /// alone.
     ///
     /// # Errors
-    ///  [`ErrorCode::NotFound`] if there is no such server, [`ErrorCode::ServerUnavailable`] while MCP is switched off.
+    /// [`ErrorCode::NotFound`] if there is no such server, [`ErrorCode::ServerUnavailable`] while
+    /// MCP is switched off.
     pub async fn start(&self, id: &ServerId) -> Result<(), Problem> {
         self.open_for_business()?;
         self.switched_on()?;
@@ -409,7 +410,8 @@ impl ServerManager {
     /// Sets a server's log level, now and after each reconnect.
     ///
     /// # Errors
-    ///  [`ErrorCode::NotFound`] if there is no such server; otherwise if it is not connected, doesn't offer logging, or refuses.
+    /// [`ErrorCode::NotFound`] if there is no such server; otherwise if it is not connected,
+    /// doesn't offer logging, or refuses.
     pub async fn set_log_level(&self, id: &ServerId, level: LogLevel) -> Result<(), Problem> {
         let handle = self.find(id)?;
         handle.set_log_level(level).await
@@ -440,7 +442,7 @@ impl ServerManager {
     /// that waits for a sign-in.
     ///
     /// # Errors
-    ///  [`ErrorCode::NotFound`] if there is no such server.
+    /// [`ErrorCode::NotFound`] if there is no such server.
     pub async fn needs_client_registration(&self, id: &ServerId, reason: String) -> Result<(), Problem> {
         send(&self.find(id)?, Message::Input(Input::Unregistered { reason })).await
     }
@@ -448,7 +450,8 @@ impl ServerManager {
     /// Stops a server and waits until nothing of it runs.
     ///
     /// # Errors
-    ///  [`ErrorCode::NotFound`] if there is no such server, [`ErrorCode::TimedOut`] if stopping takes too long; it continues in the background.
+    /// [`ErrorCode::NotFound`] if there is no such server, [`ErrorCode::TimedOut`] if stopping
+    /// takes too long; it continues in the background.
     pub async fn stop(&self, id: &ServerId) -> Result<(), Problem> {
         let handle = self.find(id)?;
         let (reply, stopped) = oneshot::channel();
@@ -466,7 +469,8 @@ impl ServerManager {
     /// Closes the connection and opens a new one.
     ///
     /// # Errors
-    ///  [`ErrorCode::NotFound`] if there is no such server, [`ErrorCode::ServerUnavailable`] if it or MCP as a whole is switched off.
+    /// [`ErrorCode::NotFound`] if there is no such server, [`ErrorCode::ServerUnavailable`] if it
+    /// or MCP as a whole is switched off.
     pub async fn reconnect(&self, id: &ServerId) -> Result<(), Problem> {
         self.open_for_business()?;
         self.switched_on()?;
@@ -486,7 +490,7 @@ impl ServerManager {
     /// behind, even if the returned future is dropped.
     ///
     /// # Errors
-    ///  Why there is no connection.
+    /// Why there is no connection.
     pub async fn test(&self, config: ServerConfig) -> Result<Tried, Problem> {
         let cancel = self.inner.tries.lock().child_token();
         self.open_for_business()?;

@@ -110,7 +110,7 @@ impl SchemaChecker {
     /// Validates on a blocking thread.
     ///
     /// # Errors
-    ///  When the value is invalid, or that could not be determined.
+    /// When the value is invalid, or that could not be determined.
     pub async fn check(self: &Arc<Self>, check: SchemaCheck) -> Result<(), SchemaFault> {
         let checker = Arc::clone(self);
         tokio::task::spawn_blocking(move || checker.check_now(&check))
@@ -121,7 +121,7 @@ impl SchemaChecker {
     /// Validates, blocking the current thread.
     ///
     /// # Errors
-    ///  As for [`Self::check`].
+    /// As for [`Self::check`].
     pub fn check_now(&self, check: &SchemaCheck) -> Result<(), SchemaFault> {
         if check.schema.len() > LARGEST_SCHEMA {
             return Err(SchemaFault::Unusable(format!("it is larger than {} KiB", LARGEST_SCHEMA / 1024)));

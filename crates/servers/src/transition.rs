@@ -189,7 +189,7 @@ pub(crate) enum Input {
     },
     /// An attempt failed.
     AttemptFailed { epoch: Epoch, failure: Failure },
-    /// A connection was not closed by Gatehouse but ended.
+    /// A connection ended without being closed by Gatehouse.
     Closed {
         epoch: Epoch,
         kind: FailureKind,

@@ -33,7 +33,7 @@ impl OwnEnd {
     /// The end to write to. `pipe` comes from the handle of the running child.
     ///
     /// # Errors
-    ///  If this is a pipe and the handle has none.
+    /// If this is a pipe and the handle has none.
     pub(crate) fn writer(self, pipe: Option<ChildStdin>) -> io::Result<Input> {
         match self {
             Self::Pipe => Ok(Box::new(pipe.ok_or_else(missing)?)),
@@ -45,7 +45,7 @@ impl OwnEnd {
     /// The end to read from. `pipe` comes from the handle of the running child.
     ///
     /// # Errors
-    ///  If this is a pipe and the handle has none.
+    /// If this is a pipe and the handle has none.
     pub(crate) fn reader(self, pipe: Option<impl AsyncRead + Send + Unpin + 'static>) -> io::Result<Output> {
         match self {
             Self::Pipe => Ok(Box::new(pipe.ok_or_else(missing)?)),
@@ -63,7 +63,7 @@ fn missing() -> io::Error {
 /// to it arrives.
 ///
 /// # Errors
-///  If the system cannot create a socket pair.
+/// If the system cannot create a socket pair.
 pub(crate) fn input(streams: StdioStreams) -> io::Result<(OwnEnd, Stdio)> {
     let (own, child) = stream(streams)?;
     #[cfg(target_os = "linux")]
@@ -82,7 +82,7 @@ pub(crate) fn input(streams: StdioStreams) -> io::Result<(OwnEnd, Stdio)> {
 /// holds the end that could send.
 ///
 /// # Errors
-///  If the system cannot create a socket pair.
+/// If the system cannot create a socket pair.
 pub(crate) fn output(streams: StdioStreams) -> io::Result<(OwnEnd, Stdio)> {
     stream(streams)
 }
@@ -104,7 +104,7 @@ fn stream(streams: StdioStreams) -> io::Result<(OwnEnd, Stdio)> {
 /// override it.
 ///
 /// `bash -c` with a socket as its input assumes that it was started by a remote shell daemon and
-/// reads `~/.bashrc`, but only in the outermost shell, which `SHLVL` tells it that it is not.
+/// reads `~/.bashrc`, but only in the outermost shell. `SHLVL` makes it an inner one.
 pub(crate) fn environment(streams: StdioStreams) -> Option<(&'static str, &'static str)> {
     match streams {
         StdioStreams::Sockets => Some(("SHLVL", "1")),
