@@ -1,10 +1,11 @@
-//! What a client declared that it can answer: its capabilities, read once.
+//! Client capabilities: which server-to-client requests (elicitation, sampling, roots) a client declared that
+//! it can answer.
 
 use gatehouse_mcp_wire::raw::Members;
 use gatehouse_tools::Inquiry;
 use serde_json::value::RawValue;
 
-/// What a client can answer.
+/// The declared client capabilities.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Abilities {
     form: bool,
@@ -14,7 +15,8 @@ pub(crate) struct Abilities {
 }
 
 impl Abilities {
-    /// Reads a client's capabilities. An empty `elicitation` means forms, as before there were modes.
+    /// Parses the `capabilities` object. An empty `elicitation` object means form mode, as in the revisions
+    /// before modes existed.
     pub(crate) fn of(capabilities: Option<&RawValue>) -> Self {
         let Some(declared) = capabilities.and_then(|raw| Members::of(raw).ok()) else {
             return Self::default();
@@ -30,7 +32,7 @@ impl Abilities {
         }
     }
 
-    /// Whether it can answer this.
+    /// Whether the client can answer this kind of server request.
     pub(crate) fn cover(self, what: Inquiry) -> bool {
         match what {
             Inquiry::Form => self.form,

@@ -1,7 +1,8 @@
-//! One call, of a tool or of something else, on its way to the answer, for both families of revisions.
+//! One upstream request (a tool call or another access) on its way to its response, for both protocol
+//! families.
 //!
-//! A call belongs to nobody's connection: when the one that waits for it goes away, the call is cancelled or
-//! runs on, as its revision has it, but it always runs to its end.
+//! A call isn't owned by the connection that waits for it: when that connection goes away, the call is
+//! cancelled or keeps running, depending on the revision, but its future is always polled to completion.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -25,20 +26,22 @@ use crate::reply::{self, Answer, Parts, ReplyBody};
 use crate::revision::Revision;
 use crate::splice::{self, Unfit};
 
-/// An answer that takes longer than this is sent as a stream, so that the client sees the connection is alive.
+/// A response that takes longer than this is sent as an SSE stream, so that the client sees that the
+/// connection is alive.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(100);
 
-/// What a call does when its connection is lost.
+/// What happens to a call when its connection is lost.
 #[derive(Debug)]
 pub(crate) enum WhenLost {
-    /// It is cancelled: the stateless revision.
+    /// The call is cancelled (stateless revision).
     Cancel,
-    /// What was sent runs on, what waits for a person no longer does: the older revisions. The log is that
-    /// of its events.
+    /// A call that was already sent upstream continues; one that still waits for approval doesn't (older
+    /// revisions). Holds the event log of the call.
     RunOn(Arc<EventLog>),
 }
 
-/// A call on its way. Dropping it never drops the call.
+/// A running call. Dropping it never drops the call's future: the future is moved to a background task that
+/// runs it to completion.
 pub(crate) struct RunningCall {
     future: Option<BoxFuture<'static, CallEnd>>,
     cancel: CancellationToken,
@@ -48,7 +51,6 @@ pub(crate) struct RunningCall {
 }
 
 impl RunningCall {
-    /// Takes charge of a call.
     pub(crate) fn new(
         future: BoxFuture<'static, CallEnd>,
         cancel: CancellationToken,
@@ -90,7 +92,7 @@ impl Drop for RunningCall {
     }
 }
 
-/// A call as read from its params.
+/// Parses the params of `tools/call`.
 pub(crate) fn read(params: &Members<'_>, cancel: CancellationToken) -> Result<ToolCall, Fault> {
     let Some(name) = params.text("name") else {
         return Err(Fault::new(StatusCode::OK, -32602, "The member `name` must be the tool's name."));
@@ -112,13 +114,13 @@ pub(crate) fn read(params: &Members<'_>, cancel: CancellationToken) -> Result<To
     })
 }
 
-/// The client's progress token as it was sent, if it is one.
+/// The client's progress token as raw JSON; `None` if it is neither a string nor a number.
 pub(crate) fn progress_token<'a>(meta: Option<&Members<'a>>) -> Option<&'a str> {
     let token = meta?.get("progressToken")?.get();
     token.starts_with(|first: char| first == '"' || first == '-' || first.is_ascii_digit()).then_some(token)
 }
 
-/// Writes progress into a log, under the client's own token.
+/// Returns a progress sink that writes progress notifications into an event log, with the client's own token.
 pub(crate) fn progress_into(log: &Arc<EventLog>, token: &str) -> ProgressOut {
     let (log, token) = (Arc::clone(log), token.to_owned());
     Arc::new(move |params: Box<RawValue>| {
@@ -133,7 +135,7 @@ pub(crate) fn progress_into(log: &Arc<EventLog>, token: &str) -> ProgressOut {
     })
 }
 
-/// The answer to a finished call, with the HTTP status that goes with it.
+/// The response to a finished call, with its HTTP status.
 pub(crate) fn answer(end: CallEnd, revision: Revision, says_how_fresh: bool) -> (StatusCode, Answer) {
     let fit = if says_how_fresh { splice::fit_read } else { splice::fit_result };
     match end {
@@ -159,37 +161,35 @@ fn unfit(message: &'static str) -> (StatusCode, Answer) {
     (StatusCode::OK, Answer::from(&Fault::new(StatusCode::OK, -32603, message)))
 }
 
-/// A call with everything that its answer needs.
+/// A running call with everything that its response needs.
 pub(crate) struct Exchange {
-    /// The call.
     pub(crate) running: RunningCall,
-    /// Where its events go if it becomes a stream.
+    /// Receives the events if the response becomes a stream.
     pub(crate) log: Arc<EventLog>,
-    /// The request's id.
+    /// The JSON-RPC id of the request, byte for byte as the client sent it.
     pub(crate) id: String,
-    /// The client's revision.
     pub(crate) revision: Revision,
-    /// What the client takes.
+    /// The response types that the client accepts.
     pub(crate) accepts: Accepts,
-    /// Whether the newest revision wants to hear how long the result may be kept.
+    /// Whether the result is cacheable in the stateless revision and so needs `ttlMs` and `cacheScope`.
     pub(crate) says_how_fresh: bool,
 }
 
-/// How an exchange goes on after [`PATIENCE`].
+/// State of an exchange once [`PATIENCE`] has passed or the first event was written.
 pub(crate) enum Begun {
-    /// It is over already.
+    /// The call finished in time; the response is complete.
     Answered(Response<ReplyBody>),
-    /// It becomes a stream.
+    /// The response becomes an SSE stream.
     Streams(Exchange),
 }
 
 impl Exchange {
-    /// Cancels the call.
+    /// The token that cancels the call.
     pub(crate) fn canceller(&self) -> CancellationToken {
         self.running.cancel.clone()
     }
 
-    /// Waits for the answer while it may still be sent as plain JSON.
+    /// Waits for the result as long as it may still be sent as plain JSON.
     pub(crate) async fn begin(mut self) -> Begun {
         if !self.accepts.events {
             let end = (&mut self.running).await;
@@ -203,7 +203,7 @@ impl Exchange {
             std::future::poll_fn(|cx| {
                 let polled = Pin::new(&mut *running).poll(cx);
                 if !log.is_drained() {
-                    // Progress goes out at once, and in its order before the answer.
+                    // Progress is sent at once, which needs a stream, and always before the result.
                     return Poll::Ready(match polled {
                         Poll::Ready(end) => Some(end),
                         Poll::Pending => None,
@@ -238,7 +238,7 @@ impl Exchange {
         reply::json(status, Parts::answer(&self.id, &answer))
     }
 
-    /// Waits for the end and writes it into the log.
+    /// Waits for the result and writes it into the log as the last event.
     pub(crate) async fn pump(self) {
         let Self { running, log, id, revision, says_how_fresh, .. } = self;
         let end = running.await;

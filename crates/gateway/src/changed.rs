@@ -1,20 +1,18 @@
-//! Which lists changed: what clients are told, and what they want to be told.
+//! Sets of catalog lists (tools, resources, prompts): which changed, and which a client subscribed to.
 
 use gatehouse_tools::Changes;
 
-/// Some of the lists.
+/// A set of catalog lists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Changed {
-    /// The tools.
     pub(crate) tools: bool,
-    /// The resources with their templates.
+    /// Resources and resource templates.
     pub(crate) resources: bool,
-    /// The prompts.
     pub(crate) prompts: bool,
 }
 
 impl Changed {
-    /// What is another one by now.
+    /// The lists whose revision differs.
     pub(crate) fn between(before: Changes, now: Changes) -> Self {
         Self {
             tools: before.tools != now.tools,
@@ -23,7 +21,7 @@ impl Changed {
         }
     }
 
-    /// What is in both.
+    /// Intersection.
     pub(crate) fn and(self, other: Self) -> Self {
         Self {
             tools: self.tools && other.tools,
@@ -32,7 +30,7 @@ impl Changed {
         }
     }
 
-    /// What is in either.
+    /// Union.
     pub(crate) fn or(self, other: Self) -> Self {
         Self {
             tools: self.tools || other.tools,
@@ -41,7 +39,7 @@ impl Changed {
         }
     }
 
-    /// What is here and not there.
+    /// Difference: the lists in `self` that aren't in `other`.
     pub(crate) fn without(self, other: Self) -> Self {
         Self {
             tools: self.tools && !other.tools,
@@ -50,7 +48,7 @@ impl Changed {
         }
     }
 
-    /// The methods that say so.
+    /// The `list_changed` notification methods of these lists.
     pub(crate) fn methods(self) -> impl Iterator<Item = &'static str> {
         [
             (self.tools, "notifications/tools/list_changed"),
@@ -61,7 +59,7 @@ impl Changed {
         .filter_map(|(is, method)| is.then_some(method))
     }
 
-    /// The same as the filter of `subscriptions/listen` has it, with these resources.
+    /// This set with the given resource URIs, as the JSON of the `subscriptions/listen` filter.
     pub(crate) fn as_filter(self, uris: &[String]) -> String {
         let uris = format!(r#""resourceSubscriptions":{}"#, serde_json::json!(uris));
         let members: Vec<&str> = [

@@ -1,8 +1,9 @@
-//! The clients that may connect: the one owner of the sealed list of clients.
+//! The clients that may connect. [`ClientBook`] is the only owner of the sealed client list.
 //!
-//! A list that cannot be verified lets nobody in. Nothing is given before it is written down: the audit and the
-//! sealed list come first, then the change takes effect. Taking away takes effect at once, whatever the disk
-//! says. No token is ever kept, logged or shown a second time.
+//! If the list can't be verified, no client may connect (fail closed). Access is granted only after it was
+//! persisted: first the audit entry, then the sealed list, then the change takes effect. Revocation takes
+//! effect at once, even if the disk refuses. Tokens themselves are never stored or logged and are shown only
+//! once; the list contains their SHA-256.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
@@ -17,32 +18,32 @@ use tokio_util::sync::CancellationToken;
 
 use crate::token::{self, Digest};
 
-/// Longest name of a client, in characters.
+/// Maximum length of a client name, in characters.
 const LONGEST_NAME: usize = 64;
 
-/// Why a client's connections end.
+/// Why the connections of a client are ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Departure {
-    /// Its access was revoked.
     Revoked,
-    /// It has a new token.
+    /// The client got a new token.
     Rotated,
 }
 
-/// Hears of departures before the change that caused them returns.
+/// Callback for revoked or rotated clients. Runs before the method that caused the change returns.
 pub(crate) type OnDeparture = Arc<dyn Fn(&ClientId, Departure) + Send + Sync>;
 
-/// One client with what is known of it since Gatehouse started.
+/// A client and its in-memory state since Gatehouse started.
 pub(crate) struct ClientState {
-    /// What is kept of it.
+    /// The persisted entry.
     pub(crate) entry: Arc<ClientEntry>,
-    /// Cancelled when its token no longer counts; sessions and calls hang on it.
+    /// Cancelled when the client's token is no longer valid. The tokens of its sessions and calls are
+    /// children of this one.
     pub(crate) gone: CancellationToken,
     digest: Option<Digest>,
     memory: Arc<Memory>,
 }
 
-/// What is only kept in memory; survives a new token.
+/// State that is kept in memory only and survives a token rotation.
 #[derive(Default)]
 struct Memory {
     said: Mutex<Said>,
@@ -52,13 +53,13 @@ struct Memory {
 
 #[derive(Default)]
 struct Said {
-    /// `clientInfo` as it came last, so that the same need not be read again.
+    /// The last `clientInfo` as raw JSON, so that an unchanged one isn't parsed again.
     raw: String,
     text: Option<String>,
 }
 
 impl ClientState {
-    /// A client of which nothing is known yet.
+    /// A client without in-memory state.
     #[cfg(test)]
     pub(crate) fn unseen(entry: ClientEntry) -> Self {
         Self::new(entry, Arc::default())
@@ -73,17 +74,17 @@ impl ClientState {
         }
     }
 
-    /// Notes that the client was seen, and returns whether that is the first time since Gatehouse started.
+    /// Records that the client was seen. Returns whether this is the first time since Gatehouse started.
     pub(crate) fn seen(&self, now: Timestamp) -> bool {
         self.memory.last_seen.swap(now.0, Ordering::Relaxed) == 0
     }
 
-    /// What the client last said of itself.
+    /// How the client last identified itself.
     pub(crate) fn says(&self) -> Option<String> {
         self.memory.said.lock().text.clone()
     }
 
-    /// Takes what it says of itself now (`clientInfo` as raw JSON).
+    /// Records how the client identifies itself now (`clientInfo` as raw JSON), and returns it as text.
     pub(crate) fn take_info(&self, info: &serde_json::value::RawValue) -> Option<String> {
         let mut said = self.memory.said.lock();
         if said.raw != info.get() {
@@ -93,12 +94,10 @@ impl ClientState {
         said.text.clone()
     }
 
-    /// Counts a session that was opened.
     pub(crate) fn session_opened(&self) {
         self.memory.sessions.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts a session that ended.
     pub(crate) fn session_closed(&self) {
         self.memory.sessions.fetch_sub(1, Ordering::Relaxed);
     }
@@ -116,11 +115,11 @@ impl ClientState {
     }
 }
 
-/// The list as it stands.
+/// The current list.
 #[derive(Default)]
 struct Listed {
     clients: Vec<Arc<ClientState>>,
-    /// Why the stored list is not believed, if it is not.
+    /// Why the stored list was rejected, if it was.
     rejected: Option<SealError>,
 }
 
@@ -142,7 +141,8 @@ impl std::fmt::Debug for ClientBook {
 }
 
 impl ClientBook {
-    /// Reads the list. If it cannot be verified nobody may connect, and the problem says so. Blocks.
+    /// Loads the list. If it can't be verified, no client may connect and the error for the user is returned
+    /// too. Blocks.
     #[must_use]
     pub fn open(store: Arc<Store>, clock: Arc<dyn Clock>) -> (Self, Option<Problem>) {
         let (listed, problem) = match Self::load(&store) {
@@ -170,20 +170,19 @@ impl ClientBook {
         Ok(Listed { clients, rejected: None })
     }
 
-    /// The client that a token belongs to.
+    /// The client with this token.
     #[must_use]
     pub fn authenticate(&self, token: &str) -> Option<Arc<ClientEntry>> {
         self.recognise(token).map(|client| Arc::clone(&client.entry))
     }
 
-    /// Whether the token of a client has this SHA-256 (lower-case hexadecimal).
     #[must_use]
     pub fn knows_digest(&self, token_sha256: &str) -> bool {
         self.listed.load().clients.iter().any(|client| client.entry.token_sha256 == token_sha256)
     }
 
-    /// The same, with everything that hangs on the client. Every digest is compared, so that the time it takes
-    /// tells nothing about the list.
+    /// As [`Self::authenticate`], with the client's in-memory state. All digests are compared, even after a
+    /// match, so that the timing reveals nothing about the list.
     pub(crate) fn recognise(&self, token: &str) -> Option<Arc<ClientState>> {
         let given = Digest::of(token);
         let listed = self.listed.load();
@@ -196,11 +195,11 @@ impl ClientBook {
         found.map(Arc::clone)
     }
 
-    /// Adds a client. Its token is in the answer and nowhere else. After a list that was not believed, the
-    /// first client begins a new one.
+    /// Adds a client. Its token is returned and not kept anywhere else. If the stored list was rejected, the
+    /// first client that is added starts a new list.
     ///
     /// # Errors
-    /// When the name is taken or not legal, or nothing can be written down; then nothing has changed.
+    /// When the name is taken or invalid, or the change can't be persisted; then the list is unchanged.
     pub async fn add(&self, name: impl Into<String>) -> Result<(ClientEntry, Secret), Problem> {
         let _turn = self.turn.lock().await;
         self.retry_locked().await?;
@@ -225,10 +224,11 @@ impl ClientBook {
         Ok((entry, token))
     }
 
-    /// Gives a client (id or name) a new token. The old one ends, and with it the client's sessions and calls.
+    /// Gives a client (id or name) a new token. The old token becomes invalid, and the client's sessions and
+    /// calls end.
     ///
     /// # Errors
-    /// When there is no such client, or nothing can be written down; then the old token still counts.
+    /// When there is no such client, or the change can't be persisted; then the old token stays valid.
     pub async fn rotate(&self, client: &str) -> Result<(ClientEntry, Secret), Problem> {
         let _turn = self.turn.lock().await;
         let (mut clients, at) = self.find(client)?;
@@ -251,11 +251,11 @@ impl ClientBook {
         Ok((entry, token))
     }
 
-    /// Ends a client's access (id or name), its sessions and its calls, at once.
+    /// Revokes a client (id or name) and ends its sessions and calls immediately.
     ///
     /// # Errors
-    /// When there is no such client. When it cannot be written down: the client is out all the same, but may
-    /// come back with the next start, and the problem says so.
+    /// When there is no such client, or when the change can't be persisted. In the second case the client is
+    /// revoked in memory all the same, but may have access again after the next start; the error says so.
     pub async fn revoke(&self, client: &str) -> Result<ClientEntry, Problem> {
         let _turn = self.turn.lock().await;
         let (mut clients, at) = self.find(client)?;
@@ -275,27 +275,27 @@ impl ClientBook {
         Ok(entry)
     }
 
-    /// All clients as they are shown.
+    /// All clients, for display.
     #[must_use]
     pub fn list(&self) -> Vec<ClientView> {
         self.listed.load().clients.iter().map(|client| client.view()).collect()
     }
 
-    /// One client by its id or name.
+    /// A client by its id or name.
     #[must_use]
     pub fn get(&self, client: &str) -> Option<Arc<ClientEntry>> {
         let (clients, at) = self.find(client).ok()?;
         clients.get(at).map(|found| Arc::clone(&found.entry))
     }
 
-    /// Whether the stored list is believed; the problem says why not.
+    /// The error for the user if the stored list was rejected.
     #[must_use]
     pub fn problem(&self) -> Option<Problem> {
         self.listed.load().rejected.as_ref().map(rejected)
     }
 
-    /// Notes that a client was seen outside the gateway (its token came with a command), and what it says of
-    /// itself.
+    /// Records that a client was seen outside the gateway (its token came with a command on the control
+    /// socket), and how it identified itself.
     pub fn saw(&self, client: &ClientId, says: Option<String>) {
         let listed = self.listed.load();
         if let Some(found) = listed.clients.iter().find(|other| other.entry.id == *client) {
@@ -306,7 +306,7 @@ impl ClientBook {
         }
     }
 
-    /// Sets who hears of departures; the gateway does.
+    /// Sets the callback for revoked and rotated clients. Used by the gateway.
     pub(crate) fn on_departure(&self, hear: OnDeparture) {
         *self.on_departure.lock() = Some(hear);
     }
@@ -329,8 +329,8 @@ impl ClientBook {
         Ok((clients, at))
     }
 
-    /// A list that could not be checked because the keychain was locked may be whole: it is read again before
-    /// anything is written over it.
+    /// A list that couldn't be verified because the keychain was locked or unreadable may be intact. It is
+    /// loaded again before anything overwrites it.
     async fn retry_locked(&self) -> Result<(), Problem> {
         let locked = matches!(
             self.listed.load().rejected,
@@ -350,7 +350,7 @@ impl ClientBook {
         Ok(())
     }
 
-    /// Writes a change down: the audit first, then the key for the control socket, then the list.
+    /// Persists a change: first the audit entry, then the key for the control socket, then the list.
     async fn write(
         &self,
         clients: &[Arc<ClientState>],
@@ -371,7 +371,7 @@ impl ClientBook {
             if let Some(key) = &new {
                 store.control_keys().keep_client(&digest, key).map_err(StoreError::from)?;
             }
-            // Every change of the list comes on the operator's word.
+            // `save_anew` may replace a rejected list: each change of this list is made by the operator.
             let saved = store.clients().save_anew(&entries);
             let gone = if saved.is_ok() { old } else { new.map(|_| digest) };
             if let Some(Err(error)) = gone.map(|digest| store.control_keys().forget_client(&digest)) {
@@ -383,11 +383,11 @@ impl ClientBook {
     }
 }
 
-/// What a change of the list means for the keys of the control socket.
+/// Changes to the keys of the control socket that belong to a change of the list.
 struct Keys {
-    /// That of the changed client's present token.
+    /// The key derived from the client's new token.
     new: Option<ControlKey>,
-    /// SHA-256 of the token that counts no more.
+    /// SHA-256 of the token that is no longer valid.
     old: Option<String>,
 }
 

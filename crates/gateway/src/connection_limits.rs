@@ -1,10 +1,10 @@
-//! How many connections may be open at a time, and whose.
+//! Limits on the number of open connections, in total and per client.
 //!
-//! Any program on this machine can connect. Until a connection has shown the token of a client it
-//! counts as unknown. Unknown connections have a small share of their own and have to show a token
-//! soon. Where that share is full, the one that was silent longest makes room for the next, so
-//! holding them keeps nobody out. Connections of clients are counted apart, with a share for each
-//! client and a reserve for those that have few.
+//! Any program on this machine can connect. Until a connection has sent a client's token, it counts as
+//! unauthenticated. Unauthenticated connections have a small quota of their own and must send a token soon.
+//! When that quota is full, the oldest connection that has been silent for the grace period is closed in
+//! favour of the next one, so holding such connections open can't lock clients out. Authenticated connections
+//! are counted separately, with a quota per client and a reserve for clients that have few.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -16,73 +16,74 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// Most connections of all clients together. Each costs a file descriptor, of which a process has
-/// 1,024 on many systems, and servers need some too.
+/// Maximum number of authenticated connections. Each uses a file descriptor; many systems allow 1,024 per
+/// process, and the servers need some too.
 const MOST_KNOWN: usize = 384;
 
-/// Most connections of one client. A client over HTTP/1.1 needs one for each call that waits (64
-/// questions may wait), and one for each stream.
+/// Maximum number of connections of one client. A client over HTTP/1.1 needs one for each call in flight (64
+/// approval requests may be pending) and one for each stream.
 const MOST_OF_CLIENT: usize = 160;
 
-/// Places that only clients with at most [`FEW`] connections get, so that two busy clients do not
-/// keep out a third.
+/// Connections reserved for clients that have fewer than [`FEW`], so that two busy clients can't lock out a
+/// third.
 const RESERVE: usize = 64;
 const FEW: usize = 8;
 
-/// Most connections that have not shown a token yet. Further ones wait to be accepted.
+/// Maximum number of unauthenticated connections. Further ones stay in the accept queue.
 const MOST_UNKNOWN: usize = 128;
 
-/// How long a connection may be silent before it has to make room for another. Counted from when all
-/// that had arrived on it was read, so that a slow machine closes nobody's connection.
+/// How long an unauthenticated connection may be silent before it can be displaced. Counted from the moment
+/// when everything received on it has been read, so that a slow machine doesn't close well-behaved
+/// connections.
 const GRACE: Duration = Duration::from_millis(50);
 
-/// The connections that are open.
+/// The open connections.
 #[derive(Default)]
 pub(crate) struct ConnectionLimits {
     open: Mutex<Open>,
-    /// Told when an unknown connection left, became known or was read.
+    /// Notified when an unauthenticated connection was closed, was authenticated, or has been read.
     changed: Notify,
 }
 
 #[derive(Default)]
 struct Open {
-    /// Number of the last connection.
+    /// Number of the most recent connection.
     last: u64,
-    /// Those without a token, oldest first.
+    /// Unauthenticated connections, oldest first.
     unknown: BTreeMap<u64, Unknown>,
-    /// How many connections each client has.
+    /// Number of connections per client.
     known: HashMap<ClientId, usize>,
 }
 
-/// A connection without a token.
+/// An unauthenticated connection.
 struct Unknown {
-    /// Since when it is silent; `None` while it was not read yet.
+    /// Since when the connection has been silent; `None` until it was read for the first time.
     silent_since: Option<Instant>,
-    /// Cancelled when another takes its place.
+    /// Cancelled when a newer connection displaces this one.
     displaced: CancellationToken,
 }
 
-/// This client, or all clients together, have too many connections.
+/// The limit for this client, or for all clients together, is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TooMany;
 
 impl ConnectionLimits {
-    /// Waits until there is room for one more connection without a token, and makes it where another
-    /// has been silent for too long.
+    /// Waits until there is room for one more unauthenticated connection, if necessary by displacing one that
+    /// has been silent for longer than the grace period.
     pub(crate) async fn room(&self) {
         loop {
             let changed = self.changed.notified();
             if self.open.lock().make_room(Instant::now()) {
                 return;
             }
-            // Nobody tells when the time of the next one is over; an early look does no harm.
+            // No notification is sent when a grace period ends, so this polls. Checking early is harmless.
             if tokio::time::timeout(GRACE / 4, changed).await.is_err() {
                 tracing::trace!("all places of connections without a token are taken");
             }
         }
     }
 
-    /// Counts a new connection.
+    /// Registers a new connection.
     pub(crate) fn enter(self: &Arc<Self>) -> Place {
         let displaced = CancellationToken::new();
         let mut open = self.open.lock();
@@ -101,7 +102,7 @@ impl ConnectionLimits {
 }
 
 impl Open {
-    /// Whether there is room for one more connection without a token.
+    /// Whether there is room for one more unauthenticated connection. May displace a silent one.
     fn make_room(&mut self, now: Instant) -> bool {
         if self.unknown.len() < MOST_UNKNOWN {
             return true;
@@ -135,21 +136,21 @@ impl Open {
     }
 }
 
-/// The place of one connection, given back when it is dropped.
+/// The slot of one connection; released on drop.
 pub(crate) struct Place {
     limits: Arc<ConnectionLimits>,
     number: u64,
     displaced: CancellationToken,
     recognised: CancellationToken,
-    /// Whose it is, once a token was shown.
+    /// The client, once the connection is authenticated.
     client: Mutex<Option<ClientId>>,
 }
 
 impl Place {
-    /// The connection has shown the token of this client.
+    /// Marks the connection as authenticated by this client.
     ///
     /// # Errors
-    /// When the client has too many connections. The connection stays unknown then.
+    /// When a connection limit is reached. The connection then stays unauthenticated.
     pub(crate) fn recognise(&self, client: &ClientId) -> Result<(), TooMany> {
         let mut own = self.client.lock();
         if own.as_ref() == Some(client) {
@@ -170,7 +171,7 @@ impl Place {
         Ok(())
     }
 
-    /// Everything that has arrived on the connection so far was read, and there was no token in it.
+    /// Records that everything received so far was read without finding a token.
     pub(crate) fn is_silent(&self) {
         if let Some(unknown) = self.limits.open.lock().unknown.get_mut(&self.number) {
             unknown.silent_since.get_or_insert_with(Instant::now);
@@ -178,12 +179,12 @@ impl Place {
         self.limits.changed.notify_one();
     }
 
-    /// Waits until a token was shown.
+    /// Waits until the connection is authenticated.
     pub(crate) async fn recognised(&self) {
         self.recognised.cancelled().await;
     }
 
-    /// Waits until a newer connection took the place of this one; for ever once a token was shown.
+    /// Waits until a newer connection displaces this one. Never returns once the connection is authenticated.
     pub(crate) async fn displaced(&self) {
         self.displaced.cancelled().await;
     }
@@ -224,11 +225,11 @@ mod tests {
     async fn the_connection_that_is_silent_longest_makes_room() {
         let limits = Arc::new(ConnectionLimits::default());
         let places: Vec<Place> = (0..MOST_UNKNOWN).map(|_| limits.enter()).collect();
-        // None was read yet: nobody can be said to be silent.
+        // None was read yet, so none counts as silent.
         assert!(!limits.open.lock().make_room(Instant::now() + GRACE));
         places[1].is_silent();
         places[2].is_silent();
-        // One that has shown its token is no longer among them.
+        // An authenticated connection is no longer a candidate.
         places[0].recognise(&client("a")).unwrap();
         limits.room().await;
         let next = limits.enter();

@@ -1,7 +1,7 @@
 //! Accepts connections and serves HTTP/1.1 on them.
 //!
-//! The number of connections is bounded ([`crate::connection_limits`]), and so is the time that a client may take to
-//! say what it wants.
+//! The number of connections ([`crate::connection_limits`]) and the time that a client may take to send a
+//! request head are bounded.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -19,25 +19,26 @@ use crate::gateway::Core;
 use crate::intake;
 use crate::seen::Ends;
 
-/// How long the head of a request may take, and how long a connection may stay open without one.
+/// Time limit for reading a request head. Also limits how long an idle connection stays open between
+/// requests.
 const HEAD: Duration = Duration::from_secs(10);
 
-/// How long a connection may take in all to show the token of a client. Nothing else than the head of its
-/// first request has to come within it.
+/// Time limit from accepting a connection to reading a valid client token. Only the head of the first request
+/// has to arrive within it.
 const TOKEN: Duration = Duration::from_secs(5);
 
-/// After an accept that failed (no file descriptors left), so that the loop does not spin.
+/// Pause after a failed accept (no file descriptors left), so that the loop doesn't spin.
 const BREATH: Duration = Duration::from_millis(50);
 
-/// One connection of a client, or of somebody who has not said yet who they are.
+/// One connection, authenticated or not.
 pub(crate) struct Connection {
-    /// Its two ends.
+    /// The two socket addresses.
     pub(crate) ends: Ends,
-    /// Its place among all connections.
+    /// Its slot in the connection limits.
     pub(crate) place: Place,
 }
 
-/// Accepts until the gateway stops.
+/// Accepts connections until the gateway stops.
 pub(crate) async fn accept(
     listener: TcpListener,
     core: Arc<Core>,
@@ -115,8 +116,8 @@ async fn serve(stream: TcpStream, core: Arc<Core>, kill: CancellationToken, plac
     }
 }
 
-/// Waits until a connection without a token has to go. Once it has shown one this waits for ever. Polled
-/// after the connection itself was.
+/// Waits until an unauthenticated connection must be closed; never returns once it is authenticated. Must be
+/// polled after the connection itself: polling it means that everything received so far was read.
 async fn no_token(place: &Place) {
     place.is_silent();
     tokio::select! {

@@ -1,6 +1,6 @@
-//! What the gateway needs of the tools: one narrow door, so that it can be driven without them.
+//! What the gateway needs of the tools, as one narrow trait, so that the gateway can be tested without them.
 //!
-//! There is no second way to a tool from here.
+//! The gateway has no other way to reach a tool, a resource or a prompt.
 
 use gatehouse_model::server::LogLevel;
 use gatehouse_model::{BoxFuture, ClientId, ServerId, SessionId};
@@ -8,43 +8,45 @@ use gatehouse_tools::{AccessCall, CallEnd, Caller, Changes, ListOf, Place, ToolC
 use serde_json::value::RawValue;
 use tokio::sync::{broadcast, watch};
 
-/// The door to the tools. [`ToolManager`] is the real one.
+/// Entry point for calls and catalog lookups. [`ToolManager`] is the real implementation.
 pub trait ToolDoor: Send + Sync {
-    /// Moves whenever a list has become another one.
+    /// Watches the revisions of the catalog lists.
     fn changes(&self) -> watch::Receiver<Changes>;
 
-    /// Shows one of the lists as clients get it.
+    /// Passes one of the lists to `read`, each item as raw JSON as clients see it.
     fn with_list(&self, list: ListOf, read: &mut dyn FnMut(&[Box<RawValue>]));
 
-    /// Whose a resource is.
+    /// Server and upstream URI of a resource.
     fn resource(&self, uri: &str) -> Option<Place>;
 
-    /// Whose a resource template is, or a resource.
+    /// Server and upstream URI of a resource template or a resource.
     fn template(&self, uri: &str) -> Option<Place>;
 
-    /// Whose a prompt is, by the name that clients use.
+    /// Server and upstream name of a prompt, by the name that clients use.
     fn prompt(&self, name: &str) -> Option<Place>;
 
-    /// Runs one call through the policy. Ends soon after its `cancel` is cancelled.
+    /// Evaluates the policy for a tool call and runs the call. Returns soon after the call's `cancel` token
+    /// is cancelled.
     fn call(&self, caller: Caller, call: ToolCall) -> BoxFuture<'static, CallEnd>;
 
-    /// Takes anything else than a tool call through the policy. Ends soon after its `cancel` is cancelled.
+    /// Evaluates the policy for any other access and runs it. Returns soon after the call's `cancel` token is
+    /// cancelled.
     fn access(&self, caller: Caller, call: AccessCall) -> BoxFuture<'static, CallEnd>;
 
-    /// Resources that changed, as their servers say, from now on. Only those that somebody subscribed to by
-    /// [`ToolDoor::access`] are told of for sure.
+    /// Resource updates from now on, as reported by the servers. Delivery is only guaranteed for resources
+    /// that were subscribed to with [`ToolDoor::access`].
     fn updates(&self) -> broadcast::Receiver<Updated>;
 
-    /// The most that any client wants servers to log.
+    /// Sets the log level for servers: the most verbose one that any client requested.
     fn set_log_level(&self, level: Option<LogLevel>);
 
-    /// Gives back one subscription that [`ToolDoor::access`] made.
+    /// Releases one subscription made with [`ToolDoor::access`].
     fn unwatch(&self, server: ServerId, target: String) -> BoxFuture<'static, ()>;
 
-    /// A session ended: what was granted for it ends too.
+    /// Called when a session ended: grants that were limited to it end too.
     fn session_ended(&self, session: &SessionId);
 
-    /// A client was revoked.
+    /// Called when a client was revoked.
     fn client_gone(&self, client: &ClientId);
 }
 

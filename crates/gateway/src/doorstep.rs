@@ -1,14 +1,14 @@
-//! Who may come in: the checks of a request's head, made before a byte of its body is read.
+//! Request guard: checks on the request head, made before any byte of the body is read.
 //!
-//! A web page must never reach the gateway through the user's own browser (Host and Origin), and nobody gets
-//! anything without a token. Every check that cannot be made refuses.
+//! A web page must not reach the gateway through the user's own browser, so `Host` and `Origin` are checked
+//! (DNS rebinding, cross-site requests), and every request needs a token. A check that can't be made fails.
 
 use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN};
 use hyper::{StatusCode, Uri};
 
 use crate::fault::Fault;
 
-/// Checks that the request was meant for this very endpoint and comes from no foreign web page.
+/// Checks that the request is addressed to this endpoint and doesn't come from a foreign web page.
 pub(crate) fn check_origin(uri: &Uri, headers: &HeaderMap, port: u16) -> Result<(), Fault> {
     let host = match sole(headers, &HOST) {
         Sole::One(host) => host,
@@ -50,8 +50,8 @@ fn is_loopback_origin(origin: &str) -> bool {
     }
 }
 
-/// The names by which clients and pages of this machine come, letter by letter. These are fewer than lead to
-/// this machine (`ip_address::is_loopback`), since nobody needs another one for the gateway.
+/// Whether a host name is one that local clients and pages use, compared literally. This is stricter than
+/// `ip_address::is_loopback`: other spellings of loopback addresses aren't needed for the gateway.
 fn is_our_name(host: &str) -> bool {
     host == "127.0.0.1" || host == "[::1]" || host.eq_ignore_ascii_case("localhost")
 }
@@ -60,7 +60,7 @@ fn parse_port(digits: &str) -> Option<u16> {
     if digits.bytes().all(|byte| byte.is_ascii_digit()) { digits.parse().ok() } else { None }
 }
 
-/// The token of the `Authorization` header.
+/// The bearer token of the `Authorization` header.
 pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
     let Sole::One(value) = sole(headers, &AUTHORIZATION) else {
         return None;
@@ -69,7 +69,7 @@ pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
-/// What no right token is answered with.
+/// The error for a missing or unknown token.
 pub(crate) fn unauthorized() -> Fault {
     Fault::new(
         StatusCode::UNAUTHORIZED,
@@ -78,7 +78,6 @@ pub(crate) fn unauthorized() -> Fault {
     )
 }
 
-/// What a client with too many connections is answered with.
 pub(crate) fn too_many_connections() -> Fault {
     Fault::new(
         StatusCode::TOO_MANY_REQUESTS,
@@ -87,17 +86,17 @@ pub(crate) fn too_many_connections() -> Fault {
     )
 }
 
-/// Which kinds of answer the client takes.
+/// The response types that the client accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Accepts {
     /// `application/json`
     pub(crate) json: bool,
-    /// `text/event-stream`, which only counts when it is named.
+    /// `text/event-stream`; only if it is named explicitly, not by a wildcard.
     pub(crate) events: bool,
 }
 
 impl Accepts {
-    /// Reads the `Accept` header; without one, JSON is taken.
+    /// Parses the `Accept` header. Without one, JSON is accepted.
     pub(crate) fn of(headers: &HeaderMap) -> Self {
         let mut accepts = Self { json: !headers.contains_key(ACCEPT), events: false };
         for value in headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()) {
@@ -123,7 +122,7 @@ fn is_zero_weight(parameter: &str) -> bool {
     })
 }
 
-/// Whether the body is said to be JSON. Asking for it also keeps web forms out.
+/// Whether the `Content-Type` is JSON. Requiring it also rejects HTML forms, which can't send it.
 pub(crate) fn is_json(headers: &HeaderMap) -> bool {
     match sole(headers, &CONTENT_TYPE) {
         Sole::One(value) => {
@@ -133,18 +132,18 @@ pub(crate) fn is_json(headers: &HeaderMap) -> bool {
     }
 }
 
-/// A header that may come only once.
+/// A header that may occur only once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sole<'a> {
-    /// It did not come.
+    /// Absent.
     None,
-    /// It came once, and is text.
+    /// Occurs once, as text.
     One(&'a str),
-    /// It came twice, or is no text.
+    /// Occurs more than once, or isn't text.
     Unusable,
 }
 
-/// Reads a header that may come only once.
+/// Reads a header that may occur only once.
 pub(crate) fn sole<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Sole<'a> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {

@@ -1,8 +1,8 @@
-//! Reads the envelope of a JSON-RPC message and nothing below it.
+//! Parses the envelope of a JSON-RPC message and nothing below it.
 //!
-//! Values stay slices of the body: what a client sends as arguments is never parsed into a tree here and never
-//! written anew. A member that appears twice in the envelope, in `params` or in `_meta` is refused, whatever
-//! escapes its name is spelled with, so that no two readers of a message can disagree on what it says.
+//! Values stay slices of the body: arguments are never parsed into a tree and never reserialized. A duplicate
+//! member in the envelope, in `params` or in `_meta` is rejected, also when escapes hide that two names are
+//! equal, so that no two parsers can disagree on what a message says.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -15,38 +15,34 @@ use serde_json::value::RawValue;
 
 use crate::fault::Fault;
 
-/// Longest id that is accepted, in bytes.
+/// Maximum length of a request id, in bytes.
 const LONGEST_ID: usize = 256;
 
-/// One message, borrowed from the body.
+/// A message, borrowed from the body.
 #[derive(Debug)]
 pub(crate) enum Message<'a> {
-    /// Wants an answer.
     Request {
         /// The id, byte for byte as the client wrote it.
         id: &'a str,
-        /// `method`
         method: Cow<'a, str>,
-        /// `params`; empty where absent.
+        /// Empty if absent.
         params: Members<'a>,
     },
-    /// Wants none.
     Notification {
-        /// `method`
         method: Cow<'a, str>,
-        /// `params`; empty where absent.
+        /// Empty if absent.
         params: Members<'a>,
     },
-    /// Answers a request of ours.
+    /// A response to a request that the gateway sent.
     Answer {
         /// The id, byte for byte.
         id: Option<&'a str>,
-        /// `result`, or the whole `error`; `None` where there is neither or both.
+        /// `result`, or the whole `error` object; `None` if there is neither or both.
         outcome: Option<Result<&'a RawValue, &'a RawValue>>,
     },
 }
 
-/// Reads a body.
+/// Parses a request body.
 pub(crate) fn read(body: &[u8]) -> Result<Message<'_>, Fault> {
     let text = std::str::from_utf8(body).map_err(|_| Fault::parse("The body is not UTF-8."))?;
     if text.trim_ascii_start().starts_with('[') {
@@ -224,7 +220,7 @@ mod tests {
             (r#"{"jsonrpc":"2.0","id":1,"method":"m","params":[]}"#, -32602),
             (r#"{"jsonrpc":"2.0","id":1,"method":"m","params":null}"#, -32602),
             (r#"{"jsonrpc":"2.0","id":1,"method":"m","params":"p"}"#, -32602),
-            // The same name twice, also when an escape hides it.
+            // Duplicate names, also when an escape hides it.
             (r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"m"}"#, -32600),
             (r#"{"jsonrpc":"2.0","id":1,"method":"m","x":1,"x":2}"#, -32600),
             (r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"name":"a","name":"b"}}"#, -32600),
@@ -261,7 +257,7 @@ mod tests {
         assert!(read(deep.as_bytes()).is_ok());
     }
 
-    /// Fuzz target `envelope`: what is accepted says to another reader of JSON what it says here.
+    /// Fuzz target `envelope`: an accepted message means the same to a generic JSON parser as it does here.
     #[test]
     fn fuzz_envelope() {
         use gatehouse_fuzz::{fuzz, json, mutated};
@@ -285,7 +281,7 @@ mod tests {
             ("result", prop_oneof![1 => json::value(), 9 => Just(String::new())].boxed()),
             ("extra", json::value().boxed()),
         ]);
-        // A member without a value is left out again: most messages have no result.
+        // Members without a value are removed: most messages have no result.
         let message = message.prop_map(|text| text.replace("\"result\":,", "").replace(",\"result\":}", "}"));
         fuzz("envelope", &mutated(message, json::TOKENS), |text| {
             let Ok(message) = read(text.as_bytes()) else { return Ok(()) };
@@ -310,7 +306,7 @@ mod tests {
                     prop_assert!(sent.iter().map(pair).eq(params.iter().map(pair)), "params differ");
                 }
             }
-            // A reader that keeps the last of two keys reads the same, since no key is there twice.
+            // A parser that keeps the last of two equal keys sees the same, since no key is duplicated.
             if let Ok(Value::Object(other)) = serde_json::from_str(&text) {
                 prop_assert_eq!(other.get("method").and_then(Value::as_str), Some(&**method));
                 prop_assert_eq!(other.len(), raw.names().count());

@@ -1,5 +1,6 @@
-//! What a client wants done behind the door, read from its params: a tool called, a resource read, a prompt got
-//! or an argument completed (PERM-18). Says to whom it goes; whether it may is decided behind the door.
+//! Parses what a client requests from an upstream server: calling a tool, reading or subscribing to a
+//! resource, getting a prompt, or completing an argument (PERM-18). Resolves the server that it goes to;
+//! whether it is permitted is decided behind [`ToolDoor`].
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -18,17 +19,17 @@ use crate::fault::Fault;
 use crate::revision::Revision;
 use crate::watches::Watched;
 
-/// One errand.
+/// One upstream request.
 #[derive(Debug)]
 pub(crate) enum Errand {
     /// `tools/call`
     Tool(ToolCall),
-    /// Everything else.
+    /// Any other access.
     Access(AccessCall),
 }
 
 impl Errand {
-    /// Reads it; `None` when the method is none that goes through the door.
+    /// Parses a request; `None` if the method isn't one that goes to a server.
     pub(crate) fn read(
         (method, params): (&str, &Members<'_>),
         door: &dyn ToolDoor,
@@ -85,7 +86,7 @@ impl Errand {
                 };
                 let place = place.ok_or_else(|| invalid("There is nothing that this reference names."))?;
                 if !place.completes {
-                    // Said before anybody is asked.
+                    // Rejected here, before anyone is asked for approval.
                     return Err(invalid(format!(
                         "The server “{}” completes no arguments.",
                         place.server_name
@@ -97,7 +98,7 @@ impl Errand {
         }))
     }
 
-    /// Gives progress a place to go.
+    /// Sets the progress sink.
     pub(crate) fn report_to(&mut self, progress: ProgressOut) {
         match self {
             Self::Tool(call) => call.progress = Some(progress),
@@ -105,7 +106,7 @@ impl Errand {
         }
     }
 
-    /// Sets how it is seen whether the client still listens.
+    /// Sets the signal for whether the client still listens.
     pub(crate) fn listened_to(&mut self, listening: Listening) {
         match self {
             Self::Tool(call) => call.listening = Some(listening),
@@ -113,7 +114,7 @@ impl Errand {
         }
     }
 
-    /// Gives what the server asks meanwhile somebody to ask.
+    /// Sets the handler for requests that the server sends to the client during this call.
     pub(crate) fn asks_of(&mut self, client: Arc<dyn ClientAsk>) {
         match self {
             Self::Tool(call) => call.asks = Some(client),
@@ -121,7 +122,7 @@ impl Errand {
         }
     }
 
-    /// The resource that it subscribes to, if that is what it does.
+    /// The resource and the URI that the client knows it by, if this is a subscription.
     pub(crate) fn subscribes_to(&self) -> Option<(Watched, String)> {
         match self {
             Self::Access(call) if call.kind == AccessKind::Subscribe => {
@@ -132,12 +133,12 @@ impl Errand {
         }
     }
 
-    /// Whether the newest revision wants to hear how long the result may be kept.
+    /// Whether the result is cacheable in the stateless revision (`ttlMs`, `cacheScope`).
     pub(crate) fn says_how_fresh(&self) -> bool {
         matches!(self, Self::Access(call) if call.kind == AccessKind::ReadResource)
     }
 
-    /// Goes through the door.
+    /// Starts the request.
     pub(crate) fn begin(self, door: &dyn ToolDoor, caller: Caller) -> BoxFuture<'static, CallEnd> {
         match self {
             Self::Tool(call) => door.call(caller, call),

@@ -1,26 +1,21 @@
-//! Why the gateway cannot start.
+//! Errors at start.
 
 use std::net::SocketAddr;
 
 use gatehouse_model::{ErrorCode, Problem};
 
-/// Why the gateway cannot start.
+/// Why the gateway can't start.
 #[derive(Debug, thiserror::Error)]
 pub enum GatewayError {
-    /// Something else listens there.
+    /// Another process listens on the address.
     #[error("The address {0} is in use.")]
     PortInUse(SocketAddr),
-    /// The address can be reached from other machines.
+    /// The address isn't loopback, so other machines could reach it.
     #[error("The gateway listens on this machine only, and {0} is no loopback address.")]
     NotLoopback(SocketAddr),
-    /// The system refused.
+    /// The operating system refused.
     #[error("The gateway cannot listen on {address}: {source}")]
-    Io {
-        /// Where.
-        address: SocketAddr,
-        /// Why not.
-        source: std::io::Error,
-    },
+    Io { address: SocketAddr, source: std::io::Error },
 }
 
 impl From<GatewayError> for Problem {

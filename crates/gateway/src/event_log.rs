@@ -1,12 +1,12 @@
-//! The events of one stream (SSE): written by whoever has something to say, read by the client's connection.
+//! The event log of one SSE stream: written by the call or the session, read by the client's connection.
 //!
-//! A log outlives its reader, so a client that lost its connection can read on where it was. Each log is bounded:
-//! the oldest notifications go first, and the newest event stays. Only one reader at a time: a newer one ends the
-//! older.
+//! A log outlives its reader, so a client that lost its connection can resume. Each log is bounded: the
+//! oldest events are dropped first, and the newest event is always kept. A log has one reader at a time: a
+//! new one ends the previous one.
 //!
-//! What stays for a reader who may come back is in the budget of its client, over all sessions
-//! ([`gatehouse_tools::ByteBudget`]). What is over it goes, as if its time were over. What somebody reads is not
-//! counted: there is one such log for each connection.
+//! Events that are kept for a reader who may come back count towards the client's byte budget over all its
+//! sessions ([`gatehouse_tools::ByteBudget`]). What exceeds the budget is dropped as if it had expired. A log
+//! that is being read isn't counted: there is at most one per connection.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -21,30 +21,30 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 use tokio::time::{Instant, Sleep};
 
-/// A comment goes out after this long without an event, so that nobody in between closes the connection.
+/// Interval without events after which a comment is sent, so that no intermediary closes the connection.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// Most notifications that are kept for a reader.
+/// Maximum number of events that are kept for a reader.
 const MOST_EVENTS: usize = 256;
 
-/// Most bytes of them: a server may send large log messages, and a client may not read.
+/// Maximum total size of these events in bytes: a server may send large log messages, and a client may not
+/// read them.
 const MOST_BYTES: usize = 4 * 1024 * 1024;
 
 /// Whether events carry ids and stay after they were read.
 #[derive(Debug)]
 enum Keeping {
-    /// They carry ids under this stream's number, and stay within the budget of the client.
+    /// Events carry ids with this stream number, and stay within the budget of the client.
     Numbered { stream: u64, budget: Arc<ByteBudget>, client: ClientId },
-    /// They go once they were read.
+    /// Events are dropped once they were read.
     Passing,
 }
 
-/// The events of one stream.
 #[derive(Debug)]
 pub(crate) struct EventLog {
     keeping: Keeping,
     state: Mutex<State>,
-    /// Whether somebody is there to read it, or is about to begin. Changes under the lock of the state.
+    /// Whether a reader is attached or about to attach. Changed only while the state is locked.
     listening: watch::Sender<bool>,
     me: Weak<Self>,
 }
@@ -57,24 +57,24 @@ struct State {
     bytes: usize,
     /// When the last event was written.
     ended: Option<Instant>,
-    /// Which reader is the present one.
+    /// Number of the current reader.
     reader: u64,
-    /// Whether it is still there.
+    /// Whether the current reader is still attached.
     is_read: bool,
     waker: Option<Waker>,
-    /// Whether nobody can come back for it.
+    /// Whether no reader can attach any more.
     is_gone: bool,
-    /// Counts its bytes while nobody reads.
+    /// Reservation in the byte budget while the log has no reader.
     kept: Option<Reservation>,
 }
 
 impl EventLog {
-    /// An empty log whose events go once they were read.
+    /// An empty log whose events are dropped once they were read.
     pub(crate) fn passing() -> Arc<Self> {
         Self::new(Keeping::Passing)
     }
 
-    /// An empty log whose events carry ids under a stream's number and stay, within the budget of a client.
+    /// An empty log whose events carry ids with a stream number and stay, within the budget of a client.
     pub(crate) fn numbered(stream: u64, budget: &Arc<ByteBudget>, client: &ClientId) -> Arc<Self> {
         Self::new(Keeping::Numbered { stream, budget: Arc::clone(budget), client: client.clone() })
     }
@@ -88,17 +88,18 @@ impl EventLog {
         })
     }
 
-    /// Follows whether somebody is there to read it. Whoever made it is, until [`EventLog::abandon`].
+    /// Watches whether a reader is attached or about to attach. The creator counts as one until
+    /// [`EventLog::abandon`].
     pub(crate) fn listening(&self) -> Listening {
         Listening::new(self.listening.subscribe())
     }
 
-    /// Whether somebody is there to read it, or is about to begin.
+    /// Whether a reader is attached or about to attach.
     pub(crate) fn is_listened(&self) -> bool {
         *self.listening.borrow()
     }
 
-    /// Notes that whoever was about to read it has left, and that nobody can come back for it.
+    /// Records that the creator has gone without a reader and that no reader can attach any more.
     pub(crate) fn abandon(&self) {
         let mut state = self.state.lock();
         self.listening.send_replace(false);
@@ -106,19 +107,19 @@ impl EventLog {
         self.settle(state);
     }
 
-    /// Notes that nobody can come back for it. Whoever reads it reads on.
+    /// Records that no new reader can attach. The current reader keeps reading.
     pub(crate) fn forget(&self) {
         let mut state = self.state.lock();
         state.is_gone = true;
         self.settle(state);
     }
 
-    /// Whether nobody can come back for it.
+    /// Whether no reader can attach any more.
     pub(crate) fn is_gone(&self) -> bool {
         self.state.lock().is_gone
     }
 
-    /// Writes an event; nothing once the log has ended.
+    /// Writes an event. Does nothing once the log has ended.
     pub(crate) fn push<'a>(&self, pieces: impl Iterator<Item = &'a [u8]> + Clone) {
         self.write(pieces, false);
     }
@@ -135,32 +136,32 @@ impl EventLog {
         state.wake();
     }
 
-    /// Writes an empty event, whose only use is its id.
+    /// Writes an empty event that only carries an id.
     pub(crate) fn prime(&self) {
         self.write([&b""[..]].into_iter(), false);
     }
 
-    /// Whether somebody reads it.
+    /// Whether a reader is attached.
     pub(crate) fn is_read(&self) -> bool {
         self.state.lock().is_read
     }
 
-    /// Whether nothing waits to be read.
+    /// Whether there is no unread event.
     pub(crate) fn is_drained(&self) -> bool {
         self.state.lock().events.is_empty()
     }
 
-    /// Wakes somebody with the next event, as long as no reader has begun.
+    /// Registers a waker for the next event, as long as no reader has attached.
     pub(crate) fn wake_on_event(&self, waker: &Waker) {
         self.state.lock().waker = Some(waker.clone());
     }
 
-    /// When it ended, if it has.
+    /// When the log ended.
     pub(crate) fn ended(&self) -> Option<Instant> {
         self.state.lock().ended
     }
 
-    /// Bytes that are kept.
+    /// Size of the kept events in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.state.lock().bytes
     }
@@ -179,7 +180,7 @@ impl EventLog {
         let event = encode(id, pieces);
         state.bytes += event.len();
         state.events.push_back((number, event));
-        // The newest stays, however large: it may be the answer.
+        // The newest event stays, however large: it may be the response.
         while state.events.len() > MOST_EVENTS || (state.bytes > MOST_BYTES && state.events.len() > 1) {
             if let Some((_, dropped)) = state.events.pop_front() {
                 state.bytes = state.bytes.saturating_sub(dropped.len());
@@ -192,8 +193,8 @@ impl EventLog {
         self.settle(state);
     }
 
-    /// Counts what stays for a reader who may come back, now that events or readers came or went, and has the
-    /// surplus freed once this log is unlocked.
+    /// Updates the budget reservation after events or readers changed, and evicts the surplus once this log
+    /// is unlocked.
     fn settle(&self, mut state: MutexGuard<'_, State>) {
         state.kept = None;
         let mut surplus = Surplus::default();
@@ -214,13 +215,12 @@ impl EventLog {
         surplus.evict();
     }
 
-    /// Starts to read from the beginning. The reader before, if there is one, ends.
+    /// Starts a reader at the first kept event. Ends the previous reader.
     pub(crate) fn read(self: &Arc<Self>) -> EventReader {
         self.reader(self.state.lock(), 0)
     }
 
-    /// Starts to read after an event; `None` when the log is not kept any more. The reader before, if there is one,
-    /// ends.
+    /// Starts a reader after an event; `None` if the log is no longer kept. Ends the previous reader.
     pub(crate) fn resume(self: &Arc<Self>, after: u64) -> Option<EventReader> {
         let state = self.state.lock();
         (!state.is_gone).then(|| self.reader(state, after))
@@ -268,8 +268,8 @@ impl State {
     }
 }
 
-/// One event as it is written: every line of the data on a line of its own. Line ends can only stand between
-/// the tokens of JSON, so the message stays the same.
+/// Encodes one event, with each line of the data on a `data:` line of its own. Line breaks can only occur
+/// between JSON tokens, so the message is unchanged.
 fn encode<'a>(id: Option<(u64, u64)>, pieces: impl Iterator<Item = &'a [u8]> + Clone) -> Bytes {
     let length: usize = pieces.clone().map(<[u8]>::len).sum();
     let mut out = BytesMut::with_capacity(length + 64);
@@ -291,7 +291,7 @@ fn encode<'a>(id: Option<(u64, u64)>, pieces: impl Iterator<Item = &'a [u8]> + C
     out.freeze()
 }
 
-/// Reads the two numbers of an event's id.
+/// Parses an event id into stream number and event number.
 pub(crate) fn parse_id(text: &str) -> Option<(u64, u64)> {
     let (stream, number) = text.split_once('-')?;
     Some((u64::from_str_radix(stream, 16).ok()?, number.parse().ok()?))
@@ -327,13 +327,13 @@ impl Drop for EventReader {
 }
 
 impl EventReader {
-    /// What to do when the connection goes away before the log was read to its end.
+    /// Sets the action for when the connection is lost before the log was read to its end.
     pub(crate) fn when_lost(mut self, act: impl FnOnce() + Send + 'static) -> Self {
         self.when_lost = Some(Box::new(act));
         self
     }
 
-    /// The next bytes to write, or the end.
+    /// The next bytes to write; `None` at the end.
     pub(crate) fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         let this = &mut *self;
         let mut state = this.log.state.lock();
@@ -429,7 +429,7 @@ mod tests {
         log.finish(one("c"));
         assert_eq!(next(&mut second).await.unwrap(), "id: 1-3\ndata: c\n\n");
         assert_eq!(next(&mut second).await, None);
-        // The answer stays for whoever comes back.
+        // The response is kept for a resuming reader.
         assert_eq!(next(&mut log.resume(2).unwrap()).await.unwrap(), "id: 1-3\ndata: c\n\n");
     }
 
@@ -528,14 +528,14 @@ mod tests {
             finished.finish(one(&large));
             drop(finished.read());
         }
-        // Nobody reads three of 400 bytes, and there is room for two.
+        // Three unread logs of 400 bytes, and room for two.
         assert_eq!(logs.iter().map(|log| log.is_gone()).collect::<Vec<_>>(), [false, false, true, false]);
         assert!(logs[2].resume(0).is_none() && logs[2].bytes() == 0);
         assert!(next(&mut live).await.unwrap().contains(&large));
         assert_eq!(next(&mut live).await, None);
         assert!(budget.bytes() <= 1000);
 
-        // One that goes on is last. It loses what it has so far, and its answer comes.
+        // An unfinished log is evicted last. It loses its events so far, but its response is still delivered.
         let other = numbered(&budget);
         drop(other.read());
         other.push(one(&"y".repeat(900)));
@@ -544,7 +544,7 @@ mod tests {
         running.finish(one("answer"));
         assert!(next(&mut running.resume(0).unwrap()).await.unwrap().contains("answer"));
 
-        // What fits in no budget is not kept, and nothing else goes for it.
+        // An event larger than the whole budget isn't kept, and nothing is evicted for it.
         let before = budget.bytes();
         let largest = numbered(&budget);
         drop(largest.read());
