@@ -1,4 +1,4 @@
-//! The gateway as a whole: what it is made of, how it starts, and how it ends.
+//! The gateway: shared state, start, background tasks and shutdown.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -26,66 +26,54 @@ use crate::subscriptions::Subscriptions;
 use crate::tool_list::ToolList;
 use crate::watches::Watched;
 
-/// Changes of the list are announced together when they come within this time.
+/// Catalog changes within this time are announced together.
 const DEBOUNCE: Duration = Duration::from_millis(200);
 
-/// How often idle sessions are looked for.
+/// Interval for ending idle sessions and dropping what has expired.
 const SWEEP: Duration = Duration::from_secs(60);
 
-/// How long connections and calls may take to end by themselves.
+/// How long connections, and then calls, may take to end at shutdown.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// What the gateway needs.
+/// Dependencies of the gateway.
 pub struct GatewayDeps {
-    /// The tools.
     pub tools: ToolManager,
-    /// Who may connect.
     pub clients: Arc<ClientBook>,
-    /// Where events go.
     pub events: Arc<dyn EventSink>,
-    /// The time.
     pub clock: Arc<dyn Clock>,
 }
 
-/// The same with another door than [`ToolManager`].
+/// As [`GatewayDeps`], with any [`ToolDoor`] in place of [`ToolManager`].
 pub struct GatewayParts {
-    /// The door to the tools.
     pub door: Arc<dyn ToolDoor>,
-    /// What everything counts in that is kept for clients that may come back for it.
+    /// Byte budget for event logs and results that are kept until a client comes back for them.
     pub kept_bytes: Arc<ByteBudget>,
-    /// Who may connect.
     pub clients: Arc<ClientBook>,
-    /// Where events go.
     pub events: Arc<dyn EventSink>,
-    /// The time.
     pub clock: Arc<dyn Clock>,
 }
 
-/// What every connection shares.
+/// State shared by all connections.
 pub(crate) struct Core {
-    /// The door to the tools.
     pub(crate) door: Arc<dyn ToolDoor>,
-    /// What streams and results count in that clients may come back for.
+    /// Byte budget for event logs and results that are kept until a client comes back for them.
     pub(crate) kept_bytes: Arc<ByteBudget>,
-    /// Who may connect.
     pub(crate) clients: Arc<ClientBook>,
-    /// Where events go.
     pub(crate) events: Arc<dyn EventSink>,
-    /// The time.
     pub(crate) clock: Arc<dyn Clock>,
-    /// Our port, which the Host header has to name.
+    /// Our port, which the `Host` header must contain.
     pub(crate) port: u16,
     /// Sessions of the stateful revisions.
     pub(crate) sessions: Sessions,
-    /// Listening streams of the stateless revision.
+    /// `subscriptions/listen` streams of the stateless revision.
     pub(crate) subscriptions: Subscriptions,
-    /// Calls that have outgrown their request.
+    /// Tasks of calls that run on after their request, and other work that outlives a request.
     pub(crate) calls: TaskTracker,
-    /// Calls that run on while their clients answer.
+    /// Calls that wait for the client's input (`input_required`).
     pub(crate) parked: Parked,
-    /// Who is at the other end of connections.
+    /// Finds the peer process of a connection.
     pub(crate) watch: Watch,
-    /// Cancelled when the gateway ends.
+    /// Cancelled when the gateway stops.
     pub(crate) stop: CancellationToken,
     tool_list: ToolList,
     resources: KeptPages,
@@ -95,31 +83,31 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    /// The list of tools as it stands.
+    /// The current list of tools.
     pub(crate) fn tool_list(&self) -> Arc<crate::tool_list::ReadyList> {
         let revision = self.changes.borrow().tools;
         self.tool_list.now(&*self.door, revision)
     }
 
-    /// The list of resources as it stands, with its number.
+    /// The current list of resources, with its revision number.
     pub(crate) fn resources(&self) -> Arc<(u64, Pages)> {
         let revision = self.changes.borrow().resources;
         self.resources.now(&*self.door, revision)
     }
 
-    /// The list of resource templates as it stands, with its number.
+    /// The current list of resource templates, with its revision number.
     pub(crate) fn templates(&self) -> Arc<(u64, Pages)> {
         let revision = self.changes.borrow().resources;
         self.templates.now(&*self.door, revision)
     }
 
-    /// The list of prompts as it stands, with its number.
+    /// The current list of prompts, with its revision number.
     pub(crate) fn prompts(&self) -> Arc<(u64, Pages)> {
         let revision = self.changes.borrow().prompts;
         self.prompts.now(&*self.door, revision)
     }
 
-    /// Ends a session and tells everybody.
+    /// Ends a session and cleans up after it. `false` if it had already ended.
     pub(crate) fn end_session(&self, session: &Session) -> bool {
         let ended = self.sessions.end(session);
         if ended {
@@ -128,7 +116,8 @@ impl Core {
         ended
     }
 
-    /// Tells everybody that a session ended.
+    /// Cleans up after a session that ended: tells the tools, releases its subscriptions, lowers the log
+    /// level, and emits the event.
     pub(crate) fn after_session(&self, session: &Session) {
         self.door.session_ended(&session.id);
         session.watches.end(&self.door, &self.calls);
@@ -149,7 +138,7 @@ impl Core {
     }
 }
 
-/// The running gateway. Dropping it ends it without waiting.
+/// The running gateway. Dropping it stops it without waiting.
 pub struct Gateway {
     core: Arc<Core>,
     address: SocketAddr,
@@ -159,10 +148,10 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// Listens.
+    /// Starts to listen.
     ///
     /// # Errors
-    /// When the address is not loopback, is in use, or the system refuses.
+    /// When the address isn't loopback, is in use, or the operating system refuses.
     pub async fn bind(listen: SocketAddr, deps: GatewayDeps) -> Result<Self, GatewayError> {
         let GatewayDeps { tools, clients, events, clock } = deps;
         let kept_bytes = tools.kept_bytes();
@@ -170,7 +159,7 @@ impl Gateway {
         Self::bind_parts(listen, parts).await
     }
 
-    /// Listens in front of any door.
+    /// As [`Self::bind`], with any [`ToolDoor`].
     ///
     /// # Errors
     /// As [`Self::bind`].
@@ -221,13 +210,14 @@ impl Gateway {
         Ok(Self { core, address, tasks, kill, _stop: stop.drop_guard() })
     }
 
-    /// The address that clients use.
+    /// The URL that clients use.
     #[must_use]
     pub fn endpoint(&self) -> String {
         format!("http://{}/mcp", self.address)
     }
 
-    /// Ends all sessions and calls, and returns when nothing runs any more.
+    /// Ends all sessions and calls. Returns when they have ended, or after [`GRACE`] for connections (which
+    /// are then closed) and once more for calls.
     pub async fn shutdown(&self) {
         self.core.stop.cancel();
         for session in self.core.sessions.end_all() {
@@ -246,7 +236,7 @@ impl Gateway {
     }
 }
 
-/// Tells clients which lists changed.
+/// Sends `list_changed` notifications to clients, debounced.
 async fn announce(core: Arc<Core>) {
     let mut changes = core.changes.clone();
     let mut told = *changes.borrow();
@@ -266,7 +256,7 @@ async fn announce(core: Arc<Core>) {
     }
 }
 
-/// Tells clients which resources changed.
+/// Forwards resource updates to subscribed clients.
 async fn pass_on_updates(core: Arc<Core>) {
     let mut updates = core.door.updates();
     let each = async {
@@ -290,7 +280,7 @@ async fn pass_on_updates(core: Arc<Core>) {
     }
 }
 
-/// Ends sessions that nobody uses.
+/// Ends idle sessions, and drops expired streams and calls.
 async fn sweep(core: Arc<Core>) {
     let each = async {
         loop {

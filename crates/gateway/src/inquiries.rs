@@ -1,5 +1,5 @@
-//! Asking a client of the older revisions what a server wants to know: a request on the stream of the
-//! client's own call, answered by a POST in the same session.
+//! Forwards server requests (elicitation, sampling, roots) to clients of the older revisions: as a request on
+//! the SSE stream of the client's own call, which the client answers with a POST in the same session.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -15,20 +15,19 @@ use serde_json::value::{RawValue, to_raw_value};
 use crate::event_log::EventLog;
 use crate::sessions::Session;
 
-/// How long a client, and whoever sits before it, may take to answer.
+/// How long a client, and the person using it, may take to answer.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(600);
 
 const INTERNAL: i32 = -32603;
 
-/// A client in a session, asked on the stream of one of its calls.
+/// Forwards server requests to the client of a session, on the stream of one of its calls.
 pub(crate) struct SessionAsk {
-    /// The session.
     pub(crate) session: Arc<Session>,
-    /// The stream.
+    /// The event log of the call's stream.
     pub(crate) log: Arc<EventLog>,
 }
 
-/// Passes on what a server logged, on the stream of the call that it is about.
+/// Forwards a log message of a server on the stream of the call that it belongs to.
 pub(crate) fn pass_on(log: &EventLog, params: &RawValue) {
     let pieces = [
         &br#"{"jsonrpc":"2.0","method":"notifications/message","params":"#[..],
@@ -71,7 +70,8 @@ impl ClientAsk for SessionAsk {
     }
 }
 
-/// These revisions want an id for each page that the user is sent to; servers of the newest give none.
+/// Adds `elicitationId` to a URL-mode elicitation that has none: these revisions require it, and servers of
+/// the newest revision don't send one.
 fn with_elicitation_id<'a>(params: &'a str, id: &str) -> Cow<'a, str> {
     let read = RawValue::from_string(params.to_owned());
     let Some(members) = read.as_ref().ok().and_then(|raw| Members::of(raw).ok()) else {
@@ -86,7 +86,7 @@ fn with_elicitation_id<'a>(params: &'a str, id: &str) -> Cow<'a, str> {
     }
 }
 
-/// Tells the client that its answer is no longer waited for.
+/// On drop, tells the client that its answer is no longer needed, if the request is still open.
 struct Withdrawn<'a> {
     session: &'a Session,
     log: &'a EventLog,
@@ -105,7 +105,7 @@ impl Drop for Withdrawn<'_> {
     }
 }
 
-/// A JSON-RPC error object.
+/// A JSON-RPC error object (internal error) with this message.
 pub(crate) fn error(message: &str) -> Box<RawValue> {
     to_raw_value(&json!({ "code": INTERNAL, "message": message }))
         .unwrap_or_else(|_| RawValue::NULL.to_owned())

@@ -1,4 +1,5 @@
-//! One HTTP request: the checks of its head, its body, and the way to the family of revisions that it belongs to.
+//! HTTP handler: checks the request head, reads the body, and dispatches to the protocol family that the
+//! request belongs to.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,42 +29,39 @@ use crate::seen::Ends;
 use crate::sessions::Session;
 use crate::{stateful, stateless};
 
-/// The one path.
+/// The only path served.
 const PATH: &str = "/mcp";
 
-/// Largest body.
+/// Maximum size of a body, in bytes.
 const LARGEST_BODY: usize = 16 * 1024 * 1024;
 
-/// How long a body may take.
+/// Time limit for reading a body.
 const BODY_TIME: Duration = Duration::from_secs(30);
 
-/// How much of a body that is too large is read and thrown away, so that the client gets to see the answer.
+/// Maximum number of bytes that are read and discarded from a body that is too large, so that the client gets
+/// to see the response.
 const MOST_DRAINED: usize = 64 * 1024 * 1024;
 
-/// A request of a known client, its envelope read.
+/// A request of a known client, with its envelope parsed.
 pub(crate) struct Asked<'a> {
-    /// What the connections share.
     pub(crate) core: &'a Arc<Core>,
-    /// Who asks.
+    /// The client that sent the request.
     pub(crate) client: &'a Arc<ClientState>,
-    /// The other end of the connection.
+    /// The peer process of the connection.
     pub(crate) peer: &'a Peer,
-    /// The head.
     pub(crate) headers: &'a HeaderMap,
-    /// What the client takes.
+    /// The response types that the client accepts.
     pub(crate) accepts: Accepts,
     /// The request's id, byte for byte.
     pub(crate) id: &'a str,
-    /// `method`
     pub(crate) method: &'a str,
-    /// `params`
     pub(crate) params: &'a Members<'a>,
     /// `params._meta`
     pub(crate) meta: Option<&'a Members<'a>>,
 }
 
 impl Asked<'_> {
-    /// An answer that is there at once, as JSON or, for those who take nothing else, as a stream.
+    /// A response that is complete, as JSON or, if the client accepts nothing else, as a stream.
     pub(crate) fn answer(&self, answer: &Answer) -> Response<ReplyBody> {
         let parts = Parts::answer(self.id, answer);
         if self.accepts.json {
@@ -75,15 +73,15 @@ impl Asked<'_> {
     }
 }
 
-/// How a request goes on.
+/// How a request continues after dispatch.
 pub(crate) enum Step {
-    /// It is over.
+    /// The response is complete.
     Done(Response<ReplyBody>),
-    /// It is a call, in a session or without one.
+    /// A call is running. In a session, with the session and the number of the call's stream.
     Call(Box<Exchange>, Option<(Arc<Session>, u64)>),
 }
 
-/// Serves one request.
+/// Serves one HTTP request.
 pub(crate) async fn serve(
     core: Arc<Core>,
     connection: &Connection,
@@ -204,12 +202,12 @@ fn route(
     route().map_err(|fault| fault.for_id(id))
 }
 
-/// Whether the head alone says that the request belongs to the revisions without sessions.
+/// Whether the `MCP-Protocol-Version` header alone shows that the request belongs to the stateless revisions.
 pub(crate) fn is_stateless(headers: &HeaderMap) -> bool {
     matches!(mirror::header(headers, &PROTOCOL_VERSION), Ok(Some(version)) if revision::names_stateless(version))
 }
 
-/// The id of the session that a request names.
+/// The session id in the request head.
 pub(crate) fn session_id(headers: &HeaderMap) -> Result<&str, Fault> {
     match mirror::header(headers, &SESSION_ID) {
         Ok(Some(id)) => Ok(id),
@@ -286,7 +284,7 @@ async fn read_body(mut body: Incoming) -> Result<Bytes, Fault> {
     }
 }
 
-/// Reads on for a while: a client that still sends would not see an answer.
+/// Drains the body up to a limit: a client that is still sending wouldn't read the response.
 async fn too_large(body: &mut Incoming) -> Fault {
     let drain = async {
         let mut drained = 0;

@@ -1,11 +1,11 @@
-//! How the gateway introduces itself: `initialize` and `server/discover`.
+//! Results in which the gateway describes itself: `initialize` and `server/discover`.
 
 use bytes::Bytes;
 use serde_json::json;
 
 use crate::revision::Revision;
 
-/// What the model gets to read about the gateway.
+/// Instructions for the model (`instructions`).
 const INSTRUCTIONS: &str = "These tools belong to MCP servers that the user runs behind Gatehouse, a permission \
     gateway. A call may wait until the user has looked at it and allowed it; that can take a while and is no \
     error. If a result says that Gatehouse still waits for the user, call the same tool again with exactly the \

@@ -1,5 +1,5 @@
-//! What came of a call whose client is away, until the client comes for it. It counts in the budget of the client
-//! (`gatehouse_tools::ByteBudget`), which may have it dropped.
+//! The outcome of a call whose client was told `input_required`, kept until the client comes back for it. It
+//! counts towards the client's byte budget (`gatehouse_tools::ByteBudget`), which may evict it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,16 +10,16 @@ use parking_lot::Mutex;
 
 use crate::inquiries::error;
 
-/// What came of one call.
+/// The kept outcome of one call.
 pub(crate) struct KeptEnd {
     end: Mutex<Option<CallEnd>>,
     counted: Mutex<Option<Reservation>>,
-    /// Whether the client is there and waits for it.
+    /// Whether the client has come back and waits for the outcome. It isn't counted or evicted then.
     is_awaited: Arc<AtomicBool>,
 }
 
 impl KeptEnd {
-    /// Keeps it for a client, and counts it unless the client waits already.
+    /// Keeps an outcome, and counts it unless the client already waits for it.
     pub(crate) fn new(
         end: CallEnd,
         is_awaited: Arc<AtomicBool>,
@@ -35,7 +35,7 @@ impl KeptEnd {
         kept
     }
 
-    /// Hands it over: an error when it was dropped meanwhile.
+    /// Takes the outcome; a JSON-RPC error if it was evicted.
     pub(crate) fn take(&self) -> CallEnd {
         *self.counted.lock() = None;
         let end = self.end.lock().take();

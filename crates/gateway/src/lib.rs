@@ -1,9 +1,10 @@
-//! What AI clients connect to: the MCP endpoint on loopback, both families of revisions at one address, and the
-//! list of clients that may use it.
+//! The gateway that AI clients connect to: the MCP endpoint on loopback, which serves both protocol families at
+//! one address, and the list of clients that may use it.
 //!
-//! The gateway knows who calls and how to talk to them; what may run is decided behind the [`ToolDoor`], which
-//! is the only way from here to a tool, a resource or a prompt. It never listens on anything but loopback, never reads a body before it
-//! knows the token, never parses or rewrites arguments and results, and never logs either.
+//! The gateway authenticates clients and speaks their protocol. Permissions are evaluated behind [`ToolDoor`],
+//! which is the only way from here to a tool, a resource or a prompt. The gateway only listens on loopback and
+//! never reads a body before it has verified the token. It forwards arguments unchanged, never reserializes
+//! results, and logs neither.
 
 mod abilities;
 mod calls;

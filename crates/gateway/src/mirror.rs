@@ -1,7 +1,8 @@
-//! The headers that repeat parts of the body (`MCP-Protocol-Version`, `Mcp-Method`, `Mcp-Name`, `Mcp-Param-*`):
-//! required by the stateless revision, and refused where they say anything else than the body.
+//! MCP headers: the headers that repeat parts of the body (`MCP-Protocol-Version`, `Mcp-Method`, `Mcp-Name`,
+//! `Mcp-Param-*`). The stateless revision requires them; a request in which they differ from the body is
+//! rejected.
 //!
-//! Something between client and gateway may have acted on the headers alone, so a difference is never repaired.
+//! An intermediary may have acted on the headers alone, so a difference is never repaired.
 
 use gatehouse_mcp_wire::headers::{METHOD, NAME, ParamHeader, decode, name_member};
 use gatehouse_mcp_wire::raw::Members;
@@ -11,10 +12,9 @@ use serde_json::value::RawValue;
 use crate::doorstep::{Sole, sole};
 use crate::fault::Fault;
 
-/// `Last-Event-ID`
 pub(crate) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-/// Reads a header that may come only once.
+/// Reads a header that may occur only once.
 pub(crate) fn header<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, Fault> {
     match sole(headers, name) {
         Sole::None => Ok(None),
@@ -42,7 +42,7 @@ pub(crate) fn check_names(headers: &HeaderMap, method: &str, params: &Members<'_
     }
 }
 
-/// Checks one of the headers that a tool's schema asks for against the arguments of a call.
+/// Checks one of the headers required by a tool's schema against the arguments of a call.
 pub(crate) fn check_param(
     param: &ParamHeader,
     headers: &HeaderMap,
@@ -97,7 +97,7 @@ mod tests {
                 r#"{"name":"é"}"#,
                 false,
             ),
-            // A name that is no string is not the header's business.
+            // A name that isn't a string isn't checked here.
             (vec![("mcp-method", "tools/call")], "tools/call", r#"{"name":7}"#, true),
             (
                 vec![("mcp-method", "resources/read"), ("mcp-name", "a:b")],

@@ -1,4 +1,4 @@
-//! Lists as they are sent: the bodies are put together from raw parts once, and handed out without another copy.
+//! Paginated catalog lists: the bodies are assembled from raw parts once and sent without another copy.
 
 use std::sync::Arc;
 
@@ -14,11 +14,11 @@ use crate::door::ToolDoor;
 use crate::fault::Fault;
 use crate::revision::Revision;
 
-/// Items on one page. Nearly every client gets its whole list at once.
+/// Items per page. Large enough that nearly every client gets its whole list in one page.
 const PAGE: usize = 5_000;
 
-/// How long a client of the stateless revision may keep a list. Changes are also announced to those that
-/// listen, so this only bounds how stale the others get.
+/// How long a client of the stateless revision may cache a list, in milliseconds (`ttlMs`). Clients that
+/// subscribed are also notified of changes, so this only bounds how stale the cache of others gets.
 const FRESH_MS: u32 = 5_000;
 
 /// One list, ready to be sent.
@@ -30,7 +30,7 @@ pub(crate) struct Pages {
 }
 
 impl Pages {
-    /// Puts a list together.
+    /// Assembles a list.
     pub(crate) fn build(list: ListOf, items: &[Box<RawValue>]) -> Self {
         let mut all = Self { list, stateful: Vec::new(), stateless: Vec::new() };
         let pages = items.len().div_ceil(PAGE).max(1);
@@ -43,7 +43,7 @@ impl Pages {
         all
     }
 
-    /// The result for one page.
+    /// The result for the page that `params` asks for.
     pub(crate) fn page(&self, params: &Members<'_>, revision: Revision) -> Result<Bytes, Fault> {
         let wrong =
             || Fault::new(hyper::StatusCode::OK, -32602, "This cursor was not given out by Gatehouse.");
@@ -56,13 +56,13 @@ impl Pages {
         let pages = if revision.has_result_type() { &self.stateless } else { &self.stateful };
         match pages.get(page) {
             Some(body) => Ok(body.clone()),
-            // The list became shorter while it was read: there is nothing after what the client has.
+            // The list became shorter while the client read it, so nothing is left after its cursor.
             None => Ok(self::body(self.list, &[], None, revision.has_result_type())),
         }
     }
 }
 
-/// Keeps one list as long as it stays the same.
+/// Caches one list until its revision changes.
 #[derive(Debug)]
 pub(crate) struct KeptPages {
     list: ListOf,
@@ -70,19 +70,19 @@ pub(crate) struct KeptPages {
 }
 
 impl KeptPages {
-    /// Of this list.
     pub(crate) fn of(list: ListOf) -> Self {
         Self { list, ready: ArcSwapOption::empty() }
     }
 
-    /// The list as it stands.
+    /// The current list, with its revision number. `revision` is the number that the caller saw.
     pub(crate) fn now(&self, door: &dyn ToolDoor, revision: u64) -> Arc<(u64, Pages)> {
         if let Some(ready) = self.ready.load_full()
             && ready.0 == revision
         {
             return ready;
         }
-        // The revision was read before the list, so a list that is newer than its number is at worst built twice.
+        // The revision is read before the list, so if the list is already newer than its number, the worst
+        // that happens is that it is built twice.
         let mut built = None;
         door.with_list(self.list, &mut |items| built = Some(Pages::build(self.list, items)));
         let built = Arc::new((revision, built.unwrap_or_else(|| Pages::build(self.list, &[]))));

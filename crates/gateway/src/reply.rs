@@ -1,6 +1,6 @@
-//! What goes back over HTTP: a JSON body of known length, or a stream of events.
+//! HTTP responses: a JSON body of known length, or an SSE stream.
 //!
-//! Large results are written from the buffer that they came in; only the envelope around them is new.
+//! Large results are written from the buffer in which they arrived; only the envelope around them is new.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -15,12 +15,11 @@ use hyper::{Response, StatusCode};
 use crate::event_log::EventReader;
 use crate::fault::Fault;
 
-/// A body.
 #[derive(Debug)]
 pub(crate) enum ReplyBody {
-    /// Known in full.
+    /// A body that is known in full.
     Whole(Parts),
-    /// Comes as it happens.
+    /// An SSE stream.
     Events(Pin<Box<EventReader>>),
 }
 
@@ -29,15 +28,15 @@ pub(crate) enum ReplyBody {
 pub(crate) struct Parts([Bytes; 3]);
 
 impl Parts {
-    /// Results up to this size are copied into one piece, which costs less than writing three.
+    /// Results up to this size in bytes are copied into one piece, which is cheaper than writing three.
     const SMALL: usize = 16 * 1024;
 
-    /// One piece.
+    /// A message of one piece.
     pub(crate) fn one(bytes: Bytes) -> Self {
         Self([bytes, Bytes::new(), Bytes::new()])
     }
 
-    /// An answer to a request: its id byte for byte, then `result` or `error` with their raw value.
+    /// A JSON-RPC response: the id byte for byte, then `result` or `error` with its raw value.
     pub(crate) fn answer(id: &str, value: &Answer) -> Self {
         let (member, head, rest) = match value {
             Answer::Result { head, rest } => (r#","result":"#, *head, rest),
@@ -59,12 +58,11 @@ impl Parts {
         }
     }
 
-    /// How many bytes it has.
+    /// Total length in bytes.
     pub(crate) fn len(&self) -> usize {
         self.0.iter().map(Bytes::len).sum()
     }
 
-    /// The pieces.
     pub(crate) fn pieces(&self) -> impl Iterator<Item = &[u8]> + Clone {
         self.0.iter().map(|piece| &**piece)
     }
@@ -74,22 +72,22 @@ impl Parts {
     }
 }
 
-/// The end of a request.
+/// The outcome of a request.
 #[derive(Clone, Debug)]
 pub(crate) enum Answer {
-    /// A result.
+    /// A result, in two parts that are written one after another.
     Result {
-        /// Comes first.
+        /// Inserted bytes that come first.
         head: &'static str,
-        /// Comes after it.
+        /// The remaining bytes of the upstream's result.
         rest: Bytes,
     },
-    /// An error object.
+    /// A JSON-RPC error object.
     Error(Bytes),
 }
 
 impl Answer {
-    /// A result that is known in advance.
+    /// A result that is complete in itself.
     pub(crate) fn result(text: impl Into<Bytes>) -> Self {
         Self::Result { head: "", rest: text.into() }
     }
@@ -132,7 +130,7 @@ impl Body for ReplyBody {
     }
 }
 
-/// A finished answer as JSON.
+/// A JSON response.
 pub(crate) fn json(status: StatusCode, parts: Parts) -> Response<ReplyBody> {
     let mut response = Response::new(ReplyBody::Whole(parts));
     *response.status_mut() = status;
@@ -140,8 +138,8 @@ pub(crate) fn json(status: StatusCode, parts: Parts) -> Response<ReplyBody> {
     response
 }
 
-/// Whether a connection ends after an error: one that showed no right token, or whose request was not read
-/// to its end, has no more business here.
+/// Whether the connection is closed after an error: if it showed no valid token, or its request wasn't read
+/// to the end.
 fn ends_connection(status: StatusCode) -> bool {
     matches!(
         status,
@@ -153,7 +151,7 @@ fn ends_connection(status: StatusCode) -> bool {
     )
 }
 
-/// An error as JSON.
+/// An error as a JSON response.
 pub(crate) fn fault(fault: &Fault) -> Response<ReplyBody> {
     let mut response = json(fault.status(), Parts::one(fault.body()));
     if ends_connection(fault.status()) {
@@ -172,7 +170,7 @@ pub(crate) fn empty(status: StatusCode) -> Response<ReplyBody> {
     response
 }
 
-/// A method that is not served.
+/// 405 with the `Allow` header.
 pub(crate) fn method_not_allowed(allowed: &'static str) -> Response<ReplyBody> {
     let refused = Fault::new(StatusCode::METHOD_NOT_ALLOWED, -32600, "This HTTP method is not served here.");
     let mut response = fault(&refused);
@@ -180,7 +178,7 @@ pub(crate) fn method_not_allowed(allowed: &'static str) -> Response<ReplyBody> {
     response
 }
 
-/// A stream of events.
+/// An SSE response.
 pub(crate) fn events(reader: EventReader) -> Response<ReplyBody> {
     let mut response = Response::new(ReplyBody::Events(Box::pin(reader)));
     let headers = response.headers_mut();
@@ -189,7 +187,7 @@ pub(crate) fn events(reader: EventReader) -> Response<ReplyBody> {
     response
 }
 
-/// Adds the session's id.
+/// Adds the `Mcp-Session-Id` header.
 pub(crate) fn with_session(mut response: Response<ReplyBody>, session: &str) -> Response<ReplyBody> {
     if let Ok(value) = HeaderValue::from_str(session) {
         response.headers_mut().insert(SESSION_ID, value);

@@ -1,9 +1,9 @@
-//! The revisions of MCP that the gateway speaks, and what each of them knows.
+//! The MCP revisions that the gateway speaks, and what each of them supports.
 //!
-//! A revision is chosen once, by `initialize` or by the request itself, and everything that depends on it asks
-//! here. Nothing else compares version strings.
+//! A revision is chosen once, by `initialize` or by the request itself, and everything that depends on it
+//! uses these methods. No other code compares version strings.
 
-/// A revision of the protocol, in the order of its date.
+/// A protocol revision. Ordered by date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Revision {
     /// `2024-11-05`
@@ -19,21 +19,21 @@ pub(crate) enum Revision {
 }
 
 impl Revision {
-    /// All of them, oldest first.
+    /// All revisions, oldest first.
     const ALL: [Self; 5] = [Self::V2024, Self::V2025March, Self::V2025June, Self::V2025November, Self::V2026];
 
-    /// The newest one with a handshake.
+    /// The newest revision with a handshake.
     pub(crate) const NEWEST_WITH_SESSION: Self = Self::V2025November;
 
-    /// The one without a handshake.
+    /// The revision without a handshake.
     pub(crate) const STATELESS: Self = Self::V2026;
 
-    /// Reads its date.
+    /// Parses the date.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|revision| revision.as_str() == text)
     }
 
-    /// Its date.
+    /// The date.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::V2024 => "2024-11-05",
@@ -44,8 +44,8 @@ impl Revision {
         }
     }
 
-    /// What `initialize` is answered with: the revision that the client asked for if it has a handshake,
-    /// otherwise the newest that has.
+    /// The revision for the response to `initialize`: the one that the client asked for if it has a
+    /// handshake, otherwise the newest one that has.
     pub(crate) fn negotiate(asked: &str) -> Self {
         match Self::parse(asked) {
             Some(revision) if revision != Self::STATELESS => revision,
@@ -53,19 +53,20 @@ impl Revision {
         }
     }
 
-    /// Whether results carry `resultType` and lists carry caching hints.
+    /// Whether results have `resultType` and lists have cache hints.
     pub(crate) fn has_result_type(self) -> bool {
         self >= Self::V2026
     }
 
-    /// Whether a stream opens with an empty event that carries an id, so that it can be resumed even if it
-    /// breaks before its first message. Older clients take an empty event for a broken message.
+    /// Whether a stream starts with an empty event that carries an id, so that it can be resumed even if it
+    /// breaks before its first message. Older clients treat an empty event as a broken message.
     pub(crate) fn primes_streams(self) -> bool {
         self == Self::V2025November
     }
 }
 
-/// Whether a version text, known or not, belongs to the revisions without a handshake. Dates compare as text.
+/// Whether a version string, known or not, belongs to the revisions without a handshake. Dates compare as
+/// text.
 pub(crate) fn names_stateless(text: &str) -> bool {
     text >= Revision::STATELESS.as_str()
 }
@@ -81,7 +82,8 @@ mod tests {
             ("2025-03-26", "2025-03-26"),
             ("2025-06-18", "2025-06-18"),
             ("2025-11-25", "2025-11-25"),
-            // The stateless revision has no handshake, so a client that shakes hands gets the newest that has.
+            // The stateless revision has no handshake, so a client that sends `initialize` gets the newest
+            // one that has.
             ("2026-07-28", "2025-11-25"),
             ("2099-01-01", "2025-11-25"),
             ("1.0", "2025-11-25"),

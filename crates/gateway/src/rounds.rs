@@ -1,7 +1,7 @@
-//! Asking a client of the stateless revision what a server wants to know: its call is answered with
-//! `input_required`, runs on without it, and is found again by `requestState` when the client sends
-//! the same call with its answers. A state is good once, for the client that it was given to, and for
-//! the very same call.
+//! Input required: forwards server requests to clients of the stateless revision. The client's call is
+//! answered with `input_required` while the call itself keeps running; it is found again by `requestState`
+//! when the client sends the same call with its answers. A `requestState` can be used once, only by the
+//! client that it was given to, and only for the identical call.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -28,27 +28,27 @@ use crate::intake::Asked;
 use crate::kept_end::KeptEnd;
 use crate::token;
 
-/// How a state of ours begins.
+/// Prefix of our `requestState` values, which distinguishes them from those of servers.
 const MARK: &str = "gatehouse:";
-/// Most calls of one client that wait for its answers.
+/// Maximum number of calls of one client that wait for its input.
 const MOST: usize = 64;
 
-/// A question for the client, with the way back.
+/// A server request for the client, with the channel for the answer.
 struct Want {
     request: ServerRequest,
     answer: oneshot::Sender<ServerAnswer>,
 }
 
-/// A client of the stateless revision.
+/// Forwards server requests to a client of the stateless revision.
 pub(crate) struct RoundAsk {
     abilities: Abilities,
     logs: Option<Logs>,
     wants: mpsc::UnboundedSender<Want>,
 }
 
-/// What a client wants to hear of what the server logs about its call, and where it hears it.
+/// The log messages that a client wants for its call, and where they go.
 pub(crate) struct Logs {
-    /// From which level on.
+    /// The least severe level that is forwarded.
     pub(crate) least: LogLevel,
     /// The stream of the call.
     pub(crate) into: Arc<EventLog>,
@@ -81,8 +81,8 @@ impl ClientAsk for RoundAsk {
     }
 }
 
-/// What tells one call from another: client, where it comes from, method, and params but for what belongs to a
-/// round.
+/// Identity of a call: client, source, method, and params except for the members that belong to input
+/// required.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Call {
     client: ClientId,
@@ -91,7 +91,6 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    /// Reads it off a request.
     pub(crate) fn of(asked: &Asked<'_>) -> Self {
         let params = asked.params;
         let mut exact = asked.method.to_owned();
@@ -103,17 +102,17 @@ impl Call {
                 exact.push_str(value.get());
             }
         }
-        // The revision has no sessions.
+        // The stateless revision has no sessions.
         Self { client: asked.client.entry.id.clone(), source: asked.peer.source(None), exact }
     }
 }
 
-/// The calls that run on while their clients answer.
+/// The calls that wait for input from their clients.
 #[derive(Clone)]
 pub(crate) struct Parked {
     waiting: Arc<Mutex<HashMap<String, Waiting>>>,
     tasks: TaskTracker,
-    /// What the results of calls count in whose clients are away.
+    /// Byte budget for the outcomes of calls whose clients haven't come back.
     kept_bytes: Arc<ByteBudget>,
 }
 
@@ -126,7 +125,7 @@ struct Waiting {
     is_awaited: Arc<AtomicBool>,
 }
 
-/// A call and the questions that come of it.
+/// A call and the server requests that it produces.
 pub(crate) struct Turn {
     call: Call,
     future: BoxFuture<'static, CallEnd>,
@@ -135,7 +134,7 @@ pub(crate) struct Turn {
     parked: Parked,
 }
 
-/// Cancels a call that nobody comes back for.
+/// Cancels a call whose client didn't come back in time.
 impl Drop for Waiting {
     fn drop(&mut self) {
         if self.until <= Instant::now() {
@@ -145,21 +144,23 @@ impl Drop for Waiting {
 }
 
 impl Parked {
-    /// Nothing waits. Calls that do are run by these tasks.
+    /// Starts empty. Calls that wait for input are run on `tasks`.
     pub(crate) fn new(tasks: TaskTracker, kept_bytes: Arc<ByteBudget>) -> Self {
         Self { waiting: Arc::default(), tasks, kept_bytes }
     }
 
-    /// The asking side of a new call, and what makes its future answer by rounds.
+    /// Returns the handler for the server requests of a new call, and their receiving end, which is joined
+    /// with the call by [`Questions::of`].
     pub(crate) fn begin(&self, abilities: Abilities, logs: Option<Logs>) -> (RoundAsk, Questions) {
         let (wants, taken) = mpsc::unbounded_channel();
         (RoundAsk { abilities, logs, wants }, Questions { wants: taken, parked: self.clone() })
     }
 
-    /// Goes on with the call that these params name the state of. `Ok(None)` where the state is not ours.
+    /// Resumes the call that `requestState` in these params refers to. `Ok(None)` if there is no state or it
+    /// isn't ours.
     ///
     /// # Errors
-    /// When it is ours, but not for this call of this client, or no longer good.
+    /// When the state is ours but expired, was used already, or belongs to another call or client.
     pub(crate) fn resume(&self, call: &Call, params: &Members<'_>) -> Result<Option<Turn>, &'static str> {
         let Some(state) = params.text("requestState").filter(|state| state.starts_with(MARK)) else {
             return Ok(None);
@@ -183,13 +184,13 @@ impl Parked {
         Ok(Some(parked.into_turn()))
     }
 
-    /// Lets go of what nobody came back for in time.
+    /// Drops calls whose clients didn't come back in time.
     pub(crate) fn sweep(&self) {
         let now = Instant::now();
         self.waiting.lock().retain(|_, parked| parked.until > now);
     }
 
-    /// Ends the calls of one client.
+    /// Cancels the waiting calls of one client.
     pub(crate) fn end_of(&self, client: &ClientId) {
         let ended: Vec<Waiting> = {
             let mut waiting = self.waiting.lock();
@@ -220,7 +221,7 @@ impl Parked {
             open.insert(name, answer);
         }
         let Turn { call, future, wants, cancel, parked } = turn;
-        // It runs on, so that nothing that it holds stands still.
+        // The call keeps running, so that nothing it holds is blocked meanwhile.
         let is_awaited = Arc::new(AtomicBool::new(false));
         let (budget, client, flag) =
             (Arc::clone(&self.kept_bytes), call.client.clone(), Arc::clone(&is_awaited));
@@ -263,14 +264,14 @@ impl Waiting {
     }
 }
 
-/// The questions of a call that has not begun yet.
+/// The receiving end for the server requests of a call that hasn't started.
 pub(crate) struct Questions {
     wants: mpsc::UnboundedReceiver<Want>,
     parked: Parked,
 }
 
 impl Questions {
-    /// Joins them with their call.
+    /// Joins it with its call.
     pub(crate) fn of(
         self,
         call: Call,
@@ -282,8 +283,8 @@ impl Questions {
 }
 
 impl Turn {
-    /// Runs to the end of the call, or to a round that the client has to answer first. `lost` cancels the
-    /// call as long as it has not come to such a round: from there on it belongs to no connection.
+    /// Runs until the call ends or needs input from the client. `lost` cancels the call until it needs input
+    /// for the first time in this request: from then on it doesn't depend on a connection.
     pub(crate) fn run(self, lost: CancellationToken) -> BoxFuture<'static, CallEnd> {
         Box::pin(Running { lost: Some(Box::pin(lost.cancelled_owned())), turn: Some(self) })
     }

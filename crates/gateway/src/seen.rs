@@ -1,9 +1,9 @@
-//! Where a connection was seen from (PERM-9): the program at its other end and the programs that started it,
-//! as the operating system tells.
+//! Finds the peer process of a connection and its parent processes (PERM-9), as the operating system reports
+//! them.
 //!
-//! It is looked up once for each connection, by whoever needs it first, and never holds a connection up for
-//! long. What cannot be found out is unknown. Nothing is decided by it alone: any program of the user can
-//! stand there, so it is shown to the user, and a grant that was given to another program asks again.
+//! The lookup happens once per connection, when it is first needed, and is limited in time. What can't be
+//! determined is unknown. It isn't authentication: any program of the user can be the peer process, so it is
+//! shown to the user, and a grant that was given to another program requires a new approval.
 
 mod program;
 mod socket;
@@ -16,19 +16,20 @@ use gatehouse_tools::Peer;
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
-/// After this time the other end stays unknown.
+/// After this time the peer process stays unknown.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// So many processes are remembered, the latest first: most connections come from one that was seen before.
+/// Number of recent peer processes that are remembered, latest first: most connections come from a process
+/// that was seen before.
 const REMEMBERED: usize = 32;
 
-/// Finds out who is at the other end.
+/// Looks up peer processes.
 #[derive(Default)]
 pub(crate) struct Watch {
     latest: Mutex<VecDeque<u32>>,
 }
 
-/// The two ends of one connection.
+/// The two socket addresses of a connection, with the cached peer process.
 pub(crate) struct Ends {
     far: SocketAddr,
     near: SocketAddr,
@@ -36,12 +37,12 @@ pub(crate) struct Ends {
 }
 
 impl Ends {
-    /// The ends of a connection: the client's and ours.
+    /// `far` is the client's address, `near` is ours.
     pub(crate) fn new(far: SocketAddr, near: SocketAddr) -> Self {
         Self { far, near, peer: OnceCell::new() }
     }
 
-    /// Who is at the other end. Looks it up at the first time.
+    /// The peer process. Looked up on the first call.
     pub(crate) async fn peer(&self, watch: &Watch) -> Peer {
         let look = || async {
             let found = tokio::time::timeout(PATIENCE, watch.look(self.far, self.near)).await;
@@ -67,8 +68,8 @@ impl Watch {
     }
 }
 
-/// What a process is and who started it; `None` when it is gone. Gatehouse's own programs only pass on what
-/// others say, so whoever started them stands in their place.
+/// Describes a process and its parents; `None` if it no longer exists. Gatehouse's own programs (the stdio
+/// bridge, for example) only forward for others, so the process that started them is reported instead.
 pub async fn of_process(pid: u32) -> Option<Peer> {
     tokio::task::spawn_blocking(move || program::chain(pid)).await.ok().flatten()
 }

@@ -1,8 +1,9 @@
-//! Sessions of the stateful revisions: who opened each, what is in flight in it, and the streams that a client
-//! may come back to.
+//! Sessions of the stateful revisions: the client of each, its calls in flight, and the streams that can be
+//! resumed.
 //!
-//! A session belongs to the client that opened it and is invisible to every other. It ends by DELETE, by being
-//! idle for a day, by being the longest idle of too many, or with its client's token.
+//! A session belongs to the client that opened it and is invisible to all others. It ends when it is deleted
+//! (HTTP DELETE), after a day of inactivity, when its client opens too many sessions and it is the longest
+//! idle one, or when its client's token becomes invalid.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -24,38 +25,36 @@ use crate::event_log::EventLog;
 use crate::revision::Revision;
 use crate::watches::{Watched, Watches};
 
-/// A session that nobody used for this long ends.
+/// A session that was unused for this long ends.
 pub(crate) const LONGEST_IDLE: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Most sessions of one client; the next one ends the longest idle.
+/// Maximum number of sessions per client. Opening another one ends the longest idle one.
 pub(crate) const MOST_PER_CLIENT: usize = 64;
 
-/// Most calls in flight in one session.
+/// Maximum number of calls in flight per session.
 const MOST_CALLS: usize = 1024;
 
-/// Most questions that wait for one client in a session.
+/// Maximum number of open server requests to the client per session.
 const MOST_ASKS: usize = 64;
 
-/// How long a finished stream stays to be resumed.
+/// How long a finished stream can be resumed.
 const KEEP_FINISHED: Duration = Duration::from_secs(300);
 
-/// How many finished streams of a session stay, and how many bytes they may have together.
+/// Maximum number of finished streams kept per session, and below their maximum total size in bytes.
 const MOST_FINISHED: usize = 64;
 const MOST_FINISHED_BYTES: usize = 16 * 1024 * 1024;
 
-/// One session.
 pub(crate) struct Session {
-    /// Its id.
     pub(crate) id: SessionId,
-    /// Who opened it.
+    /// The client that opened the session.
     pub(crate) client: Arc<ClientState>,
-    /// What was agreed on.
+    /// The negotiated revision.
     pub(crate) revision: Revision,
-    /// What its client can answer.
+    /// The declared client capabilities.
     pub(crate) abilities: Abilities,
-    /// The resources that it is told of.
+    /// The resources that the client subscribed to.
     pub(crate) watches: Watches,
-    /// Cancelled when it ends.
+    /// Cancelled when the session ends. The cancel tokens of its calls are children of this one.
     pub(crate) ended: CancellationToken,
     says: Option<String>,
     began: Instant,
@@ -67,20 +66,20 @@ pub(crate) struct Session {
     streams: Mutex<Streams>,
 }
 
-/// The questions that the client was asked.
+/// Open server requests to the client.
 #[derive(Default)]
 struct Asks {
     next: u64,
     open: HashMap<String, oneshot::Sender<ServerAnswer>>,
 }
 
-/// What the client says of itself when it opens a session.
+/// What `initialize` determines about a session.
 pub(crate) struct Introduced {
-    /// What was agreed on.
+    /// The negotiated revision.
     pub(crate) revision: Revision,
-    /// What it can answer.
+    /// The declared client capabilities.
     pub(crate) abilities: Abilities,
-    /// Its name and version.
+    /// Name and version that the client identifies itself with.
     pub(crate) says: Option<String>,
 }
 
@@ -89,8 +88,8 @@ struct Streams {
     next: u64,
     numbered: VecDeque<(u64, Arc<EventLog>)>,
     standing: Option<Arc<EventLog>>,
-    /// The lists that changed without the client having heard of it for sure: no GET stream was there to say
-    /// so, or the present one says it and was not read yet.
+    /// Lists that changed without certainty that the client knows: there was no GET stream to notify it, or
+    /// the notification is in the current GET stream and hasn't been read.
     untold: Changed,
 }
 
@@ -114,7 +113,7 @@ impl Session {
         }
     }
 
-    /// Who calls when a call comes in this session from that peer.
+    /// The caller identity for calls in this session from the given peer process.
     pub(crate) fn caller(&self, peer: Peer) -> Caller {
         Caller {
             client: Arc::clone(&self.client.entry),
@@ -125,22 +124,21 @@ impl Session {
         }
     }
 
-    /// What the client said of itself when it opened the session.
+    /// How the client identified itself in `initialize`.
     pub(crate) fn says(&self) -> Option<&str> {
         self.says.as_deref()
     }
 
-    /// How much of what servers log its client wants to hear; nothing until it says so.
+    /// The least severe level of log messages that the client wants; `None` until the client sets it.
     pub(crate) fn log_level(&self) -> Option<LogLevel> {
         *self.log_level.lock()
     }
 
-    /// Sets how much of what servers log its client wants to hear.
     pub(crate) fn set_log_level(&self, level: LogLevel) {
         *self.log_level.lock() = Some(level);
     }
 
-    /// Notes that it is in use.
+    /// Records a use of the session.
     pub(crate) fn touch(&self) {
         let millis = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.used.store(millis, Ordering::Relaxed);
@@ -155,7 +153,8 @@ impl Session {
             || self.streams.lock().standing.as_ref().is_some_and(|log| log.is_read())
     }
 
-    /// Enters a call under its id. `None` when that id is in flight, or too many are.
+    /// Registers a call under its request id. `None` if that id is in flight or the session has too many
+    /// calls.
     pub(crate) fn begin_call(self: &Arc<Self>, id: &str) -> Option<CallPlace> {
         let cancel = self.ended.child_token();
         let mut calls = self.calls.lock();
@@ -166,7 +165,7 @@ impl Session {
         Some(CallPlace { session: Arc::clone(self), id: id.into(), cancel })
     }
 
-    /// Cancels the call with an id, if it is in flight.
+    /// Cancels the call with this request id, if it is in flight.
     pub(crate) fn cancel_call(&self, id: &str) {
         let found = self.calls.lock().get(id).cloned();
         if let Some(cancel) = found {
@@ -174,7 +173,8 @@ impl Session {
         }
     }
 
-    /// The id for a question to the client, and where its answer comes. `None` when too many wait.
+    /// Registers a server request to the client. Returns its id and the receiver for the answer; `None` if
+    /// too many are open.
     pub(crate) fn ask(&self) -> Option<(String, oneshot::Receiver<ServerAnswer>)> {
         let mut asks = self.asks.lock();
         if asks.open.len() >= MOST_ASKS {
@@ -187,12 +187,12 @@ impl Session {
         Some((id, wait))
     }
 
-    /// Forgets a question. `true` when it was still open.
+    /// Removes a server request. `true` if it was still open.
     pub(crate) fn forget_ask(&self, id: &str) -> bool {
         self.asks.lock().open.remove(id).is_some()
     }
 
-    /// Takes the client's answer to a question.
+    /// Delivers the client's answer to a server request.
     pub(crate) fn answered(&self, id: &str, answer: ServerAnswer) {
         let open = self.asks.lock().open.remove(id);
         if open.is_none_or(|open| open.send(answer).is_err()) {
@@ -200,11 +200,11 @@ impl Session {
         }
     }
 
-    /// Tells the client that a resource changed, if it wants to know.
+    /// Notifies the client that a resource changed, if it subscribed to it.
     pub(crate) fn updated(&self, watched: &Watched) {
         let Some(uri) = self.watches.uri(watched) else { return };
         let log = self.streams.lock().standing.clone();
-        // What nobody reads would only lie there: this stream cannot be resumed.
+        // The GET stream can't be resumed, so events without a reader would be kept in vain.
         if let Some(log) = log.filter(|log| log.is_listened()) {
             let uri = serde_json::Value::from(uri);
             let text = format!(
@@ -214,14 +214,14 @@ impl Session {
         }
     }
 
-    /// The number for a stream that is about to begin.
+    /// The number for a new stream.
     pub(crate) fn next_stream(&self) -> u64 {
         let mut streams = self.streams.lock();
         streams.next += 1;
         streams.next
     }
 
-    /// Keeps a stream, so that it can be resumed while the session lasts, and lets old ones go.
+    /// Keeps a stream so that it can be resumed while the session lasts, and drops expired ones.
     pub(crate) fn keep_stream(&self, number: u64, log: &Arc<EventLog>) {
         let mut streams = self.streams.lock();
         if self.ended.is_cancelled() {
@@ -232,7 +232,7 @@ impl Session {
         streams.prune();
     }
 
-    /// Lets go of finished streams whose time is over.
+    /// Drops finished streams that have expired.
     fn prune_streams(&self) {
         self.streams.lock().prune();
     }
@@ -243,7 +243,7 @@ impl Session {
         streams.numbered.iter().find(|(kept, _)| *kept == number).map(|(_, log)| Arc::clone(log))
     }
 
-    /// Begins the stream for what belongs to no request; the one before ends.
+    /// Starts the GET stream, which carries what doesn't belong to a request. Ends the previous one.
     pub(crate) fn stand(&self) -> Arc<EventLog> {
         let log = EventLog::passing();
         if self.ended.is_cancelled() {
@@ -262,20 +262,20 @@ impl Session {
         log
     }
 
-    /// Tells the client which lists changed.
+    /// Notifies the client of changed lists.
     pub(crate) fn lists_changed(&self, changed: Changed) {
         let mut streams = self.streams.lock();
         if let Some(log) = streams.standing.clone() {
             if log.is_drained() {
                 streams.untold = Changed::default();
             }
-            // What was not read yet is said already.
+            // Changes whose notification wasn't read yet aren't announced again.
             say(&log, changed.without(streams.untold));
         }
         streams.untold = streams.untold.or(changed);
     }
 
-    /// Notes that the client has just read these lists.
+    /// Records that the client has just read these lists.
     pub(crate) fn lists_read(&self, read: Changed) {
         let mut streams = self.streams.lock();
         streams.untold = streams.untold.without(read);
@@ -287,7 +287,7 @@ impl Session {
         if let Some(log) = standing {
             log.end();
         }
-        // Calls that are just being cancelled hold theirs for a while.
+        // Calls that are being cancelled hold their logs for a while longer.
         for (_, log) in numbered {
             log.forget();
         }
@@ -328,11 +328,10 @@ impl Streams {
     }
 }
 
-/// The place of a call among those in flight; given back when it is dropped.
+/// Registration of a call in flight. Removed on drop.
 pub(crate) struct CallPlace {
     session: Arc<Session>,
     id: Box<str>,
-    /// Cancels the call.
     pub(crate) cancel: CancellationToken,
 }
 
@@ -343,17 +342,17 @@ impl Drop for CallPlace {
     }
 }
 
-/// All sessions.
 #[derive(Default)]
 pub(crate) struct Sessions {
     open: RwLock<HashMap<SessionId, Arc<Session>>>,
 }
 
-/// What opening a session comes to: the session, and the one that had to end for it.
+/// A newly opened session, and the session that was ended to make room for it, if any.
 pub(crate) type Opened = (Arc<Session>, Option<Arc<Session>>);
 
 impl Sessions {
-    /// Opens a session. If its client has too many, the longest idle ends and is returned too.
+    /// Opens a session. If its client has too many, ends the longest idle one and returns it too; sessions in
+    /// use are ended last.
     pub(crate) fn open(&self, id: SessionId, client: &Arc<ClientState>, introduced: Introduced) -> Opened {
         let session = Arc::new(Session::new(id.clone(), Arc::clone(client), introduced));
         let mut open = self.open.write();
@@ -375,7 +374,7 @@ impl Sessions {
         (session, surplus)
     }
 
-    /// The session with an id, if it is this client's.
+    /// The session with this id, if it belongs to this client and hasn't ended. Counts as a use.
     pub(crate) fn find(&self, id: &str, client: &ClientState) -> Option<Arc<Session>> {
         let session = self.open.read().get(&SessionId::new(id)).cloned()?;
         let fits = session.client.entry.id == client.entry.id && !session.ended.is_cancelled();
@@ -385,12 +384,12 @@ impl Sessions {
         fits.then_some(session)
     }
 
-    /// The most that any of them wants to hear of what servers log.
+    /// The most verbose log level that any session requested.
     pub(crate) fn log_level(&self) -> Option<LogLevel> {
         self.open.read().values().filter_map(|session| session.log_level()).min()
     }
 
-    /// Ends one. `false` when it has ended already.
+    /// Ends a session. `false` if it had already ended.
     pub(crate) fn end(&self, session: &Session) -> bool {
         let removed = self.open.write().remove(&session.id);
         if let Some(removed) = &removed {
@@ -399,7 +398,7 @@ impl Sessions {
         removed.is_some()
     }
 
-    /// Ends all that were idle for too long, and what is left of clients that are gone, and returns them.
+    /// Ends sessions that were idle for too long and those of clients that are gone, and returns them.
     pub(crate) fn end_idle(&self) -> Vec<Arc<Session>> {
         let now = Instant::now();
         self.end_where(|session| {
@@ -408,19 +407,19 @@ impl Sessions {
         })
     }
 
-    /// Lets go of finished streams whose time is over, in all of them.
+    /// Drops finished streams that have expired, in all sessions.
     pub(crate) fn prune_streams(&self) {
         for session in self.open.read().values() {
             session.prune_streams();
         }
     }
 
-    /// Ends all of one client, and returns them.
+    /// Ends the sessions of one client that were opened with an invalidated token, and returns them.
     pub(crate) fn end_of(&self, client: &ClientId) -> Vec<Arc<Session>> {
         self.end_where(|session| session.client.entry.id == *client && session.client.gone.is_cancelled())
     }
 
-    /// Ends all.
+    /// Ends all sessions and returns them.
     pub(crate) fn end_all(&self) -> Vec<Arc<Session>> {
         self.end_where(|_| true)
     }
@@ -434,14 +433,14 @@ impl Sessions {
         ended
     }
 
-    /// Tells every session that wants to know of a resource that changed.
+    /// Notifies the sessions that subscribed to a resource.
     pub(crate) fn updated(&self, watched: &Watched) {
         for session in self.open.read().values() {
             session.updated(watched);
         }
     }
 
-    /// Tells every session which lists changed.
+    /// Notifies all sessions of changed lists.
     pub(crate) fn lists_changed(&self, changed: Changed) {
         for session in self.open.read().values() {
             session.lists_changed(changed);
@@ -489,7 +488,7 @@ mod tests {
         assert!(sessions.find("used", &client).is_some());
         advance(LONGEST_IDLE / 2).await;
         assert_eq!(ids(&sessions.end_idle()), ["idle"]);
-        // What kept them is gone, and the clock begins anew with the end of the last call.
+        // Nothing keeps them busy any more. The idle time starts over when the last call ends.
         drop(reader);
         drop(place);
         let mut ended = sessions.end_idle();
@@ -533,7 +532,7 @@ mod tests {
         assert!(session.stream(first).is_some());
         keep("x", true);
         assert!(session.stream(first).is_none());
-        // Bytes count too.
+        // The total size is limited too.
         let large = "x".repeat(MOST_FINISHED_BYTES / 2);
         let (one, two) = (keep(&large, true), keep(&large, true));
         assert!(session.stream(one).is_none());
@@ -549,7 +548,7 @@ mod tests {
         let sessions = Sessions::default();
         let (greedy, other) = (client("cli-1"), client("cli-2"));
         let budget = ByteBudget::new(ByteLimits { client: 1000, all: 10_000 });
-        // A stream of so many bytes that was read to its end.
+        // Leaves a stream of this size that was read to its end.
         let leave = |session: &Session, bytes: usize| {
             let number = session.next_stream();
             let log = EventLog::numbered(number, &budget, &session.client.entry.id);
@@ -572,7 +571,7 @@ mod tests {
         let kept: Vec<bool> = own.iter().map(|(session, number)| is_kept(session, *number)).collect();
         assert_eq!(kept, [vec![false; 17], vec![true; 3]].concat(), "the newest that fit");
         assert!(is_kept(&theirs, number));
-        // The end of a session gives back what it has, whoever still holds it.
+        // Ending a session releases its budget, even while other references to it exist.
         for (session, _) in &own {
             assert!(sessions.end(session));
         }

@@ -1,7 +1,7 @@
-//! Fits raw results and errors to what a client's revision knows, by cutting and inserting bytes.
+//! Adapts raw results and errors to the client's revision by cutting and inserting bytes.
 //!
-//! Values are never rendered anew. `resultType` is added for the stateless revision and taken out for the older
-//! ones; an error code that a revision does not know is carried to the one that it does.
+//! Values are never reserialized. `resultType` is added for the stateless revision and removed for the older
+//! ones; an error code that a revision doesn't have is replaced by the one that it does have.
 
 use bytes::Bytes;
 use gatehouse_common::invisible_chars::one_line;
@@ -11,31 +11,29 @@ use serde_json::value::RawValue;
 
 use crate::revision::Revision;
 
-/// A result made ready: what stands in front of the rest, and the rest, which shares the upstream's buffer.
+/// An adapted result: an inserted head, and the rest, which shares the upstream's buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fitted {
-    /// Comes first.
     pub(crate) head: &'static str,
-    /// Comes after it.
     pub(crate) rest: Bytes,
 }
 
-/// Why a result cannot be given to a client of this revision.
+/// Why a result can't be sent to a client of this revision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unfit {
-    /// It is no object.
+    /// The result isn't an object.
     NotAnObject,
-    /// It is of a type that the revision does not know (input required, a task).
+    /// The revision doesn't have this result type (input required, a task).
     UnknownType,
 }
 
-/// Turns a raw value into bytes without copying them.
+/// Turns a raw value into bytes without copying.
 pub(crate) fn into_bytes(raw: Box<RawValue>) -> Bytes {
     let text: Box<str> = raw.into();
     Bytes::from(text.into_boxed_bytes())
 }
 
-/// Fits a result to a revision.
+/// Adapts a result to a revision.
 pub(crate) fn fit_result(raw: Box<RawValue>, revision: Revision) -> Result<Fitted, Unfit> {
     let text = raw.get();
     let Some(inside) = text.strip_prefix('{') else {
@@ -58,8 +56,8 @@ pub(crate) fn fit_result(raw: Box<RawValue>, revision: Revision) -> Result<Fitte
     }
 }
 
-/// As [`fit_result`], for what a client of the newest revision may keep: unless its server says otherwise, it is
-/// this client's alone and stale at once.
+/// As [`fit_result`], for results with cache hints in the newest revision. If the server sends none, the
+/// result is marked as private to this client (`cacheScope`) and not cacheable (`ttlMs` 0).
 pub(crate) fn fit_read(raw: Box<RawValue>, revision: Revision) -> Result<Fitted, Unfit> {
     if !revision.has_result_type() {
         return fit_result(raw, revision);
@@ -94,7 +92,8 @@ pub(crate) fn error_code(raw: &RawValue) -> Option<i32> {
     Members::of(raw).ok()?.get("code")?.get().parse().ok()
 }
 
-/// Carries the code of a raw error object to one that the revision knows; everything else stays as it is.
+/// Replaces the code of a raw error object by one that the revision has (-32002 by -32602 in the newest).
+/// Everything else is unchanged.
 pub(crate) fn fit_error(raw: Box<RawValue>, revision: Revision) -> Bytes {
     if revision.has_result_type()
         && error_code(&raw) == Some(-32002)
@@ -106,14 +105,14 @@ pub(crate) fn fit_error(raw: Box<RawValue>, revision: Revision) -> Bytes {
     into_bytes(raw)
 }
 
-/// The params of a progress notification with the client's own token in front.
+/// The params of a progress notification, with the client's own token inserted.
 pub(crate) fn with_token(params: &RawValue, token: &str) -> Option<String> {
     let inside = params.get().strip_prefix('{')?;
     let comma = if inside.trim_ascii_start().starts_with('}') { "" } else { "," };
     Some(format!(r#"{{"progressToken":{token}{comma}{inside}"#))
 }
 
-/// A short text on who the client says it is, out of its `clientInfo`: name and version, one line.
+/// Name and version in a client's `clientInfo`, as one short line of text.
 pub(crate) fn says(info: &RawValue) -> Option<String> {
     let members = Members::of(info).ok()?;
     let name = text_of(members.get("name")?)?;
@@ -173,12 +172,12 @@ mod tests {
     fn result_types_fit_the_revision() {
         use Revision::{V2025November as Old, V2026 as New};
         for (given, revision, fitted) in [
-            // Older clients: nothing changes unless there is a resultType.
+            // Older clients: unchanged unless there is a resultType.
             (r#"{"content":[] , "x":1e400}"#, Old, Ok(r#"{"content":[] , "x":1e400}"#)),
             (r#"{"resultType":"complete","content":[1, 2]}"#, Old, Ok(r#"{"content":[1, 2]}"#)),
             (r#"{"a":"é\n","resultType":"complete"}"#, Old, Ok(r#"{"a":"é\n"}"#)),
             (r#"{"resultType":"complete"}"#, Old, Ok("{}")),
-            // Deeper down it is the server's own business.
+            // A resultType below the top level is left alone.
             (
                 r#"{"content":[{"resultType":"complete"}]}"#,
                 Old,
@@ -186,7 +185,7 @@ mod tests {
             ),
             (r#"{"resultType":"input_required","inputRequests":{}}"#, Old, Err(Unfit::UnknownType)),
             (r#"{"resultType":"task","taskId":"1"}"#, Old, Err(Unfit::UnknownType)),
-            // The stateless revision: added where there is none.
+            // Stateless revision: added if absent.
             (
                 r#"{"content":[],"n":12345678901234567890}"#,
                 New,

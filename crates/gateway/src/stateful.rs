@@ -1,7 +1,9 @@
-//! The revisions with sessions (2025-11-25 and older): `initialize` opens one, every later request names it.
+//! The revisions with sessions (2025-11-25 and older): `initialize` opens a session, and every later request
+//! names it.
 //!
-//! A connection that breaks cancels nothing that was sent; only the client's word, or the end of its session,
-//! does. What still waits for a person is held back until the client reads on where it was.
+//! A broken connection doesn't cancel a call that was already sent upstream; only a cancellation by the
+//! client or the end of its session does. A call that still waits for approval is held back until the client
+//! resumes the stream.
 
 use std::sync::Arc;
 
@@ -65,7 +67,8 @@ pub(crate) fn initialize(asked: &Asked<'_>) -> Result<Response<ReplyBody>, Fault
     Ok(reply::with_session(answer, session.id.as_str()))
 }
 
-/// The session that a request names, if it is this client's and the request speaks its language.
+/// The session that a request names, if it belongs to this client. The `MCP-Protocol-Version` header, if
+/// present, must name a revision that has sessions; it isn't compared with the negotiated one.
 fn session(core: &Core, client: &ClientState, headers: &HeaderMap) -> Result<Arc<Session>, Fault> {
     let found = core.sessions.find(session_id(headers)?, client).ok_or_else(|| {
         Fault::new(StatusCode::NOT_FOUND, -32001, "Session not found: begin anew with initialize.")
@@ -186,10 +189,10 @@ fn call(asked: &Asked<'_>, session: Arc<Session>) -> Result<Step, Fault> {
     Ok(Step::Call(Box::new(exchange), Some((session, number))))
 }
 
-/// An answer to a request of ours: its id, and the result or the error.
+/// A response to a request of the gateway: its id, and the result or the error.
 pub(crate) type Answered<'a> = (Option<&'a str>, Option<Result<&'a RawValue, &'a RawValue>>);
 
-/// Takes an answer to a request of ours.
+/// Handles a response to a request of the gateway.
 pub(crate) fn answered(
     core: &Core,
     client: &ClientState,
@@ -205,7 +208,7 @@ pub(crate) fn answered(
     Ok(reply::empty(StatusCode::ACCEPTED))
 }
 
-/// Takes a notification.
+/// Handles a notification.
 pub(crate) fn take(
     core: &Core,
     client: &ClientState,
@@ -221,7 +224,7 @@ pub(crate) fn take(
     Ok(reply::empty(StatusCode::ACCEPTED))
 }
 
-/// Opens the stream of a session, or resumes one that broke.
+/// Opens the GET stream of a session, or resumes a stream that broke.
 pub(crate) fn listen(
     core: &Arc<Core>,
     client: &ClientState,

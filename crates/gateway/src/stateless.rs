@@ -1,5 +1,6 @@
-//! The revision without sessions (2026-07-28): every request says for itself who asks and in which version, in
-//! `_meta` and again in headers, and nothing is remembered between two of them.
+//! The revision without sessions (2026-07-28): every request carries client info and version in `_meta`, and
+//! repeats parts of the body in MCP headers. No protocol state is kept between requests, except for calls
+//! that wait for input and for `subscriptions/listen` streams.
 
 use std::sync::Arc;
 
@@ -24,13 +25,13 @@ use crate::rounds::{Call, Logs, Turn};
 use crate::subscriptions;
 use crate::watches::Watched;
 
-/// The member of `_meta` that names the version.
+/// The `_meta` member for the protocol version.
 pub(crate) const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
 const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
-/// Serves one request. `first` is whether the client was not seen before.
+/// Serves one request. `first` is whether the client is seen for the first time since Gatehouse started.
 pub(crate) fn request(asked: &Asked<'_>, first: bool) -> Result<Step, Fault> {
     check(asked)?;
     let says = match asked.meta.and_then(|meta| meta.get(CLIENT_INFO)) {
@@ -66,7 +67,7 @@ pub(crate) fn request(asked: &Asked<'_>, first: bool) -> Result<Step, Fault> {
     }
 }
 
-/// Checks `_meta` and the headers that repeat the body.
+/// Checks `_meta` and the MCP headers.
 fn check(asked: &Asked<'_>) -> Result<(), Fault> {
     let missing = |what: &str| {
         Fault::invalid_params(format!("The request's _meta lacks {what}, or it has the wrong type."))
@@ -132,7 +133,7 @@ fn call(asked: &Asked<'_>, says: Option<String>) -> Result<Step, Fault> {
     Ok(exchange(asked, questions.of(call, future, cancel), (log, says_how_fresh)))
 }
 
-/// How much the client wants to hear of what the server logs about this request; nothing unless it says so.
+/// Which log messages of the server the client wants for this request; `None` if it doesn't set a level.
 fn logs(asked: &Asked<'_>, log: &Arc<EventLog>) -> Result<Option<Logs>, Fault> {
     let Some(level) = asked.meta.and_then(|meta| meta.get(LOG_LEVEL)) else { return Ok(None) };
     let least = serde_json::from_str(level.get())
@@ -181,7 +182,8 @@ fn listen(asked: &Asked<'_>) -> Result<Step, Fault> {
         asked.core.subscriptions.acknowledge(number);
         return Ok(Step::Done(reply::events(reader)));
     }
-    // Each resource passes the policy, which may take until the user has answered.
+    // Each subscription is subject to the policy, which may take until the user has answered an approval
+    // request.
     let (core, client, peer) = (Arc::clone(asked.core), Arc::clone(asked.client), asked.peer.clone());
     asked.core.calls.spawn(async move {
         for uri in uris {

@@ -1,4 +1,5 @@
-//! `subscriptions/listen` of the stateless revision: streams that stay open and say when a list changed.
+//! `subscriptions/listen` of the stateless revision: long-lived streams that announce changed lists and
+//! resources.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,13 +17,13 @@ use crate::introduction;
 use crate::reply::{Answer, Parts};
 use crate::watches::{self, Watched, Watches};
 
-/// Most listening streams of one client.
+/// Maximum number of streams per client.
 const MOST_PER_CLIENT: usize = 64;
 
-/// Most resources of one stream.
+/// Maximum number of resources per stream.
 const MOST_RESOURCES: usize = 256;
 
-/// Reads what a client wants to hear of, as far as the gateway has it: lists, and the URIs of resources.
+/// Parses the subscription filter, as far as the gateway supports it: lists, and URIs of resources.
 pub(crate) fn wanted(params: &Members<'_>) -> Result<(Changed, Vec<String>), Fault> {
     let invalid = |what: &'static str| Fault::new(hyper::StatusCode::OK, -32602, what);
     let wrong = || invalid("The member `notifications` must be an object.");
@@ -44,7 +45,7 @@ pub(crate) fn wanted(params: &Members<'_>) -> Result<(Changed, Vec<String>), Fau
     Ok((lists, uris))
 }
 
-/// The streams that listen.
+/// The open streams.
 #[derive(Default)]
 pub(crate) struct Subscriptions {
     state: Mutex<State>,
@@ -80,7 +81,7 @@ impl Listener {
 }
 
 impl Subscriptions {
-    /// Begins to listen. `None` when the client has too many streams.
+    /// Opens a stream. `None` if the client has too many.
     pub(crate) fn listen(
         &self,
         client: &ClientId,
@@ -105,7 +106,7 @@ impl Subscriptions {
         Some((number, log))
     }
 
-    /// Says what a stream is for; comes first on it.
+    /// Writes the acknowledgement, which is the first message on a stream.
     pub(crate) fn acknowledge(&self, number: u64) {
         let state = self.state.lock();
         let Some(listener) = state.open.get(&number) else { return };
@@ -113,7 +114,7 @@ impl Subscriptions {
         listener.say("notifications/subscriptions/acknowledged", &format!(r#","notifications":{accepted}"#));
     }
 
-    /// Adds a resource to a stream, or gives it back where the stream is gone.
+    /// Adds a resource subscription to a stream, or releases it at the server if the stream has ended.
     pub(crate) fn watch(&self, number: u64, (watched, uri): (Watched, String), core: &Core) {
         let state = self.state.lock();
         let kept =
@@ -124,7 +125,7 @@ impl Subscriptions {
         }
     }
 
-    /// Tells all that want to know of a resource that changed.
+    /// Notifies the streams that subscribed to a resource.
     pub(crate) fn updated(&self, watched: &Watched) {
         let state = self.state.lock();
         for listener in state.open.values() {
@@ -135,7 +136,7 @@ impl Subscriptions {
         }
     }
 
-    /// Forgets a stream whose client went away.
+    /// Removes a stream whose client disconnected.
     pub(crate) fn forget(&self, number: u64, core: &Core) {
         let gone = self.state.lock().open.remove(&number);
         if let Some(listener) = gone {
@@ -143,7 +144,7 @@ impl Subscriptions {
         }
     }
 
-    /// Tells all that want to know which lists changed.
+    /// Notifies the streams that subscribed to changed lists.
     pub(crate) fn lists_changed(&self, changed: Changed) {
         let state = self.state.lock();
         for listener in state.open.values() {
@@ -158,7 +159,7 @@ impl Subscriptions {
         self.end_where(core, |listener| listener.client == *client);
     }
 
-    /// Ends all.
+    /// Ends all streams.
     pub(crate) fn end_all(&self, core: &Core) {
         self.end_where(core, |_| true);
     }

@@ -1,4 +1,4 @@
-//! Tokens of clients: 256 random bits, shown once, kept as SHA-256, compared without giving away how much fits.
+//! Client tokens: 256 random bits, shown once, stored as SHA-256, compared in constant time.
 
 use gatehouse_common::constant_time;
 use gatehouse_model::{ErrorCode, Problem, Secret};
@@ -9,18 +9,18 @@ use sha2::{Digest as _, Sha256};
 pub(crate) struct Digest([u8; 32]);
 
 impl Digest {
-    /// Of a token as a client sent it.
+    /// The digest of a token as sent by a client.
     pub(crate) fn of(token: &str) -> Self {
         Self(Sha256::digest(token.as_bytes()).into())
     }
 
-    /// As it is kept. Text that is no digest fits no token.
+    /// Parses a stored digest; `None` if the text isn't one, so that it matches no token.
     pub(crate) fn from_hex(text: &str) -> Option<Self> {
         let mut bytes = [0; 32];
         hex::decode_to_slice(text, &mut bytes).ok().map(|()| Self(bytes))
     }
 
-    /// To be kept.
+    /// The digest as it is stored.
     pub(crate) fn to_hex(self) -> String {
         hex::encode(self.0)
     }
@@ -31,12 +31,12 @@ impl Digest {
     }
 }
 
-/// Makes a token.
+/// Generates a token.
 pub(crate) fn mint() -> Result<Secret, Problem> {
     gatehouse_common::random::token().map_err(|error| no_random(&error))
 }
 
-/// Random bytes of the system.
+/// Random bytes from the operating system.
 pub(crate) fn random<const N: usize>() -> Result<[u8; N], Problem> {
     gatehouse_common::random::bytes().map_err(|error| no_random(&error))
 }

@@ -1,4 +1,4 @@
-//! `tools/list`: the pages, and beside them what the tools want repeated in headers.
+//! `tools/list`: the pages, and the tools' parameters that must be repeated in MCP headers.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::fault::Fault;
 use crate::pages::Pages;
 use crate::revision::Revision;
 
-/// The list of one catalogue, ready to be sent.
+/// The list of one catalog revision, ready to be sent.
 #[derive(Debug)]
 pub(crate) struct ReadyList {
     revision: u64,
@@ -23,21 +23,22 @@ pub(crate) struct ReadyList {
     headers: HashMap<String, Vec<ParamHeader>>,
 }
 
-/// Keeps the list of the present catalogue.
+/// Caches the list of the current catalog.
 #[derive(Debug, Default)]
 pub(crate) struct ToolList {
     ready: ArcSwapOption<ReadyList>,
 }
 
 impl ToolList {
-    /// The list as it stands.
+    /// The current list. `revision` is the catalog revision that the caller saw.
     pub(crate) fn now(&self, door: &dyn ToolDoor, revision: u64) -> Arc<ReadyList> {
         if let Some(ready) = self.ready.load_full()
             && ready.revision == revision
         {
             return ready;
         }
-        // The revision was read before the list, so a list that is newer than its number is at worst built twice.
+        // The revision is read before the list, so if the list is already newer than its number, the worst
+        // that happens is that it is built twice.
         let mut built = None;
         door.with_list(ListOf::Tools, &mut |tools| built = Some(ReadyList::build(revision, tools)));
         let built = Arc::new(built.unwrap_or_else(|| ReadyList::build(revision, &[])));
@@ -50,7 +51,7 @@ impl ReadyList {
     fn build(revision: u64, tools: &[Box<RawValue>]) -> Self {
         let mut list = Self { revision, pages: Pages::build(ListOf::Tools, tools), headers: HashMap::new() };
         for tool in tools {
-            // A tool whose annotations are wrong is in no catalogue.
+            // Tools with invalid header annotations aren't in the catalog.
             let headers = ParamHeader::of_tool(tool).unwrap_or_default();
             if !headers.is_empty()
                 && let Some(name) = Members::of(tool).ok().and_then(|members| members.text("name"))
@@ -61,12 +62,12 @@ impl ReadyList {
         list
     }
 
-    /// The result for one page.
+    /// The result for the page that `params` asks for.
     pub(crate) fn page(&self, params: &Members<'_>, revision: Revision) -> Result<Bytes, Fault> {
         self.pages.page(params, revision)
     }
 
-    /// The arguments that a tool wants repeated in headers.
+    /// The parameters of a tool that must be repeated in headers.
     pub(crate) fn headers_of(&self, tool: &str) -> &[ParamHeader] {
         self.headers.get(tool).map(Vec::as_slice).unwrap_or_default()
     }

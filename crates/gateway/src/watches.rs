@@ -1,5 +1,5 @@
-//! Which resources a client is told of: per session, or per listening stream. Each stands for one
-//! watch at the server, which is given back when it ends.
+//! Resource subscriptions of clients, per session or per listening stream. Each holds one subscription at the
+//! server, which is released when it ends.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,48 +10,46 @@ use tokio_util::task::TaskTracker;
 
 use crate::door::ToolDoor;
 
-/// A resource where it is.
+/// A resource and its server.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Watched {
-    /// Whose it is.
     pub(crate) server: ServerId,
-    /// Its URI there.
+    /// Its URI at the server.
     pub(crate) target: String,
 }
 
-/// The resources that one listener is told of, with the URIs that it knows them by.
+/// The resources that one session or stream subscribed to, with the URIs that the client knows them by.
 #[derive(Default)]
 pub(crate) struct Watches(Mutex<HashMap<Watched, String>>);
 
 impl Watches {
-    /// Whether this one is watched.
     pub(crate) fn has(&self, watched: &Watched) -> bool {
         self.0.lock().contains_key(watched)
     }
 
-    /// Enters one; `false` when it is there already.
+    /// Adds a subscription; `false` if it exists.
     pub(crate) fn enter(&self, watched: Watched, uri: String) -> bool {
         self.0.lock().insert(watched, uri).is_none()
     }
 
-    /// Takes one out; `false` when it is not there.
+    /// Removes a subscription; `false` if there is none.
     pub(crate) fn leave(&self, watched: &Watched) -> bool {
         self.0.lock().remove(watched).is_some()
     }
 
-    /// The URI that the listener knows a resource by.
+    /// The URI that the client knows a resource by.
     pub(crate) fn uri(&self, watched: &Watched) -> Option<String> {
         self.0.lock().get(watched).cloned()
     }
 
-    /// All URIs, in order.
+    /// All URIs, sorted.
     pub(crate) fn uris(&self) -> Vec<String> {
         let mut uris: Vec<String> = self.0.lock().values().cloned().collect();
         uris.sort();
         uris
     }
 
-    /// Gives all of them back.
+    /// Releases all subscriptions.
     pub(crate) fn end(&self, door: &Arc<dyn ToolDoor>, tasks: &TaskTracker) {
         for (watched, _) in self.0.lock().drain() {
             give_back(door, tasks, watched);
@@ -59,7 +57,7 @@ impl Watches {
     }
 }
 
-/// Gives one watch back to the server.
+/// Releases one subscription at the server.
 pub(crate) fn give_back(door: &Arc<dyn ToolDoor>, tasks: &TaskTracker, watched: Watched) {
     tasks.spawn(door.unwatch(watched.server, watched.target));
 }

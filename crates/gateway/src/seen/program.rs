@@ -1,4 +1,4 @@
-//! What a process is: its program, and the programs that started it.
+//! Describes a process: its program and its parent processes.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -8,11 +8,11 @@ use gatehouse_model::ask::{Program, SeenFrom};
 use gatehouse_tools::{Peer, PeerId};
 use sysinfo::{Pid, Process, ProcessRefreshKind, ProcessesToUpdate, System, UpdateKind};
 
-/// So many parents are told of at most.
+/// Maximum number of parents that are reported.
 const PARENTS: usize = 8;
 
-/// Programs that run what another file says, each with its options that neither load code nor open the program
-/// to others: whole words, or behind a `*` letters that may stand together in one.
+/// Programs that run code from another file, each with the options that neither load code nor open the
+/// interpreter to others: whole words, or after `*` the letters that may be combined in one option.
 const INTERPRETERS: &[(&str, &[&str])] = &[
     (
         "node",
@@ -55,7 +55,7 @@ const INTERPRETERS: &[(&str, &[&str])] = &[
 
 const SHELL: &[&str] = &["--norc", "--noprofile", "--posix", "*efuvx"];
 
-/// A process with those that started it, Gatehouse's own programs at its near end left out. Blocks.
+/// Describes a process with its parents, without Gatehouse's own programs at the near end. Blocks.
 pub(super) fn chain(pid: u32) -> Option<Peer> {
     let ours = ours();
     let mut system = System::new().ok()?;
@@ -72,7 +72,7 @@ pub(super) fn chain(pid: u32) -> Option<Peer> {
         system.refresh_processes_specifics(ProcessesToUpdate::Some(&[pid]), false, kind);
         let Some(process) = system.process(pid) else { break };
         found.push((pid, program(process), process.exe().map(Path::to_owned)));
-        // What was started by the system itself has no parent worth a word.
+        // Processes started by the system itself (parent pid 1) have no parent worth reporting.
         next = process.parent().filter(|parent| parent.as_u32() > 1);
     }
     let is_ours = |file: &Option<PathBuf>| file.as_ref().is_some_and(|file| ours.contains(file));
@@ -84,8 +84,8 @@ pub(super) fn chain(pid: u32) -> Option<Peer> {
     Some(Peer { id, seen_from: Some(Arc::new(SeenFrom { program, parents })) })
 }
 
-/// When a process was started. On Linux in ticks since the system's start: `sysinfo` counts in seconds, from a
-/// moment that moves with the clock.
+/// Start time of a process. On Linux in clock ticks since boot: `sysinfo` counts in seconds from a moment
+/// that moves with the system clock.
 #[cfg(target_os = "linux")]
 fn started(_: &System, pid: Pid) -> Option<u64> {
     let process = procfs::process::Process::new(i32::try_from(pid.as_u32()).ok()?).ok()?;
@@ -97,7 +97,7 @@ fn started(system: &System, pid: Pid) -> Option<u64> {
     system.process(pid).map(Process::start_time)
 }
 
-/// The files of Gatehouse's own programs.
+/// Paths of Gatehouse's own programs.
 fn ours() -> Vec<PathBuf> {
     let Ok(this) = std::env::current_exe() else { return Vec::new() };
     let command_line = this.with_file_name(format!("gatehousectl{}", std::env::consts::EXE_SUFFIX));
@@ -107,10 +107,10 @@ fn ours() -> Vec<PathBuf> {
 fn program(process: &Process) -> Program {
     let Some(file) = process.exe().filter(|file| !file.as_os_str().is_empty()) else {
         let name = process.name().to_string_lossy().into_owned();
-        // Nothing is known but what it calls itself.
+        // Only the name that the process gives itself is known.
         return Program { path: name.clone(), name, is_known: false };
     };
-    // A program that was replaced while it ran is still the one of that path.
+    // A program that was replaced while running still counts as the one at that path.
     let path = file.to_string_lossy();
     let path = path.strip_suffix(" (deleted)").unwrap_or(&path);
     let name = Path::new(path).file_stem().map_or_else(|| path.into(), OsStr::to_string_lossy);
@@ -128,16 +128,16 @@ fn program(process: &Process) -> Program {
 /// What an interpreter runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Runs {
-    /// A script, by the path of its file, or a module.
+    /// A script by the path of its file, or a module.
     Script(String),
-    /// What other words of its command line say, or nothing that can be told.
+    /// Something else on its command line, or unknown.
     Other,
 }
 
-/// What an interpreter runs: the first word of its command line that is no option, where that names a file, or a
-/// module by `-m`. Nothing else of a command line is taken, for it may hold secrets. An option that is not known
-/// to be harmless may load other code, and then the script says nothing of what runs. `None` for a program that
-/// is no interpreter.
+/// What an interpreter runs: the first word of its command line that isn't an option, if it names a file, or
+/// a module given with `-m`. Nothing else of a command line is used, since it may contain secrets. An option
+/// that isn't known to be harmless may load other code; the script then doesn't determine what runs, so it
+/// isn't reported. `None` for a program that isn't an interpreter.
 fn runs(program: &str, words: &[OsString], folder: Option<&Path>) -> Option<Runs> {
     let known = program.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-' | '_'));
     let (_, harmless) = INTERPRETERS.iter().find(|(name, _)| known.eq_ignore_ascii_case(name))?;
@@ -161,7 +161,7 @@ fn runs(program: &str, words: &[OsString], folder: Option<&Path>) -> Option<Runs
     Some(file.map_or(Runs::Other, |file| Runs::Script(file.to_string_lossy().into_owned())))
 }
 
-/// Whether an option is in a list of whole words, or made of nothing but the letters of one of its bundles.
+/// Whether an option is in a list of whole words, or consists only of the letters of one of its bundles.
 fn is_harmless(option: &str, harmless: &[&str]) -> bool {
     harmless.iter().any(|known| match known.strip_prefix('*') {
         Some(letters) => option.len() > 1 && option[1..].chars().all(|letter| letters.contains(letter)),
@@ -177,7 +177,7 @@ fn at(word: &str, folder: Option<&Path>) -> PathBuf {
     folder.map_or_else(|| PathBuf::from(word), |folder| folder.join(word))
 }
 
-/// A module comes first from the folder that its interpreter was started in.
+/// A module is looked up first in the folder in which its interpreter was started.
 fn module_in(module: &str, folder: Option<&Path>) -> Runs {
     let path = at(&module.replace('.', "/"), folder);
     let mut files = [path.with_extension("py"), path.join("__main__.py")].into_iter();
@@ -289,7 +289,7 @@ mod tests {
 
     #[test]
     fn our_own_programs_give_way_to_who_started_them() {
-        // This very test is "ours" by its path.
+        // This test process counts as ours by its path.
         let seen = chain(std::process::id()).unwrap().seen_from.unwrap();
         assert_ne!(seen.program.path, std::env::current_exe().unwrap().to_str().unwrap());
     }

@@ -1,11 +1,13 @@
-//! Which process holds the other end of a connection on this computer.
+//! Finds the process that owns the other end of a connection on this computer.
 //!
-//! Linux tells it in its tables of sockets and of open files; elsewhere the system's own program is asked,
-//! `lsof` or `netstat`. `None` when it cannot be told, also for an end on another computer or in a container.
+//! Linux reports it in its tables of sockets and of open files; elsewhere the system's own tool is run,
+//! `lsof` or `netstat`. `None` if it can't be determined, also for a peer on another computer or in a
+//! container.
 
 use std::net::SocketAddr;
 
-/// The process that holds `far`, where the connection's other end is `near`. Those in `latest` are tried first.
+/// The process that owns the `far` address of a connection whose other end is `near`. The processes in
+/// `latest` are tried first.
 #[cfg(target_os = "linux")]
 pub(super) async fn owner(far: SocketAddr, near: SocketAddr, latest: Vec<u32>) -> Option<u32> {
     tokio::task::spawn_blocking(move || linux::owner(far, near, &latest)).await.ok().flatten()
@@ -54,7 +56,7 @@ mod linux {
         known.chain(all).find(|process| holds(process, inode)).and_then(|it| u32::try_from(it.pid()).ok())
     }
 
-    /// The number of the socket at the far end.
+    /// Inode of the socket at the far end.
     fn inode(far: SocketAddr, near: SocketAddr) -> Option<u64> {
         let tables = [procfs::net::tcp(), procfs::net::tcp6()];
         let mut sockets = tables.into_iter().flatten().flatten();
@@ -64,7 +66,7 @@ mod linux {
             .filter(|inode| *inode != 0)
     }
 
-    /// IPv4 in the clothes of IPv6 is IPv4.
+    /// Converts an IPv4-mapped IPv6 address to IPv4.
     fn plain(address: SocketAddr) -> SocketAddr {
         match address.ip() {
             IpAddr::V6(ip) => SocketAddr::new(ip.to_canonical(), address.port()),
@@ -78,12 +80,12 @@ mod linux {
     }
 }
 
-/// What the programs of other systems print.
+/// Parsers for the output of the tools of other systems.
 #[cfg(any(target_os = "macos", windows, test))]
 mod listing {
     use std::net::SocketAddr;
 
-    /// `lsof -Fpn`: a line `p` with the process, and one `n` for each of its connections, `far->near`.
+    /// `lsof -Fpn`: a line `p` with the process, and a line `n` for each of its connections, `far->near`.
     #[cfg(any(target_os = "macos", test))]
     pub(super) fn of_lsof(text: &str, far: SocketAddr, near: SocketAddr) -> Option<u32> {
         let wanted = format!("{far}->{near}");
@@ -98,7 +100,7 @@ mod listing {
         None
     }
 
-    /// `netstat -ano`: protocol, near end, far end, state and process, from the view of each process.
+    /// `netstat -ano`: protocol, local address, remote address, state and process, seen from each process.
     #[cfg(any(windows, test))]
     pub(super) fn of_netstat(text: &str, far: SocketAddr, near: SocketAddr) -> Option<u32> {
         text.lines().find_map(|line| {
