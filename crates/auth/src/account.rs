@@ -1,5 +1,5 @@
-//! Who signed in, as far as the authorization server says so. Only shown, never decided by: nothing
-//! here is verified.
+//! Reads id token claims, without verifying the signature. The account name is for display only; no decision
+//! depends on it.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -8,10 +8,10 @@ use gatehouse_model::{Secret, Timestamp};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// Longest name that is shown.
+/// Maximum length of a displayed account name, in characters.
 const LONGEST: usize = 80;
 
-/// The parts of an id token that somebody here looks at.
+/// The id token claims that are used.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Claims {
     pub(crate) iss: Option<String>,
@@ -24,14 +24,14 @@ pub(crate) struct Claims {
 }
 
 impl Claims {
-    /// Reads an id token, without believing it.
+    /// Parses the claims of an id token without verifying them.
     pub(crate) fn read(id_token: &Secret) -> Option<Self> {
         let body = id_token.reveal().split('.').nth(1)?;
         let body = URL_SAFE_NO_PAD.decode(body.trim_end_matches('=')).ok()?;
         serde_json::from_slice(&body).ok()
     }
 
-    /// Who it is about.
+    /// The account name for display: the first of `email`, `preferred_username` and `sub` that is present.
     pub(crate) fn account(&self) -> Option<String> {
         [&self.email, &self.preferred_username, &self.sub]
             .into_iter()
@@ -40,7 +40,7 @@ impl Claims {
             .find(|name| !name.is_empty())
     }
 
-    /// Whether it is for this client.
+    /// Whether the `aud` claim contains this client id.
     pub(crate) fn is_for(&self, client: &str) -> bool {
         match &self.aud {
             Some(Value::String(one)) => one == client,
@@ -49,7 +49,7 @@ impl Claims {
         }
     }
 
-    /// When it is no longer believed.
+    /// The `exp` claim.
     pub(crate) fn expires(&self) -> Option<Timestamp> {
         #[allow(clippy::cast_possible_truncation, reason = "a cast of a float saturates")]
         self.exp.map(|seconds| Timestamp((seconds * 1000.0) as i64))

@@ -1,8 +1,9 @@
-//! Addresses: how a server's is written as a resource, and what a resource covers.
+//! Server addresses as OAuth resource identifiers, and which servers a resource identifier covers (RFC 8707,
+//! RFC 9728).
 
 use url::Url;
 
-/// A server's address as `http` or `https`, without a fragment.
+/// A server's address as an `http` or `https` URL without fragment; `ws` and `wss` addresses are converted.
 pub(crate) fn server_url(address: &str) -> Option<Url> {
     let address = address.trim();
     let web = match address.split_once(':') {
@@ -15,8 +16,8 @@ pub(crate) fn server_url(address: &str) -> Option<Url> {
     (matches!(url.scheme(), "http" | "https") && url.has_host()).then_some(url)
 }
 
-/// The resource that an address is, as it is written in requests: the canonical form, and no slash
-/// where there is no path.
+/// The canonical resource identifier of an address, as sent in requests: without a trailing slash if the path
+/// is empty.
 pub(crate) fn resource(url: &Url) -> String {
     let text = url.as_str();
     if url.path() == "/" && url.query().is_none() {
@@ -25,7 +26,7 @@ pub(crate) fn resource(url: &Url) -> String {
     text.to_owned()
 }
 
-/// Whether a resource is the server itself or a part of the same host that the server lies below.
+/// Whether a resource identifier is the server's address or a path prefix of it on the same origin.
 pub(crate) fn covers(resource: &str, server: &Url) -> bool {
     let Ok(resource) = Url::parse(resource) else { return false };
     if resource.fragment().is_some() || resource.origin() != server.origin() || !resource.origin().is_tuple()

@@ -1,5 +1,5 @@
-//! Signing in as the client itself (extension client credentials), with its secret or a signed
-//! statement; no user and no browser are in it.
+//! The client credentials grant (MCP extension): Gatehouse signs in as the client itself, with its secret or
+//! a signed assertion, without a user or a browser.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::slot::Slot;
 use crate::web::Web;
 
 impl Inner {
-    /// Signs in and keeps what comes of it.
+    /// Fetches a token and stores it.
     pub(crate) async fn by_itself(
         self: &Arc<Self>,
         target: Target<'_>,
@@ -28,7 +28,7 @@ impl Inner {
         self.keep_new(target.server, slot, fetched).await
     }
 
-    /// Fetches a token.
+    /// Fetches a token without storing it.
     pub(crate) async fn fetch_by_itself(&self, target: Target<'_>, slot: &Slot) -> Result<SignIn, AuthError> {
         let url = target.url()?;
         let web = Web::of(&url).await;

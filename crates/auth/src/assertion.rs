@@ -1,5 +1,5 @@
-//! A client's signed statement of who it is (RFC 7523), in the place of a secret. Each is made for one
-//! request and lives for minutes.
+//! Client assertions (`private_key_jwt`, RFC 7523): signed JWTs used in place of a client secret. Each is
+//! made for one request and is valid for a few minutes.
 
 use std::time::Duration;
 
@@ -15,26 +15,26 @@ use rustls_pki_types::PrivateKeyDer;
 use rustls_pki_types::pem::PemObject as _;
 use serde_json::json;
 
-/// How long a statement holds.
+/// Lifetime of an assertion.
 const LIFE: Duration = Duration::from_secs(300);
 
-/// Why none can be made.
+/// Why an assertion can't be made.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum KeyFault {
-    /// The algorithm is none that is known here.
+    /// The algorithm isn't supported.
     #[error(
         "The algorithm “{0}” is not known; it must be one of RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, EdDSA."
     )]
     Algorithm(String),
-    /// The key cannot be read, or is one for something else.
+    /// The key can't be parsed, or is of another kind than the algorithm requires.
     #[error("The private key cannot be used: it must be PEM and fit the algorithm {0}.")]
     Key(String),
-    /// The machine has no randomness to give.
+    /// The operating system provides no random numbers.
     #[error("The system gave no random bytes.")]
     Random,
 }
 
-/// States that this client speaks, to one audience.
+/// Signs an assertion that identifies this client to one audience.
 pub(crate) fn assertion(
     client: &str,
     audience: &str,

@@ -1,4 +1,5 @@
-//! Beginning to sign in, and what becomes of it. One attempt is one owned task with its own listener.
+//! The login flow: starts a sign-in and handles its outcome. Each attempt that waits for the browser runs in
+//! a task of its own with its own loopback listener.
 
 use std::sync::Arc;
 
@@ -23,11 +24,12 @@ use crate::sign_ins::Inner;
 use crate::slot::{Attempt, Slot};
 use crate::web::{Web, host};
 
-/// The scope that asks for tokens that renew others.
+/// The OpenID Connect scope for refresh tokens.
 const OFFLINE: &str = "offline_access";
 
 impl Inner {
-    /// Begins to sign in.
+    /// Starts to sign in, in place of any attempt that is in progress for this server. `open` opens the
+    /// browser.
     pub(crate) async fn begin(
         self: &Arc<Self>,
         server: Arc<ServerConfig>,
@@ -35,7 +37,7 @@ impl Inner {
     ) -> Result<SignInBegun, Problem> {
         let slot = self.slot(&server.id);
         let given_up = self.stop.child_token();
-        // What is begun later counts, also before the browser is waited for.
+        // A newer attempt replaces an older one, also while that one is still being prepared.
         if let Some(before) = slot.with(|now| now.preparing.replace(given_up.clone())) {
             before.cancel();
         }
@@ -82,7 +84,7 @@ impl Inner {
         }
         let challenge = slot.with(|now| now.challenge.clone());
         let found = find(target, &web, &url, &challenge).await?;
-        // Before anything is registered.
+        // Check this before anything is registered.
         authorize_endpoint(&web, &found.server)?;
         let document = self.document.lock().clone();
         let way =
@@ -131,7 +133,7 @@ impl Inner {
         Ok(registration.client(&found.server.methods()))
     }
 
-    /// Waits for the browser in a task of its own.
+    /// Starts a task that waits for the browser. `keep` stores the result.
     pub(crate) fn wait_for<F, D>(
         self: &Arc<Self>,
         server: &Arc<ServerConfig>,
@@ -157,7 +159,7 @@ impl Inner {
         });
         let (house, server, slot) = (Arc::clone(self), Arc::clone(server), Arc::clone(slot));
         self.tasks.spawn(async move {
-            // Whatever happens to this task, nobody waits for it for ever.
+            // Marks the attempt as ended even if this task panics, so that nothing waits for it forever.
             let _ended = attempt.ended.clone().drop_guard();
             house.tell(&server).await;
             let keep = |asked, granted| async {
@@ -175,7 +177,7 @@ impl Inner {
         });
     }
 
-    /// An attempt has ended, in an error perhaps of which something can be said.
+    /// Records the end of an attempt. `Err(None)` means that it was cancelled, which isn't shown as an error.
     async fn ended(&self, server: &ServerConfig, slot: &Slot, outcome: Result<(), Option<Problem>>) {
         let good = outcome.is_ok();
         if let Err(Some(problem)) = &outcome {
@@ -193,14 +195,14 @@ impl Inner {
         }
     }
 
-    /// Somebody signed in: everybody hears of it.
+    /// Announces a successful sign-in.
     pub(crate) async fn signed_in(&self, server: &ServerConfig) {
         self.tell(server).await;
-        // Nobody may be listening.
+        // Fails if there is no receiver, which is fine.
         drop(self.signed_in.send(server.id.clone()));
     }
 
-    /// Makes a sign-in of what the token endpoint gave.
+    /// Stores a sign-in made from the token response.
     async fn finish(
         &self,
         server: &ServerConfig,
@@ -226,7 +228,8 @@ impl Inner {
         self.keep_new(server, slot, sign_in).await
     }
 
-    /// Forgets a registration that the authorization server does not know any more.
+    /// Deletes a dynamic registration if the error shows that the authorization server doesn't accept the
+    /// client any more.
     pub(crate) async fn drop_client(&self, server: &ServerConfig, client: &Client, error: &GrantError) {
         if client.origin == Origin::Registered
             && error.is_about_client()
@@ -236,8 +239,8 @@ impl Inner {
         }
     }
 
-    /// Forgets scopes of another time that the authorization server does not know any more, so that
-    /// the next attempt is not refused for them too.
+    /// After `invalid_scope`, forgets the scopes of earlier sign-ins that aren't part of the current grant,
+    /// so that the next attempt doesn't fail because of them again.
     async fn drop_scopes(&self, server: &ServerConfig, slot: &Slot, error: &GrantError) {
         if !matches!(error, GrantError::Denied { code, .. } if code == "invalid_scope") {
             return;
@@ -251,7 +254,7 @@ impl Inner {
         }
     }
 
-    /// Opens the browser. Who cannot be opened for can still be shown the address.
+    /// Opens the browser. A failure is only logged: the address can still be shown to the user.
     pub(crate) async fn open(&self, server: &ServerConfig, address: &Url) {
         let (browser, address) = (Arc::clone(&self.deps.open), address.to_string());
         let opened = tokio::task::spawn_blocking(move || browser.open(&address)).await;
@@ -265,7 +268,7 @@ fn too_late() -> Problem {
     Problem::new(ErrorCode::TimedOut, "Nobody signed in within the time there was.").todo("Try again.")
 }
 
-/// What is to be kept of a grant.
+/// The sign-in to store for a token response.
 pub(crate) fn sign_in(
     grant: &CodeGrant,
     granted: Granted,
@@ -291,7 +294,8 @@ pub(crate) fn sign_in(
     })
 }
 
-/// How a server is signed in to: as the user set it, or as it says itself.
+/// Determines how to sign in to a server: from the user's settings if they contain endpoints, otherwise by
+/// discovery.
 pub(crate) async fn find(
     target: Target<'_>,
     web: &Web,
@@ -304,7 +308,7 @@ pub(crate) async fn find(
     }
 }
 
-/// Binds where the browser comes back to.
+/// Binds the listener for the redirect.
 pub(crate) async fn bind(settings: &SignInSettings, before: Option<&Url>) -> Result<Door, AuthError> {
     listener::bind(settings.redirect.as_deref(), before).await.map_err(|error| {
         let what = "Gatehouse cannot listen for the browser's answer.";
@@ -313,8 +317,9 @@ pub(crate) async fn bind(settings: &SignInSettings, before: Option<&Url>) -> Res
     })
 }
 
-/// The scopes to ask for: what the user set, else what the server named, else all that it knows; with
-/// those that were granted before or that a call lacked.
+/// The scopes to request: those in the user's settings, else those of the server's challenge, else all that
+/// the resource metadata lists; plus those that were granted or requested before or that a call lacked. Adds
+/// `offline_access` where it is supported.
 fn scopes(
     settings: &SignInSettings,
     challenge: &Challenge,
@@ -332,7 +337,7 @@ fn scopes(
     scopes
 }
 
-/// Both lists, each word once.
+/// Union that preserves order.
 pub(crate) fn union(first: &[String], second: &[String]) -> Vec<String> {
     let mut all = first.to_vec();
     for word in second {

@@ -1,5 +1,5 @@
-//! The way through the browser: the address that the user visits, and what is made of the code that
-//! comes back. State and proof key serve this one way and are gone with it.
+//! The authorization code flow with PKCE: builds the authorization URL, and exchanges the code that comes
+//! back. `state`, code verifier and nonce are used for one attempt only and dropped with it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,58 +19,54 @@ use crate::listener::Door;
 use crate::metadata::ServerMetadata;
 use crate::web::Web;
 
-/// How long the browser may take to fetch its last page.
+/// How long to wait for the browser to load its final page.
 const LAST_PAGE: Duration = Duration::from_secs(2);
 
-/// A code grant that is about to be asked for.
+/// Parameters of an authorization code request.
 pub(crate) struct CodeGrant {
-    /// Makes the requests.
     pub(crate) web: Web,
-    /// The authorization server.
     pub(crate) server: ServerMetadata,
-    /// Whether its issuer is known from a document.
+    /// Whether the issuer is known from a metadata document.
     pub(crate) known: bool,
-    /// Who asks.
     pub(crate) client: Client,
-    /// What for.
+    /// The `resource` parameter (RFC 8707).
     pub(crate) resource: Option<String>,
-    /// With which scopes; none means that nothing is said of scopes.
+    /// The scopes to request; if empty, no `scope` parameter is sent.
     pub(crate) scopes: Vec<String>,
 }
 
-/// A code grant whose answer is waited for.
+/// An authorization request whose response is awaited.
 pub(crate) struct Pending {
     grant: CodeGrant,
     door: Door,
-    /// Where the answer is handed in.
+    /// Receives the response.
     pub(crate) desk: Arc<Desk>,
     answer: oneshot::Receiver<Answered>,
     verifier: Secret,
-    /// The word that the id token has to repeat.
+    /// The nonce that the id token must repeat.
     pub(crate) nonce: Secret,
-    /// The address that the user has to visit.
+    /// The authorization URL for the user.
     pub(crate) address: Url,
 }
 
-/// Where tokens came from, beside themselves.
+/// The request that a token response belongs to.
 pub(crate) struct Asked {
-    /// The code grant that they are from.
     pub(crate) grant: CodeGrant,
-    /// The word that the id token has to repeat.
+    /// The nonce that the id token must repeat.
     pub(crate) nonce: Secret,
 }
 
-/// Why no answer came.
+/// Why there was no response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoAnswer {
-    /// Somebody gave up.
+    /// The attempt was cancelled.
     Cancelled,
-    /// The time is over.
+    /// The deadline passed.
     TooLate,
 }
 
 impl CodeGrant {
-    /// Makes the address that leads to this door.
+    /// Builds the authorization URL, with this listener as the redirect target.
     pub(crate) fn ask(self, door: Door) -> Result<Pending, AuthError> {
         let (challenge, verifier) = PkceCodeChallenge::new_random_sha256();
         let state = CsrfToken::new_random_len(32);
@@ -96,7 +92,7 @@ impl CodeGrant {
                 query.append_pair("nonce", nonce.secret());
             }
             if asks("offline_access") {
-                // OpenID Connect gives it only where the user was asked.
+                // OpenID Connect only grants offline access if the user is asked for consent.
                 query.append_pair("prompt", "consent");
             }
         }
@@ -138,7 +134,8 @@ impl CodeGrant {
     }
 }
 
-/// Where the user signs in, if that is as safe as it has to be.
+/// The authorization endpoint, if the server is safe to use: it must support PKCE with S256, have allowed
+/// URLs, and have a token endpoint.
 pub(crate) fn authorize_endpoint<'a>(web: &Web, server: &'a ServerMetadata) -> Result<&'a Url, AuthError> {
     if !server.has_s256() {
         return Err(unusable(
@@ -153,7 +150,6 @@ pub(crate) fn authorize_endpoint<'a>(web: &Web, server: &'a ServerMetadata) -> R
     Ok(endpoint)
 }
 
-/// Where tokens come from.
 pub(crate) fn token_endpoint(server: &ServerMetadata) -> Result<&Url, AuthError> {
     server
         .token_endpoint
@@ -162,11 +158,11 @@ pub(crate) fn token_endpoint(server: &ServerMetadata) -> Result<&Url, AuthError>
 }
 
 impl Pending {
-    /// Waits for the answer, makes tokens of it, and hands them to `keep`, which says whether it came to
-    /// a good end. Then the browser is told, and nothing listens any more.
+    /// Waits for the response, exchanges the code for tokens, and passes the outcome to `keep`, which returns
+    /// whether the sign-in succeeded. The browser then gets its final page and the listener is closed.
     ///
     /// # Errors
-    /// Why no answer came; then `keep` was never called.
+    /// Why there was no response; `keep` wasn't called then.
     pub(crate) async fn run<F, D>(
         self,
         (deadline, cancel): (Instant, &CancellationToken),
@@ -200,7 +196,7 @@ impl Pending {
             desk.closing.cancel();
         };
         tokio::join!(finish, async {
-            // Whoever begins anew need not wait until the browser has its page.
+            // A new attempt doesn't have to wait until the browser has loaded its page.
             tokio::select! {
                 () = &mut serving => {}
                 () = async {

@@ -1,5 +1,6 @@
-//! The browser's answer, judged: whether it belongs to the sign-in that waits, who gives it, and what
-//! it says. The listener and the pasted address come here alike, and only one answer is ever taken.
+//! Validates authorization responses: whether a response belongs to the pending sign-in (`state`), which
+//! issuer it is from (RFC 9207), and what it contains. Used both for the listener and for a pasted address;
+//! only one response is ever accepted.
 
 use gatehouse_common::constant_time;
 use gatehouse_common::invisible_chars::one_line;
@@ -11,51 +12,51 @@ use url::{Url, form_urlencoded};
 
 use crate::grant::{GrantError, LONGEST_WORDS, meaning};
 
-/// What an answer has to be like.
+/// The expected response.
 pub(crate) struct Expected {
-    /// Where it comes to.
+    /// The redirect URI.
     pub(crate) redirect: Url,
-    /// The word that only the right one knows.
+    /// The `state` parameter, which only the authorization server that we sent the user to can know.
     pub(crate) state: Secret,
-    /// Who gives it; `None` where nobody said who that is.
+    /// The expected issuer; `None` if it isn't known from a metadata document.
     pub(crate) issuer: Option<String>,
-    /// Whether it has to say who gives it (RFC 9207).
+    /// Whether the response must contain `iss` (RFC 9207).
     pub(crate) names_issuer: bool,
 }
 
-/// An answer that belongs to the sign-in.
+/// A response that belongs to the sign-in.
 pub(crate) struct Answered {
-    /// The code, or why there is none.
+    /// The code, or the error.
     pub(crate) outcome: Result<Secret, GrantError>,
-    /// Hears whether it came to a good end.
+    /// Must be told whether the sign-in succeeded, for the final page.
     pub(crate) told: oneshot::Sender<bool>,
 }
 
-/// An answer that does not belong to the sign-in, which goes on waiting.
+/// A response that doesn't belong to the pending sign-in. The sign-in keeps waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stranger;
 
-/// Where the answer is handed in.
+/// Accepts the one response to a pending sign-in.
 pub(crate) struct Desk {
     expected: Expected,
     waiting: Mutex<Option<oneshot::Sender<Answered>>>,
-    /// The browser has been told how it ended; nothing more is expected.
+    /// Cancelled once the outcome was determined: the listener then finishes open connections and stops.
     pub(crate) closing: CancellationToken,
 }
 
 impl Desk {
-    /// Opens for one answer.
+    /// Opens for one response.
     pub(crate) fn open(expected: Expected) -> (Self, oneshot::Receiver<Answered>) {
         let (sender, receiver) = oneshot::channel();
         (Self { expected, waiting: Mutex::new(Some(sender)), closing: CancellationToken::new() }, receiver)
     }
 
-    /// Where the answer comes to.
+    /// The redirect URI.
     pub(crate) fn redirect(&self) -> &Url {
         &self.expected.redirect
     }
 
-    /// Takes the query of an address. The receiver hears how it ended.
+    /// Takes the query of a redirect. The returned receiver gets whether the sign-in succeeded.
     pub(crate) fn take(&self, query: &str) -> Result<oneshot::Receiver<bool>, Stranger> {
         let outcome = self.expected.judge(query)?;
         let waiting = self.waiting.lock().take().ok_or(Stranger)?;
@@ -64,7 +65,7 @@ impl Desk {
         Ok(ended)
     }
 
-    /// Takes a whole address, as a person pastes it.
+    /// Takes a whole address, as the user pastes it.
     pub(crate) fn take_address(&self, address: &str) -> Result<(), Stranger> {
         let url = Url::parse(address.trim()).map_err(|_| Stranger)?;
         let redirect = &self.expected.redirect;
@@ -112,7 +113,8 @@ impl Expected {
         }
     }
 
-    /// Compares letter by letter: what only looks alike is somebody else.
+    /// Issuers are compared as strings without normalization (RFC 9207 section 2.4), so that a similar
+    /// identifier isn't accepted.
     fn judge_issuer(&self, named: Option<&str>) -> Result<(), &'static str> {
         match (named, &self.issuer) {
             (Some(named), Some(expected)) if named != expected => Err(

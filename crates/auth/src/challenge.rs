@@ -1,27 +1,25 @@
-//! Reading `WWW-Authenticate`: where the server's metadata is, which scopes it wants, and whom the
-//! user is to sign in with.
+//! Parses `WWW-Authenticate`: resource metadata URL, required scopes, and a hint about the issuer.
 //!
-//! What a server says here is a hint: discovery follows it with its own checks.
+//! The content is only a hint from the server: discovery uses it with checks of its own.
 
 use gatehouse_common::ip_address::is_https_or_loopback;
 use url::Url;
 
-/// Most scopes that are taken from a challenge.
+/// Maximum number of scopes taken from a challenge.
 const MOST_SCOPES: usize = 64;
 
-/// What a server says when it refuses.
+/// The content of a challenge.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Challenge {
-    /// Address of its metadata.
+    /// The `resource_metadata` URL.
     pub(crate) metadata: Option<Url>,
-    /// The scopes that it wants.
     pub(crate) scopes: Vec<String>,
-    /// Whether scopes are what is missing.
+    /// Whether the error is `insufficient_scope`.
     pub(crate) insufficient: bool,
 }
 
 impl Challenge {
-    /// Reads all values of the header; what the first of them says counts.
+    /// Parses all values of the header. The first usable `resource_metadata` and `scope` count.
     pub(crate) fn read(values: &[String]) -> Self {
         let mut challenge = Self::default();
         for (name, value) in values.iter().flat_map(|value| bearer_parameters(value)) {
@@ -36,7 +34,7 @@ impl Challenge {
     }
 }
 
-/// The scopes of a list, each once; what is no scope (RFC 6749) is left out.
+/// Splits a scope list and removes duplicates. Invalid scopes (RFC 6749 section 3.3) are skipped.
 pub(crate) fn scopes(text: &str) -> Vec<String> {
     let mut scopes: Vec<String> = Vec::new();
     for scope in text.split_ascii_whitespace() {
@@ -48,8 +46,8 @@ pub(crate) fn scopes(text: &str) -> Vec<String> {
     scopes
 }
 
-/// Whom a 401 challenge points to: an issuer if it names one, else the origin of its
-/// protected-resource metadata. Only `https` addresses, or `http` on this machine, are answered.
+/// The issuer that a 401 challenge hints at: the issuer that it names, else the origin of its
+/// protected-resource metadata. Only `https` addresses, or `http` on this machine, are returned.
 #[must_use]
 pub fn issuer_hint(www_authenticate: &str) -> Option<String> {
     let parameters = bearer_parameters(www_authenticate);
@@ -67,8 +65,7 @@ fn sound(text: &str) -> Option<Url> {
     (is_https_or_loopback(&url) && url.username().is_empty() && url.password().is_none()).then_some(url)
 }
 
-/// Name and value of each parameter of the Bearer challenges; parameters of other schemes are
-/// left out.
+/// Name and value of each parameter of the Bearer challenges. Parameters of other schemes are skipped.
 fn bearer_parameters(header: &str) -> Vec<(String, String)> {
     let mut parameters = Vec::new();
     let mut is_bearer = false;
@@ -93,7 +90,7 @@ fn bearer_parameters(header: &str) -> Vec<(String, String)> {
     }
 }
 
-/// A token or a quoted string, and what comes after it.
+/// Parses a token or a quoted string, and returns it with the rest.
 fn parameter_value(text: &str) -> (String, &str) {
     let Some(quoted) = text.strip_prefix('"') else {
         let end = text.find([' ', '\t', ',']).unwrap_or(text.len());

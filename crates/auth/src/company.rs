@@ -1,6 +1,7 @@
-//! Enterprise-managed authorization: the user signs in at the company's identity provider, whose id
-//! token is exchanged for a grant (ID-JAG), which the server's authorization server takes for a token.
-//! What the company allows is decided there, not here.
+//! Enterprise-managed authorization (ID-JAG): the user signs in at the company's identity provider. Its id
+//! token is exchanged for an identity assertion grant (RFC 8693 token exchange), which the MCP server's
+//! authorization server exchanges for an access token (RFC 7523). The identity provider decides what the
+//! company allows.
 
 use std::sync::Arc;
 
@@ -26,7 +27,7 @@ const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 const ID_TOKEN: &str = "urn:ietf:params:oauth:token-type:id_token";
 const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
 
-/// The identity provider of the settings.
+/// The identity provider in the settings.
 struct Provider {
     issuer: String,
     client: Client,
@@ -34,7 +35,8 @@ struct Provider {
 }
 
 impl Inner {
-    /// Signs in with what is kept of the company, or else by way of the browser.
+    /// Signs in with the stored id token, or otherwise through the browser. Returns the authorization URL in
+    /// the second case.
     pub(crate) async fn by_company(
         self: &Arc<Self>,
         server: &Arc<ServerConfig>,
@@ -48,7 +50,7 @@ impl Inner {
                 return Ok(None);
             }
             Ok(None) => {}
-            // The id token may be what is refused: the user can get another one.
+            // The stored id token may be what was refused. Signing in again provides another one.
             Err(AuthError::Refused(problem)) => {
                 tracing::debug!(server = %server.id, %problem, "the kept sign-in at the company does not help");
             }
@@ -76,7 +78,8 @@ impl Inner {
         Ok(Some(address))
     }
 
-    /// Fetches a token with what is kept of the company; `None` where the user has to sign in there.
+    /// Fetches a token with the stored id token; `None` if there is none that is valid, so that the user has
+    /// to sign in at the identity provider.
     pub(crate) async fn fetch_by_company(
         &self,
         target: Target<'_>,
@@ -95,7 +98,7 @@ impl Inner {
         }
     }
 
-    /// Takes an id token that the user has already.
+    /// Stores an id token that the user already has.
     pub(crate) async fn adopt_id_token(
         &self,
         server: &ServerConfig,
@@ -146,7 +149,7 @@ impl Inner {
         Ok(Provider { issuer: issuer.clone(), client, server })
     }
 
-    /// The id token for a grant, the grant for a token.
+    /// Exchanges the id token for an identity assertion grant, and that for an access token.
     async fn trade(&self, target: Target<'_>, slot: &Slot, company: &Company) -> Result<SignIn, AuthError> {
         let url = target.url()?;
         let web = Web::of(&url).await;
@@ -198,8 +201,9 @@ impl Inner {
     }
 }
 
-/// What an id token says, if it is of this provider and for this client. It came from the provider
-/// itself or the user, so that its signature is for others to check.
+/// The claims of an id token if it is from this issuer and for this client. The signature isn't verified
+/// here: the token came directly from the provider or from the user, and the provider verifies it when it is
+/// exchanged.
 fn claims_for(id_token: &Secret, issuer: &str, client: &str) -> Result<Claims, AuthError> {
     Claims::read(id_token)
         .filter(|claims| claims.iss.as_deref() == Some(issuer) && claims.is_for(client))

@@ -1,6 +1,6 @@
-//! Finds out how a server is signed in to: its own metadata says for which resource and with whom,
-//! and the authorization server's says where. One candidate that does not work is no reason to give
-//! up; one that lies is.
+//! Discovery: the server's protected-resource metadata (RFC 9728) names the resource and its authorization
+//! servers, whose metadata (RFC 8414, OpenID Connect Discovery) names the endpoints. A candidate URL that
+//! doesn't work is skipped; metadata for another resource or issuer is an error.
 
 use gatehouse_model::sign_in::SignInEndpoints;
 use gatehouse_model::{ErrorCode, Problem};
@@ -12,30 +12,29 @@ use crate::challenge::Challenge;
 use crate::metadata::{ResourceMetadata, ServerMetadata};
 use crate::web::{Web, WebError, host};
 
-/// Most authorization servers of one resource that are tried.
+/// Maximum number of authorization servers tried per resource.
 const MOST_ISSUERS: usize = 4;
 
-/// How a server is signed in to.
+/// How to sign in to a server.
 #[derive(Clone, Debug)]
 pub(crate) struct Found {
-    /// What tokens are asked for.
+    /// The resource identifier for token requests.
     pub(crate) resource: String,
-    /// The scopes that the resource knows.
+    /// The scopes that the resource supports.
     pub(crate) scopes: Vec<String>,
-    /// The authorization server.
     pub(crate) server: ServerMetadata,
-    /// Whether the user named the endpoints, so that no document tells the issuer.
+    /// Whether the user entered the endpoints, so that no metadata document confirms the issuer.
     pub(crate) by_hand: bool,
 }
 
-/// What the server itself says.
+/// Result of the protected-resource metadata.
 struct Resource {
     identifier: String,
     issuers: Vec<String>,
     scopes: Vec<String>,
 }
 
-/// Asks the server and its authorization server.
+/// Runs discovery for a server.
 pub(crate) async fn discover(web: &Web, server: &Url, challenge: &Challenge) -> Result<Found, AuthError> {
     let mut trouble = None;
     let Some(own) = ask_resource(web, server, challenge, &mut trouble).await? else {
@@ -53,13 +52,14 @@ pub(crate) async fn discover(web: &Web, server: &Url, challenge: &Challenge) -> 
     Ok(Found { resource: own.identifier, scopes: own.scopes, server: found?, by_hand: false })
 }
 
-/// The issuers that the server takes tokens of by now; `None` where it does not say.
+/// The issuers that the server currently accepts tokens from; `None` if it doesn't say.
 pub(crate) async fn issuers(web: &Web, server: &Url, challenge: &Challenge) -> Option<Vec<String>> {
     let found = ask_resource(web, server, challenge, &mut None).await.ok().flatten()?;
     (!found.issuers.is_empty()).then_some(found.issuers)
 }
 
-/// The metadata of an authorization server, whose identifier has to be in it.
+/// Fetches the metadata of an authorization server. Its `issuer` must be identical to the given one (RFC 8414
+/// section 3.3).
 pub(crate) async fn ask_issuer(web: &Web, issuer: &str) -> Result<ServerMetadata, AuthError> {
     let base = Url::parse(issuer)
         .map_err(|_| unusable("The server names an authorization server whose address cannot be read."))?;
@@ -69,7 +69,7 @@ pub(crate) async fn ask_issuer(web: &Web, issuer: &str) -> Result<ServerMetadata
         .ok_or_else(|| unusable(&format!("{} does not say how to sign in: it has no metadata.", host(&base))))
 }
 
-/// Endpoints that the user entered.
+/// Uses endpoints that the user entered.
 pub(crate) fn by_hand(server: &Url, entered: &SignInEndpoints) -> Result<Found, AuthError> {
     let read = |address: &str| {
         Url::parse(address.trim()).map_err(|_| unusable("An endpoint in the settings cannot be read."))
@@ -91,7 +91,8 @@ pub(crate) fn by_hand(server: &Url, entered: &SignInEndpoints) -> Result<Found, 
     Ok(Found { resource: resource(server), scopes: Vec::new(), server: server_metadata, by_hand: true })
 }
 
-/// A server of before there was metadata of resources: its own origin is the authorization server.
+/// Fallback for servers without protected-resource metadata (MCP before 2025-06-18): the server's own origin
+/// is the authorization server.
 async fn without_metadata(web: &Web, server: &Url, trouble: Option<WebError>) -> Result<Found, AuthError> {
     let origin = server.origin().ascii_serialization();
     let base = Url::parse(&origin).map_err(|_| unusable("The server's address cannot be read."))?;
@@ -111,7 +112,8 @@ async fn without_metadata(web: &Web, server: &Url, trouble: Option<WebError>) ->
     }
 }
 
-/// Asks the resource. `Ok(None)` when it has no metadata; what went wrong on the way is left behind.
+/// Fetches the protected-resource metadata. `Ok(None)` if there is none; the first network error on the way
+/// is stored in `trouble`.
 async fn ask_resource(
     web: &Web,
     server: &Url,
@@ -149,7 +151,8 @@ async fn ask_resource(
     Ok(None)
 }
 
-/// Looks for metadata in the order of the specification. What names another issuer is not used.
+/// Tries the well-known locations in the order of the specification. Metadata that names another issuer isn't
+/// used; if no other is found, that is an error.
 async fn find_metadata(
     web: &Web,
     base: &Url,
@@ -206,7 +209,7 @@ fn check_endpoints(web: &Web, found: &ServerMetadata) -> Result<(), AuthError> {
     Ok(())
 }
 
-/// The well-known address that is put before a path; `None` where there is no path.
+/// The well-known URL with the path inserted after it (RFC 8414 section 3.1); `None` if there is no path.
 fn well_known(url: &Url, name: &str) -> Option<Url> {
     let path = url.path().trim_end_matches('/');
     if path.is_empty() {
@@ -221,7 +224,7 @@ fn root(url: &Url, name: &str) -> Option<Url> {
     url.join(&format!("/.well-known/{name}")).ok()
 }
 
-/// A fault of the web as what it means for the sign-in.
+/// Converts a web error to an error of the sign-in.
 pub(crate) fn refused(error: &WebError) -> AuthError {
     if error.is_temporary() {
         return AuthError::Unreachable(error.to_string());
@@ -229,7 +232,7 @@ pub(crate) fn refused(error: &WebError) -> AuthError {
     unusable(&error.to_string())
 }
 
-/// Something that cannot be used, in a sentence.
+/// An error for something unusable, described in a sentence.
 pub(crate) fn unusable(why: &str) -> AuthError {
     AuthError::Refused(Problem::new(ErrorCode::Refused, "The sign-in did not work.").why(why))
 }

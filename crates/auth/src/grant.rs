@@ -1,5 +1,5 @@
-//! The token endpoint: how a client proves itself there, what it gets, and why it gets nothing. What
-//! the other side says in its own words is cleaned of everything that was sent to it.
+//! The token endpoint: client authentication, token responses and errors. Texts from the other side are
+//! cleaned of everything secret that was sent to it.
 
 use std::time::Duration;
 
@@ -19,31 +19,32 @@ use crate::challenge::scopes;
 use crate::web::{Answer, Web, host};
 
 const JWT_BEARER: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
-/// Shortest value that is taken out of what the other side says.
+/// Minimum length of a sent value that is redacted in texts of the other side.
 const SHORTEST_SECRET: usize = 4;
-/// Longest text of the other side that is shown, in characters.
+/// Maximum length of a displayed text of the other side, in characters.
 pub(crate) const LONGEST_WORDS: usize = 200;
 
-/// How a client proves that it is the one.
+/// Client authentication method.
 #[derive(Clone, Debug)]
 pub(crate) enum Proof {
-    /// Not at all: a public client.
+    /// None: a public client.
     None,
-    /// With its secret, in a header.
+    /// `client_secret_basic`
     Basic(Secret),
-    /// With its secret, in the form.
+    /// `client_secret_post`
     Post(Secret),
-    /// With a signed statement.
+    /// `private_key_jwt`
     Key {
-        /// PEM
+        /// PEM.
         key: Secret,
-        /// `RS256` and its like.
+        /// JWS algorithm, for example `RS256`.
         algorithm: String,
     },
 }
 
 impl Proof {
-    /// With a secret if there is one, in the way that was agreed upon or else that is offered.
+    /// Chooses the method for a client with this secret: the agreed one, else one that the server offers.
+    /// Without a secret the client is public.
     pub(crate) fn with(secret: Option<Secret>, agreed: Option<TokenMethod>, offered: &[String]) -> Self {
         let Some(secret) = secret else { return Self::None };
         let offers = |method: &str| offered.iter().any(|offer| offer == method);
@@ -59,18 +60,18 @@ impl Proof {
     }
 }
 
-/// Where a client comes from; that decides whether it can be forgotten.
+/// Origin of a client id. Only a registered one can be discarded when the server refuses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// The user entered it.
+    /// Entered by the user.
     Entered,
-    /// It is described by a document at its own address.
+    /// The URL of a Client ID Metadata Document.
     Document,
-    /// Gatehouse registered it.
+    /// Dynamically registered by Gatehouse.
     Registered,
 }
 
-/// A client at an authorization server.
+/// An OAuth client at an authorization server.
 #[derive(Clone, Debug)]
 pub(crate) struct Client {
     pub(crate) id: String,
@@ -78,38 +79,38 @@ pub(crate) struct Client {
     pub(crate) origin: Origin,
 }
 
-/// What a token endpoint gave.
+/// A successful token response.
 #[derive(Clone, Debug)]
 pub(crate) struct Granted {
     pub(crate) access: Secret,
     pub(crate) refresh: Option<Secret>,
     pub(crate) lives_secs: Option<u64>,
-    /// `None` where it is just what was asked for.
+    /// `None` if the granted scopes are those that were requested.
     pub(crate) scopes: Option<Vec<String>>,
     pub(crate) id_token: Option<Secret>,
 }
 
-/// Why a token endpoint gave nothing.
+/// Why there is no token.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum GrantError {
-    /// It refuses.
+    /// The server returned an OAuth error.
     #[error("{words}")]
     Denied {
-        /// Its code for why.
+        /// The OAuth error code.
         code: String,
-        /// The same in a sentence.
+        /// The error as a sentence.
         words: String,
     },
-    /// It cannot be reached now.
+    /// The server can't be reached at the moment.
     #[error("{0}")]
     Unreachable(String),
-    /// What it says is not what it should be; or the settings cannot be used.
+    /// The response is invalid, or the settings can't be used.
     #[error("{0}")]
     Unusable(String),
 }
 
 impl GrantError {
-    /// Whether the client itself is what it refuses.
+    /// Whether the server refuses the client itself.
     pub(crate) fn is_about_client(&self) -> bool {
         matches!(self, Self::Denied { code, .. } if code == "invalid_client" || code == "unauthorized_client")
     }
@@ -126,26 +127,25 @@ impl From<GrantError> for AuthError {
     }
 }
 
-/// A token endpoint.
 pub(crate) struct TokenEndpoint<'a> {
     pub(crate) web: &'a Web,
     pub(crate) url: &'a Url,
-    /// To whom statements are made.
+    /// The audience of client assertions.
     pub(crate) issuer: &'a str,
     pub(crate) clock: &'a dyn Clock,
 }
 
-/// A form: names and values that may be secret.
+/// Form fields, whose values may be secret.
 pub(crate) type Form = Vec<(&'static str, Secret)>;
 
 impl TokenEndpoint<'_> {
-    /// Asks for a token.
+    /// Requests a token.
     pub(crate) async fn ask(&self, client: &Client, form: Form) -> Result<Granted, GrantError> {
         let (answer, form) = self.post(client, form).await?;
         read(self.url, &answer, &form)
     }
 
-    /// Posts a form of which nothing but success is wanted, as a revocation is.
+    /// Posts a form for which only success matters, such as a revocation.
     pub(crate) async fn tell(&self, client: &Client, form: Form) -> Result<(), GrantError> {
         let (answer, form) = self.post(client, form).await?;
         if (200..300).contains(&answer.status) { Ok(()) } else { Err(denied(self.url, &answer, &form)) }
@@ -214,11 +214,11 @@ fn read(url: &Url, answer: &Answer, form: &Form) -> Result<Granted, GrantError> 
     }
     let given: Given =
         serde_json::from_slice(&answer.body).map_err(|_| unusable("answered something that is no token."))?;
-    // Some report errors as a success.
+    // Some servers report errors with a success status.
     let Some(access) = given.access_token.filter(is_token) else {
         return Err(denied(url, answer, form));
     };
-    // A grant that is exchanged further says that it is no token by itself (RFC 8693).
+    // In a token exchange, `N_A` says that the result isn't an access token by itself (RFC 8693).
     if given
         .token_type
         .is_some_and(|kind| !kind.eq_ignore_ascii_case("bearer") && !kind.eq_ignore_ascii_case("N_A"))
@@ -242,13 +242,13 @@ fn read(url: &Url, answer: &Answer, form: &Form) -> Result<Granted, GrantError> 
     })
 }
 
-/// Whether a header can carry it.
+/// Whether the token can be sent in a header.
 fn is_token(token: &Secret) -> bool {
     let text = token.reveal();
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
-/// Seconds, also where they are written as text or with a fraction. What is no time is not said.
+/// Parses a number of seconds, also if it is a string or has a fraction. Anything invalid counts as absent.
 fn seconds(value: &Value) -> Option<u64> {
     let seconds = match value {
         Value::Number(number) => number.as_f64()?,
@@ -283,7 +283,7 @@ fn denied(url: &Url, answer: &Answer, form: &Form) -> GrantError {
     }
 }
 
-/// What a code of RFC 6749 and its companions means; other codes are told as they are.
+/// Describes an OAuth error code (RFC 6749 and extensions). Unknown codes are quoted.
 pub(crate) fn meaning(code: &str) -> String {
     match code {
         "access_denied" => "access was not granted".to_owned(),
@@ -299,7 +299,8 @@ pub(crate) fn meaning(code: &str) -> String {
     }
 }
 
-/// A text of the other side as it may be shown: without what was sent, control characters and length.
+/// Makes a text of the other side safe to show: redacts what was sent, and removes control characters and
+/// excess length.
 fn clean(text: &str, form: &Form) -> String {
     let mut text = text.to_owned();
     for (name, value) in form {

@@ -1,5 +1,5 @@
-//! As which client Gatehouse signs in (AUTH-2): the one that the user entered, else the one that its
-//! document describes, else one that is or becomes registered.
+//! Which OAuth client Gatehouse uses (AUTH-2): the one that the user entered, else its Client ID Metadata
+//! Document, else a dynamically registered one.
 
 use gatehouse_model::sign_in::SignInWith;
 use gatehouse_model::{Timestamp, sign_in::RegisteredClient};
@@ -12,18 +12,17 @@ use crate::metadata::ServerMetadata;
 use crate::registration::is_offered;
 use crate::settings::Target;
 
-/// How to become a client.
+/// How to obtain a client id.
 pub(crate) enum Way {
-    /// It is one.
+    /// A client id is available.
     Client(Client),
-    /// It is registered, for this redirect.
+    /// A registration exists, for the redirect URI in it.
     Registered(Registration),
-    /// It can be registered.
+    /// Dynamic registration is possible.
     Register,
 }
 
 impl Registration {
-    /// The client that this is.
     pub(crate) fn client(&self, offered: &[String]) -> Client {
         let proof = Proof::with(self.secret.clone(), Some(self.method), offered);
         Client { id: self.id.clone(), proof, origin: Origin::Registered }
@@ -34,7 +33,7 @@ impl Registration {
     }
 }
 
-/// The client that the user entered, if there is one.
+/// The client that the user entered, if any.
 pub(crate) async fn entered(
     target: Target<'_>,
     keeper: &Keeper,
@@ -53,7 +52,7 @@ pub(crate) async fn entered(
     Ok(Some(Client { id: id.trim().to_owned(), proof, origin: Origin::Entered }))
 }
 
-/// The way to become a client of this authorization server, of which an entered one is none.
+/// Determines the client for this authorization server.
 pub(crate) async fn way(
     target: Target<'_>,
     keeper: &Keeper,
@@ -75,7 +74,7 @@ pub(crate) async fn way(
     is_offered(server).map(|_| Way::Register)
 }
 
-/// The client that tokens were given to; `None` when it is known no longer.
+/// The client that the tokens were issued to; `None` if it is no longer known.
 pub(crate) async fn of_tokens(
     target: Target<'_>,
     keeper: &Keeper,

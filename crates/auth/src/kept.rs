@@ -1,6 +1,6 @@
-//! What is kept of a sign-in, in the store for secrets: tokens, the registration of Gatehouse, and
-//! the sign-in at the company. Each is bound to what the server is (SRV-16), and says whose it is, so that
-//! another issuer or resource never sees it (AUTH-5).
+//! Persisted sign-in state, in the secret store: tokens, the dynamic registration, and the sign-in at the
+//! company's identity provider. Each is bound to the identity of the server (SRV-16) and contains its issuer,
+//! so that it is never sent to another issuer or resource (AUTH-5).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,48 +15,41 @@ use url::Url;
 use crate::AuthError;
 use crate::address::{resource, server_url};
 
-/// A token is renewed so long before it expires, or a third of its life if that is shorter.
+/// A token is renewed this long before it expires, or after two thirds of its lifetime if that is later.
 const AHEAD: Duration = Duration::from_secs(300);
 
 /// The sign-in at one server.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SignIn {
-    /// With whom.
     pub(crate) issuer: String,
-    /// What for.
+    /// The resource identifier that the tokens are for.
     pub(crate) resource: String,
-    /// As which client.
+    /// The client id.
     pub(crate) client: String,
-    /// Where tokens come from.
     pub(crate) token_endpoint: Url,
-    /// Where they are given back.
     pub(crate) revocation_endpoint: Option<Url>,
-    /// How clients may prove themselves there.
+    /// Client authentication methods that the token endpoint supports.
     pub(crate) methods: Vec<String>,
-    /// All that was ever granted and asked for, for the next time.
+    /// All scopes that were granted or requested, for the next sign-in.
     pub(crate) scopes: Vec<String>,
-    /// Who signed in.
+    /// The account name, for display.
     pub(crate) account: Option<String>,
-    /// `None` once they are worth nothing.
+    /// `None` once they are no longer usable.
     pub(crate) tokens: Option<Tokens>,
 }
 
-/// Tokens.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Tokens {
-    /// The access token.
     #[serde(serialize_with = "revealed")]
     pub(crate) access: Secret,
-    /// What renews it.
     #[serde(serialize_with = "revealed_option")]
     pub(crate) refresh: Option<Secret>,
-    /// What was granted.
+    /// The granted scopes.
     pub(crate) scopes: Vec<String>,
-    /// When they came.
     pub(crate) received: Timestamp,
-    /// How long the access token lives, where that is said.
+    /// Lifetime of the access token in seconds, if the server stated it.
     pub(crate) lives_secs: Option<u64>,
 }
 
@@ -66,12 +59,12 @@ impl Tokens {
         self.lives_secs.map(|secs| self.received.plus(Duration::from_secs(secs)))
     }
 
-    /// Whether the access token is valid.
+    /// Whether the access token hasn't expired.
     pub(crate) fn is_valid(&self, now: Timestamp) -> bool {
         self.expires().is_none_or(|expires| now < expires)
     }
 
-    /// Whether it is time to renew it.
+    /// Whether the access token should be renewed.
     pub(crate) fn is_due(&self, now: Timestamp) -> bool {
         let Some(secs) = self.lives_secs else { return false };
         let lives = Duration::from_secs(secs);
@@ -79,22 +72,19 @@ impl Tokens {
     }
 }
 
-/// How Gatehouse is known to an authorization server.
+/// A dynamic client registration.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Registration {
-    /// To whom.
     pub(crate) issuer: String,
-    /// `client_id`
     pub(crate) id: String,
-    /// `client_secret`
     #[serde(serialize_with = "revealed_option")]
     pub(crate) secret: Option<Secret>,
-    /// How it proves itself.
+    /// Client authentication method.
     pub(crate) method: TokenMethod,
-    /// Where the browser comes back to.
+    /// The redirect URI.
     pub(crate) redirect: Url,
-    /// When the secret ceases to be one.
+    /// When the client secret expires.
     pub(crate) expires: Option<Timestamp>,
 }
 
@@ -102,14 +92,12 @@ pub(crate) struct Registration {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Company {
-    /// With whom.
     pub(crate) issuer: String,
-    /// As which client.
+    /// The client id.
     pub(crate) client: String,
-    /// Who the user is, signed.
     #[serde(serialize_with = "revealed")]
     pub(crate) id_token: Secret,
-    /// When that is no longer believed.
+    /// When the id token expires.
     pub(crate) expires: Option<Timestamp>,
 }
 
@@ -124,17 +112,17 @@ fn revealed_option<S: Serializer>(secret: &Option<Secret>, serializer: S) -> Res
     }
 }
 
-/// Something that is kept under a name of its own.
+/// A value that is stored in the secret store for each server.
 pub(crate) trait Kept: Serialize + DeserializeOwned + Send + 'static {
-    /// That name, for a server.
+    /// Name of the value; part of its key.
     fn name(server: &ServerConfig) -> String;
 
-    /// Its key for a server at its present generation.
+    /// Its key for the server's current generation.
     fn key(server: &ServerConfig) -> SecretKey {
         SecretKey::sign_in(&server.binding(), &Self::name(server))
     }
 
-    /// That, its keys in the generations before, and those that older versions gave it.
+    /// The key for the current generation, those of earlier generations, and those that older versions used.
     fn all_keys(server: &ServerConfig) -> Vec<SecretKey> {
         let (present, name) = (server.binding(), Self::name(server));
         let keys = |bound: ServerBinding| {
@@ -163,14 +151,14 @@ impl Kept for Company {
     }
 }
 
-/// The keys under which the sign-in of a server is kept, as the server is now.
+/// The keys of a server's sign-in state, for the server's current identity.
 #[must_use]
 pub fn secret_keys(server: &ServerConfig) -> [SecretKey; 3] {
     [SignIn::key(server), Registration::key(server), Company::key(server)]
 }
 
-/// The store for secrets, beside the executor: a keychain may take as long as the user takes to
-/// unlock it.
+/// Async access to the secret store. Runs on blocking threads: a keychain may take as long as the user takes
+/// to unlock it.
 #[derive(Clone)]
 pub(crate) struct Keeper {
     secrets: Arc<dyn SecretStore>,
@@ -181,7 +169,7 @@ impl Keeper {
         Self { secrets }
     }
 
-    /// What is kept, if anything is.
+    /// Loads the value, if there is one.
     pub(crate) async fn get<T: Kept>(&self, server: &ServerConfig) -> Result<Option<T>, AuthError> {
         match self.secret(T::key(server)).await? {
             Some(text) => serde_json::from_str(text.reveal()).map(Some).map_err(|_| AuthError::Unreadable),
@@ -189,27 +177,28 @@ impl Keeper {
         }
     }
 
-    /// Keeps it; durable on return.
+    /// Stores the value; durable on return.
     pub(crate) async fn set<T: Kept>(&self, server: &ServerConfig, value: &T) -> Result<(), AuthError> {
         let text = Secret::new(serde_json::to_string(value).map_err(|_| AuthError::Unreadable)?);
         let key = T::key(server);
         self.beside(move |secrets| Ok(secrets.set(&key, &text)?)).await
     }
 
-    /// Forgets it.
+    /// Deletes the value.
     pub(crate) async fn forget<T: Kept>(&self, server: &ServerConfig) -> Result<(), AuthError> {
         let key = T::key(server);
         self.beside(move |secrets| Ok(secrets.delete(&key)?)).await
     }
 
-    /// Forgets all that was ever kept of the server under its id.
+    /// Deletes all values of the server, including those of earlier generations and older versions as far as
+    /// their keys can be derived.
     pub(crate) async fn forget_all(&self, server: &ServerConfig) -> Result<(), AuthError> {
         let keys =
             [SignIn::all_keys(server), Registration::all_keys(server), Company::all_keys(server)].concat();
         self.beside(move |secrets| {
             let mut outcome = Ok(());
             for key in &keys {
-                // What can be deleted is, also where something else cannot.
+                // Continue after an error, so that everything that can be deleted is.
                 outcome = outcome.and(secrets.delete(key));
             }
             Ok(outcome?)
@@ -217,7 +206,6 @@ impl Keeper {
         .await
     }
 
-    /// The secret under a key.
     pub(crate) async fn secret(&self, key: SecretKey) -> Result<Option<Secret>, AuthError> {
         self.beside(move |secrets| Ok(secrets.get(&key)?)).await
     }

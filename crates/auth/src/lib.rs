@@ -1,9 +1,10 @@
-//! Sign-in to remote servers (AUTH-1 to AUTH-9): whom to sign in with, the way through the user's
-//! browser, and the tokens that come of it, kept, renewed, widened and given back.
+//! Sign-in to remote MCP servers with OAuth (AUTH-1 to AUTH-9): discovery, the browser flow, and tokens,
+//! which are stored, renewed, upgraded with scopes and revoked. Connections only see the [`TokenSource`]
+//! trait.
 //!
-//! A token is handed out only for the server, generation and resource that it was given for. No
-//! token, code, verifier or secret is ever logged, part of an event or of an error, and a browser is
-//! opened only where the caller says that the user asked for it.
+//! A token is only handed out for the server, generation and resource that it was issued for. Tokens, codes,
+//! verifiers and secrets are never logged and never part of an event or error. The browser is only opened if
+//! the caller states that the user asked for it.
 
 mod account;
 mod address;
@@ -46,32 +47,30 @@ pub use kept::secret_keys;
 pub use none::NoSignIn;
 pub use sign_ins::SignIns;
 
-/// What signing in needs from the outside.
+/// Dependencies of the sign-in.
 pub struct SignInDeps {
-    /// Keeps tokens, registrations and the secrets of the settings.
+    /// Stores tokens, registrations and the secrets in the settings.
     pub secrets: Arc<dyn SecretStore>,
-    /// Says when a token expires.
     pub clock: Arc<dyn Clock>,
-    /// Gets an entry before a sign-in or sign-out takes effect (PERM-14).
+    /// Receives an entry before a sign-in or sign-out takes effect (PERM-14).
     pub audit: Arc<dyn AuditLog>,
-    /// Hears of each change.
     pub events: Arc<dyn EventSink>,
     /// Opens the user's browser.
     pub open: Arc<dyn OpenUrl>,
-    /// Where lock files lie.
+    /// The data folder, which contains the lock files.
     pub data_dir: PathBuf,
 }
 
-/// Where bearer tokens come from, and what to do when one was refused.
+/// Source of bearer tokens for connections.
 pub trait TokenSource: Send + Sync {
-    /// A token that is valid now, renewed ahead of its expiry; `None` when the user has to sign in.
+    /// A token that is valid now, renewed ahead of its expiry; `None` if the user has to sign in.
     fn bearer<'a>(
         &'a self,
         server: &'a Arc<ServerConfig>,
     ) -> BoxFuture<'a, Result<Option<Secret>, AuthError>>;
 
-    /// What to do about an answer 401, or 403 for want of a scope. May take as long as the user takes
-    /// to answer a question and to go through the browser.
+    /// Handles a 401 response, or a 403 response for insufficient scope. May take as long as the user needs
+    /// to answer a scope upgrade request and to sign in with the browser.
     fn refused<'a>(
         &'a self,
         server: &'a Arc<ServerConfig>,
@@ -79,60 +78,60 @@ pub trait TokenSource: Send + Sync {
     ) -> BoxFuture<'a, Result<Next, AuthError>>;
 }
 
-/// How a server refused a request.
+/// A server's refusal of a request.
 #[derive(Clone, Debug)]
 pub struct Refusal {
     /// 401 or 403.
     pub status: u16,
     /// All values of `WWW-Authenticate`.
     pub challenges: Vec<String>,
-    /// The token that was sent, if one was.
+    /// The token that was sent, if any.
     pub sent: Option<Secret>,
-    /// Whether the request can wait for the user; else nobody is asked for more rights.
+    /// Whether the request can wait for the user. If not, no scope upgrade request is made.
     pub waits: bool,
-    /// Whether the token was given for this very request, by [`Next::Again`]: renewing it once more
-    /// would not help.
+    /// Whether the token was already obtained through [`Next::Again`] for this request, so that renewing it
+    /// once more wouldn't help.
     pub once_more: bool,
 }
 
-/// What comes after a refusal.
+/// What to do after a refusal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Send the request once more, with this token.
+    /// Retry the request with this token.
     Again(Secret),
     /// The user has to sign in.
     SignIn {
-        /// With whom, where it is known.
+        /// The issuer to sign in with, if known.
         issuer: Option<String>,
     },
     /// The user has to enter a client id first.
     Register {
-        /// Why, in a sentence.
+        /// A sentence for the user.
         reason: String,
     },
-    /// Nothing can be done.
+    /// The refusal is final.
     Refused {
-        /// Why, in sentences.
+        /// One or more sentences for the user.
         reason: String,
     },
 }
 
-/// Why there is no telling whether a token exists.
+/// Errors of the sign-in.
 #[derive(Debug, thiserror::Error)]
 pub enum AuthError {
-    /// The store for secrets is locked or does not answer.
+    /// The secret store is locked or doesn't answer.
     #[error(transparent)]
     Secrets(#[from] gatehouse_store::SecretError),
-    /// What is stored is not what was written.
+    /// A stored value can't be parsed.
     #[error("The stored sign-in cannot be read; sign in again.")]
     Unreadable,
-    /// The authorization server cannot be reached now; what is stored stays.
+    /// The authorization server can't be reached at the moment; stored state is kept.
     #[error("The authorization server cannot be reached: {0}")]
     Unreachable(String),
-    /// The authorization server refuses, or what it says cannot be used.
+    /// The authorization server refused, or its response can't be used.
     #[error("{0}")]
     Refused(Problem),
-    /// The work was cut off, as when Gatehouse shuts down.
+    /// The operation was aborted, for example at shutdown.
     #[error("The sign-in was cut off.")]
     CutOff,
 }

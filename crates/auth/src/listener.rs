@@ -1,5 +1,5 @@
-//! Where the browser comes back to: a listener on this machine alone, bound before the address is
-//! made that leads to it. One path, one method, one answer; everything else changes nothing.
+//! The loopback listener for the redirect (RFC 8252 section 7.3), bound before the authorization URL is
+//! built. It serves one path and one method and accepts one response; any other request has no effect.
 
 use std::convert::Infallible;
 use std::io;
@@ -25,25 +25,25 @@ use url::{Host, Url};
 use crate::callback::Desk;
 use crate::page::{self, Page};
 
-/// The path of redirects that nobody else demands.
+/// Path of the redirect URI, unless the settings specify another one.
 const PATH: &str = "/callback";
-/// How long a browser may take to say what it wants.
+/// How long a browser may take to send a request head.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Most connections at a time.
+/// Maximum number of simultaneous connections.
 const MOST: usize = 32;
 
-/// A bound listener and the address that leads to it.
+/// A bound listener with its redirect URI.
 pub(crate) struct Door {
     listener: TcpListener,
     second: Option<TcpListener>,
-    /// Where it is.
+    /// The redirect URI.
     pub(crate) redirect: Url,
-    /// The same as authorization servers are told, letter by letter as the user set it.
+    /// The redirect URI as authorization servers are told, exactly as the user entered it.
     pub(crate) told: String,
 }
 
-/// Binds: at the address that the user set, or else at one that was used before if it is free, or else
-/// at a port that the system chooses.
+/// Binds to the address in the settings; else to the one used before, if it is free; else to a port that the
+/// system chooses.
 pub(crate) async fn bind(fixed: Option<&str>, before: Option<&Url>) -> io::Result<Door> {
     if let Some(fixed) = fixed {
         let redirect = Url::parse(fixed).map_err(|_| io::ErrorKind::InvalidInput)?;
@@ -67,7 +67,7 @@ async fn bind_to(redirect: Url) -> io::Result<Door> {
     let (first, second) = match redirect.host() {
         Some(Host::Ipv4(address)) if address.is_loopback() => (IpAddr::V4(address), None),
         Some(Host::Ipv6(address)) if address.is_loopback() => (IpAddr::V6(address), None),
-        // Which of the two a browser takes is its own affair; not every machine has both.
+        // The browser chooses the address family, so both are bound. IPv6 isn't available on every machine.
         Some(Host::Domain("localhost")) => {
             (Ipv4Addr::LOCALHOST.into(), Some(IpAddr::V6(Ipv6Addr::LOCALHOST)))
         }
@@ -82,8 +82,8 @@ async fn bind_to(redirect: Url) -> io::Result<Door> {
 }
 
 impl Door {
-    /// Lets browsers in, until the desk closes and the last of them has its page. Whoever drops this
-    /// ends all connections.
+    /// Serves browsers until `desk.closing` is cancelled and the last connection has been served. Dropping
+    /// the future closes all connections.
     pub(crate) async fn serve(self, desk: Arc<Desk>) {
         let mut connections = JoinSet::new();
         loop {

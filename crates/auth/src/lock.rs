@@ -1,5 +1,5 @@
-//! One renewal at a time across processes: a lock on a file per server. It is let go of when the file
-//! is closed, also by a process that dies.
+//! Renewal lock across processes: an exclusive lock on one file per server. The operating system releases it
+//! when the file is closed, also if the process dies.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
@@ -12,9 +12,9 @@ use tokio::time::Instant;
 
 use crate::AuthError;
 
-/// How long another process may hold it: longer than a renewal can take.
+/// How long to wait for another process. Longer than a renewal can take.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How often it is tried.
+/// Polling interval.
 const EVERY: Duration = Duration::from_millis(40);
 
 /// Holds the lock until dropped.
@@ -22,13 +22,13 @@ pub(crate) struct Held {
     _file: Option<File>,
 }
 
-/// Where the lock of a server lies. Its id may be any text, so that it is no file name itself.
+/// Path of a server's lock file. The id may be any text, so its hash is used in the file name.
 fn path(folder: &Path, server: &ServerId) -> PathBuf {
     let name = hex::encode(&Sha256::digest(server.as_str())[..8]);
     folder.join("locks").join(format!("sign-in-{name}.lock"))
 }
 
-/// Removes the lock file of a server that is no more.
+/// Removes the lock file of a server that was removed.
 pub(crate) async fn forget(folder: &Path, server: &ServerId) {
     if let Err(error) = tokio::fs::remove_file(path(folder, server)).await
         && error.kind() != std::io::ErrorKind::NotFound
@@ -37,7 +37,8 @@ pub(crate) async fn forget(folder: &Path, server: &ServerId) {
     }
 }
 
-/// Waits for the lock of a server. A file system that has no locks is gone on without one.
+/// Waits for the lock of a server. If the lock file can't be opened or the file system doesn't support locks,
+/// continues without a lock.
 pub(crate) async fn hold(folder: &Path, server: &ServerId) -> Result<Held, AuthError> {
     let path = path(folder, server);
     let opened = tokio::task::spawn_blocking(move || {

@@ -1,4 +1,4 @@
-//! No sign-in at all: for connections that are tried on their own.
+//! A token source without sign-in, for connection tests.
 
 use std::sync::Arc;
 

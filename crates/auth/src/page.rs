@@ -1,5 +1,5 @@
-//! What the browser shows when it comes back: one small page without scripts, in the reader's
-//! language, that has nothing of the address in it.
+//! The final page in the browser: small, without scripts, in the reader's language, and without any content
+//! of the URL.
 
 use std::sync::LazyLock;
 
@@ -7,14 +7,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest as _, Sha256};
 
-/// Which page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Page {
-    /// Signed in.
     Done,
-    /// It did not work.
+    /// The sign-in failed.
     Failed,
-    /// The answer belongs to no sign-in that waits.
+    /// The response doesn't belong to a pending sign-in.
     Stranger,
 }
 
@@ -66,7 +64,6 @@ impl Page {
         Words { title, text }
     }
 
-    /// The page as HTML.
     pub(crate) fn html(self, chinese: bool) -> String {
         let Words { title, text } = self.words(chinese);
         let (mark, class) = if self == Self::Done { ("✓", "good") } else { ("!", "bad") };
@@ -81,12 +78,12 @@ impl Page {
     }
 }
 
-/// What the page may load: its own style and nothing else.
+/// The Content-Security-Policy: only the page's own style is allowed.
 pub(crate) fn policy() -> &'static str {
     &POLICY
 }
 
-/// Whether a reader would rather have Chinese than English (`Accept-Language`).
+/// Whether `Accept-Language` prefers Chinese to English.
 pub(crate) fn wants_chinese(accept_language: &str) -> bool {
     let mut best: Option<(f32, bool)> = None;
     for part in accept_language.split(',') {

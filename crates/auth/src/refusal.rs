@@ -1,5 +1,5 @@
-//! What to do when a server refused a request: another token if there is one, a renewed one, more
-//! rights, or the user.
+//! Handles a server's refusal of a request: uses another token if there is one, renews it, requests more
+//! scopes, or asks the user to sign in.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,11 +19,11 @@ use crate::slot::Slot;
 use crate::web::Web;
 use crate::{AuthError, Next, Refusal, issuer_hint};
 
-/// How long finding out whom to sign in with may hold up whoever was refused.
+/// Time limit for discovering the issuer, during which the refused request waits.
 const FIND: Duration = Duration::from_secs(12);
 
 impl Inner {
-    /// What to do about a refusal.
+    /// Decides what to do about a refusal.
     pub(crate) async fn refused(
         self: &Arc<Self>,
         server: &Arc<ServerConfig>,
@@ -57,7 +57,7 @@ impl Inner {
             .await
     }
 
-    /// The server refused a token, or had none though there is one.
+    /// Handles a 401 although a token exists: it was refused, or wasn't sent.
     async fn refused_token(
         self: &Arc<Self>,
         target: Target<'_>,
@@ -94,7 +94,7 @@ impl Inner {
         }
     }
 
-    /// A token that the server does not take is not sent again, and the user sees that.
+    /// Marks a token as rejected, so that it isn't sent again, and shows that in the state.
     async fn reject(&self, server: &ServerConfig, slot: &Slot, token: &Secret) {
         slot.with(|now| {
             now.rejected = Some(token.clone());
@@ -106,7 +106,7 @@ impl Inner {
         self.tell(server).await;
     }
 
-    /// The issuers that the server names by now, if the one of the tokens is none of them.
+    /// The issuers that the server names now, if the issuer of the tokens isn't among them.
     async fn other_issuers(
         &self,
         target: Target<'_>,
@@ -122,7 +122,7 @@ impl Inner {
         (!named.contains(&kept.issuer)).then_some(named)
     }
 
-    /// A server without a user: a token is fetched, once.
+    /// For servers without interactive sign-in: fetches a token, once.
     async fn without_user(
         self: &Arc<Self>,
         server: &Arc<ServerConfig>,
@@ -140,7 +140,7 @@ impl Inner {
         }
     }
 
-    /// Whom the user has to sign in with, and whether that can work at all.
+    /// Finds out which issuer the user has to sign in with, and whether signing in is possible at all.
     async fn whom(
         &self,
         target: Target<'_>,
@@ -157,7 +157,7 @@ impl Inner {
         let found = match tokio::time::timeout(FIND, finding).await {
             Ok(Ok(found)) => found,
             Ok(Err(AuthError::Refused(problem))) => {
-                // Another attempt may fare better, and says the same again if it does not.
+                // Another attempt may succeed; if it doesn't, it reports the same error.
                 tracing::debug!(server = %target.server.id, %problem, "whom to sign in with is not known");
                 return Ok(Next::SignIn { issuer: hint });
             }

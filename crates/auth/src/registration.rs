@@ -1,5 +1,4 @@
-//! Dynamic client registration (RFC 7591): makes Gatehouse known to an authorization server that has
-//! never heard of it.
+//! Dynamic client registration (RFC 7591).
 
 use std::time::Duration;
 
@@ -17,7 +16,7 @@ use crate::kept::Registration;
 use crate::metadata::ServerMetadata;
 use crate::web::{Answer, Web, host};
 
-/// The ways of a client to prove itself, the best first.
+/// Client authentication methods, in order of preference.
 const METHODS: [(TokenMethod, &str); 3] = [
     (TokenMethod::ClientSecretBasic, "client_secret_basic"),
     (TokenMethod::ClientSecretPost, "client_secret_post"),
@@ -38,14 +37,14 @@ struct Denied {
     error_description: Option<String>,
 }
 
-/// What to say where there is no way to register.
+/// The error for when registration isn't possible.
 pub(crate) fn unregistrable(why: String) -> AuthError {
     let what = "The sign-in needs a client id that only you can get.";
     let problem = Problem::new(ErrorCode::NeedsClientRegistration, what).why(why);
     AuthError::Refused(problem.todo("Register Gatehouse there and enter the client id."))
 }
 
-/// Whether a server can be registered with at all; else why not.
+/// Returns the registration endpoint, or an error that says why registration isn't possible.
 pub(crate) fn is_offered(server: &ServerMetadata) -> Result<&Url, AuthError> {
     let name = || Url::parse(&server.issuer).map_or_else(|_| server.issuer.clone(), |url| host(&url));
     let endpoint = server
@@ -59,7 +58,8 @@ pub(crate) fn is_offered(server: &ServerMetadata) -> Result<&Url, AuthError> {
     Ok(endpoint)
 }
 
-/// Registers Gatehouse with this redirect, which is written as it is told. Where the first method is not taken, the next one is tried.
+/// Registers Gatehouse with this redirect URI (parsed, and as text to send). If the server answers
+/// `invalid_client_metadata` for a client authentication method, the next one is tried.
 pub(crate) async fn register(
     web: &Web,
     server: &ServerMetadata,
@@ -92,7 +92,8 @@ pub(crate) async fn register(
 fn methods(server: &ServerMetadata) -> Vec<(TokenMethod, &'static str)> {
     let offered = server.methods();
     if offered.is_empty() {
-        // Nothing said means the header; some who say nothing mean public clients.
+        // If the server lists no methods, the default is `client_secret_basic`; some such servers only
+        // support public clients.
         return vec![METHODS[0], METHODS[2]];
     }
     METHODS.into_iter().filter(|(_, word)| offered.iter().any(|offer| offer == word)).collect()

@@ -1,6 +1,6 @@
-//! Tokens that are valid now (AUTH-6). A renewal is a transaction: one at a time, also across
-//! processes; what is kept is read again first, since another may have renewed it; what comes is kept
-//! before it is used; and it is finished even if nobody waits for it any more.
+//! Token renewal (AUTH-6). A renewal is a transaction: only one runs at a time, also across processes; the
+//! stored tokens are read again first, since another process may have renewed them; new tokens are stored
+//! before they are used; and the renewal completes even if its caller is cancelled.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::slot::Slot;
 use crate::web::Web;
 use crate::{AuthError, identity, lock};
 
-/// After a renewal that could not be, a token that is still valid is used so long before the next try.
+/// After a failed renewal, a token that is still valid is used for this long before the next try.
 const REST: Duration = Duration::from_secs(30);
 
 /// Why a token is renewed.
@@ -26,12 +26,12 @@ const REST: Duration = Duration::from_secs(30);
 pub(crate) enum Why {
     /// It expires soon.
     Due,
-    /// The server refused this one.
+    /// The server refused this token.
     Refused(Secret),
 }
 
 impl Inner {
-    /// A token that is valid now.
+    /// A token that is valid now; `None` if the user has to sign in.
     pub(crate) async fn bearer(
         self: &Arc<Self>,
         server: &Arc<ServerConfig>,
@@ -51,14 +51,15 @@ impl Inner {
             {
                 return Ok(Some(tokens.access.clone()));
             }
-            // Signed out, or worth nothing any more: that is for the user to change.
+            // Signed out, or the tokens were lost: the user has to sign in.
             None if kept.is_some() || !self.renews_alone(server) => return Ok(None),
             Some(_) | None => {}
         }
         self.fresh(server, &slot, Why::Due).await
     }
 
-    /// Renews, or takes what another renewed meanwhile; `None` when only the user can help.
+    /// Renews the token, or returns one that was renewed by another task or process meanwhile; `None` if the
+    /// user has to sign in.
     pub(crate) async fn fresh(
         self: &Arc<Self>,
         server: &Arc<ServerConfig>,
@@ -73,7 +74,7 @@ impl Inner {
         renewal.await.map_err(|_| AuthError::CutOff)?
     }
 
-    /// Whether tokens come without the user.
+    /// Whether tokens can be fetched without the user.
     pub(crate) fn renews_alone(&self, server: &ServerConfig) -> bool {
         Target::of(server).is_ok_and(|target| match target.settings().with {
             SignInWith::Browser => false,
@@ -125,7 +126,7 @@ impl Inner {
         }
     }
 
-    /// Fetches a token that needs no user, where there is such a way.
+    /// Fetches a token without the user, if the settings allow it.
     async fn renew_alone(
         self: &Arc<Self>,
         server: &Arc<ServerConfig>,
@@ -226,7 +227,7 @@ impl Inner {
         Ok(access)
     }
 
-    /// The tokens are worth nothing any more. What was granted is remembered for the next time.
+    /// Drops tokens that are no longer usable. The granted scopes are kept for the next sign-in.
     async fn lost(
         &self,
         server: &ServerConfig,
@@ -237,7 +238,7 @@ impl Inner {
         let problem = Problem::new(ErrorCode::Refused, "The sign-in is not valid any more.").why(why);
         slot.with(|now| now.problem = Some(problem.todo("Sign in again.")));
         if let Err(problem) = self.record(server, SignInOutcome::Expired, Some(kept)).await {
-            // The tokens are worthless whether or not that can be written.
+            // The tokens are useless whether or not that can be recorded.
             tracing::error!(server = %server.id, %problem, "the end of a sign-in is missing in the audit");
         }
         self.keep(server, slot, SignIn { tokens: None, ..kept.clone() }).await?;
@@ -246,10 +247,10 @@ impl Inner {
     }
 }
 
-/// Why a renewal came to nothing.
+/// Why a refresh failed.
 enum Refresh {
     /// It may work later.
     Temporary(AuthError),
-    /// It never will.
+    /// The refresh token is no longer usable.
     Ended(String),
 }

@@ -1,5 +1,5 @@
-//! The settings of a sign-in with their secrets filled in. A secret serves only the server,
-//! generation and field that it was bound to, whatever name the reference uses.
+//! Sign-in settings with their secret references resolved. A secret is bound to server, generation and field,
+//! and can't be used for another one, whatever name the reference uses.
 
 use gatehouse_common::user_environment;
 use gatehouse_model::server::Remote;
@@ -12,17 +12,16 @@ use crate::AuthError;
 use crate::address::server_url;
 use crate::kept::Keeper;
 
-/// A server that can be signed in to.
+/// A remote server, which can be signed in to.
 #[derive(Clone, Copy)]
 pub(crate) struct Target<'a> {
-    /// The server.
     pub(crate) server: &'a ServerConfig,
-    /// What is said of it.
+    /// Its remote transport settings.
     pub(crate) remote: &'a Remote,
 }
 
 impl<'a> Target<'a> {
-    /// The server as one that can be signed in to.
+    /// Fails for servers that can't be signed in to.
     pub(crate) fn of(server: &'a ServerConfig) -> Result<Self, Problem> {
         let Some(remote) = server.transport.remote() else {
             let what = format!("{} runs on this computer: there is nothing to sign in to.", server.name);
@@ -42,12 +41,10 @@ impl<'a> Target<'a> {
         Ok(Self { server, remote })
     }
 
-    /// Its settings.
     pub(crate) fn settings(&self) -> &'a SignInSettings {
         &self.remote.sign_in
     }
 
-    /// Its address.
     pub(crate) fn url(&self) -> Result<Url, AuthError> {
         server_url(&self.remote.url).ok_or_else(|| {
             let what = format!("The address of {} cannot be used to sign in.", self.server.name);
@@ -55,7 +52,7 @@ impl<'a> Target<'a> {
         })
     }
 
-    /// The value of a field, with what it refers to.
+    /// Resolves the `${env:…}` and `${secret:…}` references in the value of a field.
     pub(crate) async fn fill(&self, keeper: &Keeper, field: &str, value: &str) -> Result<Secret, AuthError> {
         let mut out = String::new();
         let mut rest = value;

@@ -1,4 +1,4 @@
-//! The one door to signing in, and what all ways of signing in share.
+//! The public interface of the sign-in, and the state that all sign-in methods share.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,9 +20,9 @@ use crate::settings::Target;
 use crate::slot::Slot;
 use crate::{AuthError, Next, Refusal, SignInDeps, TokenSource, lock};
 
-/// How long a person may take in the browser.
+/// How long the user may take in the browser.
 const DEADLINE: Duration = Duration::from_secs(300);
-/// How many servers may be signed in to before a listener has to read all of them again.
+/// Capacity of the channel that announces sign-ins. A receiver that lags behind has to read all states again.
 const SIGNED_IN: usize = 64;
 
 /// All sign-ins. Cheap to clone.
@@ -31,12 +31,12 @@ pub struct SignIns {
     inner: Arc<Inner>,
 }
 
-/// What the clones share.
+/// State shared by the clones.
 pub(crate) struct Inner {
     pub(crate) deps: SignInDeps,
     pub(crate) keeper: Keeper,
     pub(crate) document: Mutex<Option<String>>,
-    /// Let go of at the end: who answers may well know us.
+    /// Dropped at shutdown: the handler may hold a reference to this object, which would be a cycle.
     pub(crate) ask: Mutex<Option<Arc<dyn AskUser>>>,
     pub(crate) signed_in: broadcast::Sender<ServerId>,
     pub(crate) tasks: TaskTracker,
@@ -46,13 +46,13 @@ pub(crate) struct Inner {
 }
 
 impl SignIns {
-    /// Begins with nobody signing in.
+    /// Starts without pending sign-ins.
     #[must_use]
     pub fn new(deps: SignInDeps) -> Self {
         Self::with_deadline(deps, DEADLINE)
     }
 
-    /// The same, with another time that a person may take in the browser.
+    /// As [`Self::new`], with another time limit for the browser.
     #[must_use]
     pub fn with_deadline(deps: SignInDeps, deadline: Duration) -> Self {
         let inner = Inner {
@@ -69,31 +69,31 @@ impl SignIns {
         Self { inner: Arc::new(inner) }
     }
 
-    /// Who answers when a server wants more rights. Only the first one counts; without one the answer
-    /// is no.
+    /// Sets the handler for scope upgrade requests. Only the first call has an effect; without a handler
+    /// every request is declined.
     pub fn answer_with(&self, ask: Arc<dyn AskUser>) {
         self.inner.ask.lock().get_or_insert(ask);
     }
 
-    /// Address of the Client ID Metadata Document, if there is one.
+    /// Sets the URL of the Client ID Metadata Document.
     pub fn set_client_document(&self, url: Option<String>) {
         *self.inner.document.lock() = url;
     }
 
-    /// Begins to sign in; what was begun before for this server is given up. Without an address in
-    /// what is returned all is done.
+    /// Starts to sign in. A pending sign-in for this server is cancelled. If the result contains no address,
+    /// the sign-in is complete.
     ///
     /// # Errors
-    /// Why it cannot be begun; [`ErrorCode::NeedsClientRegistration`] when a client id is missing.
+    /// When the sign-in can't be started; [`ErrorCode::NeedsClientRegistration`] if a client id is missing.
     pub async fn begin(&self, server: Arc<ServerConfig>, open: bool) -> Result<SignInBegun, Problem> {
         self.inner.begin(server, open).await
     }
 
-    /// Takes the address that the browser ended at. What is wrong with the answer itself is told by the
-    /// state, as with an answer that came by itself.
+    /// Takes the address at which the browser ended up, as pasted by the user. Errors in the response itself
+    /// are reported through the state, as for a response that reaches the listener.
     ///
     /// # Errors
-    /// When nothing waits for it, or it is not the one that is waited for.
+    /// When no sign-in is pending, or the address doesn't belong to the pending one.
     pub fn paste(&self, server: &ServerId, address: &str) -> Result<(), Problem> {
         let attempt = self.inner.slot(server).with(|now| now.attempt.clone());
         let attempt = attempt.ok_or_else(|| {
@@ -106,7 +106,7 @@ impl SignIns {
         })
     }
 
-    /// Gives up a sign-in that waits.
+    /// Cancels a pending sign-in.
     pub fn cancel(&self, server: &ServerId) {
         let (preparing, attempt) =
             self.inner.slot(server).with(|now| (now.preparing.take(), now.attempt.clone()));
@@ -118,40 +118,41 @@ impl SignIns {
         }
     }
 
-    /// Signs out: takes the tokens back where that is offered, and forgets them.
+    /// Signs out: revokes the tokens if the server supports it, and deletes them.
     ///
     /// # Errors
-    /// When the store for secrets refuses.
+    /// When the secret store refuses.
     pub async fn sign_out(&self, server: Arc<ServerConfig>) -> Result<SignedOut, Problem> {
         Ok(self.inner.sign_out(&server).await?)
     }
 
-    /// The sign-in of a server as it stands.
+    /// The current sign-in state of a server.
     pub async fn state(&self, server: Arc<ServerConfig>) -> SignInState {
         self.inner.state(&server).await
     }
 
-    /// Forgets all that is kept for a server that was removed, or that was this before an edit.
+    /// Deletes all sign-in data of a server that was removed, or of the server as it was before an edit.
     pub async fn forget(&self, server: &ServerConfig) {
         self.inner.forget(server).await;
     }
 
-    /// Takes an id token of the company's identity provider that the user has already, so that nobody
-    /// has to sign in there again.
+    /// Takes an id token of the company's identity provider that the user already has, so that no further
+    /// sign-in is needed.
     ///
     /// # Errors
-    /// When the settings name no identity provider, or the store for secrets refuses.
+    /// When the settings name no identity provider, the token isn't from it or not for this client, or the
+    /// secret store refuses.
     pub async fn adopt_id_token(&self, server: &ServerConfig, id_token: Secret) -> Result<(), Problem> {
         Ok(self.inner.adopt_id_token(server, id_token).await?)
     }
 
-    /// Hears of each server that was signed in to.
+    /// Receives the id of each server that was signed in to.
     #[must_use]
     pub fn signed_in(&self) -> broadcast::Receiver<ServerId> {
         self.inner.signed_in.subscribe()
     }
 
-    /// Gives up whatever waits, and returns when nothing of it is left.
+    /// Cancels pending sign-ins, and returns when all tasks have ended.
     pub async fn shutdown(&self) {
         self.inner.stop.cancel();
         self.inner.tasks.close();
@@ -178,17 +179,16 @@ impl TokenSource for SignIns {
 }
 
 impl Inner {
-    /// What is in memory of a server.
+    /// In-memory state of a server.
     pub(crate) fn slot(&self, server: &ServerId) -> Arc<Slot> {
         Arc::clone(self.slots.lock().entry(server.clone()).or_default())
     }
 
-    /// The present moment.
     pub(crate) fn now(&self) -> Timestamp {
         self.deps.clock.now()
     }
 
-    /// What is kept of a sign-in, from the copy if there is one.
+    /// The stored sign-in, from the in-memory copy if there is one.
     pub(crate) async fn read(
         &self,
         server: &ServerConfig,
@@ -200,7 +200,7 @@ impl Inner {
         }
     }
 
-    /// What is kept of a sign-in, as it is kept. One for another resource is none.
+    /// The stored sign-in, from the secret store. One for another resource counts as absent.
     pub(crate) async fn read_anew(
         &self,
         server: &ServerConfig,
@@ -214,7 +214,7 @@ impl Inner {
         Ok(kept)
     }
 
-    /// Keeps a sign-in. It is used only when it is kept.
+    /// Stores a sign-in. The in-memory copy is updated only after that.
     pub(crate) async fn keep(
         &self,
         server: &ServerConfig,
@@ -226,7 +226,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Keeps what a sign-in or the first token of a client gave, while nobody renews.
+    /// Stores a new sign-in, or the first token of a client. Excludes concurrent renewals.
     pub(crate) async fn keep_new(
         &self,
         server: &ServerConfig,
@@ -235,7 +235,7 @@ impl Inner {
     ) -> Result<(), AuthError> {
         let _one = slot.renewing.lock().await;
         let _alone = lock::hold(&self.deps.data_dir, &server.id).await?;
-        // Nobody is signed in unless the audit says so.
+        // A sign-in without an audit entry doesn't take effect.
         self.record(server, SignInOutcome::SignedIn, Some(&sign_in)).await.map_err(AuthError::Refused)?;
         self.keep(server, slot, sign_in).await?;
         slot.with(|now| {
@@ -247,11 +247,11 @@ impl Inner {
         Ok(())
     }
 
-    /// Writes an entry about a server's sign-in to the audit. It names the account and the authorization
-    /// server, and nothing that is secret.
+    /// Writes an audit entry about a server's sign-in. It contains the account and the issuer, and nothing
+    /// secret.
     ///
     /// # Errors
-    /// When it cannot be written; then nothing that it would allow may take effect.
+    /// When it can't be written. What would be permitted by it must not take effect then.
     pub(crate) async fn record(
         &self,
         server: &ServerConfig,
@@ -268,8 +268,8 @@ impl Inner {
         self.deps.audit.append(event).await
     }
 
-    /// Writes a failed attempt to the audit. Only the code of the problem is written, since its texts may
-    /// repeat what the authorization server sent.
+    /// Writes a failed attempt to the audit. Only the error code is recorded, since the texts may repeat what
+    /// the authorization server sent.
     pub(crate) async fn record_failure(&self, server: &ServerConfig, problem: &Problem) {
         let event = AuditEvent::SignIn {
             server: server.id.clone(),
@@ -283,7 +283,7 @@ impl Inner {
         }
     }
 
-    /// The state, and whether it can be told at all.
+    /// The current state. If the stored sign-in can't be read, the state is signed out with that error.
     pub(crate) async fn state(&self, server: &ServerConfig) -> SignInState {
         let slot = self.slot(&server.id);
         let waiting = slot.with(|now| {
@@ -318,7 +318,7 @@ impl Inner {
         }
     }
 
-    /// Tells everybody the state.
+    /// Emits the current state as an event.
     pub(crate) async fn tell(&self, server: &ServerConfig) {
         let slot = self.slot(&server.id);
         let _one = slot.telling.lock().await;

@@ -1,4 +1,4 @@
-//! Signing out (AUTH-7): the tokens are given back where that is offered, and forgotten in any case.
+//! Sign-out (AUTH-7): tokens are revoked if the server supports it, and deleted in any case.
 
 use std::sync::Arc;
 
@@ -27,15 +27,16 @@ impl Inner {
         let _alone = lock::hold(&self.deps.data_dir, &server.id).await?;
         let kept = match self.read_anew(server, &slot).await {
             Ok(kept) => kept,
-            // It is forgotten all the same.
+            // It is deleted all the same.
             Err(AuthError::Unreadable) => None,
             Err(error) => return Err(error),
         };
-        // Signing out only narrows, so it takes effect also when it cannot be written; that is said then.
+        // Signing out only removes access, so it takes effect even if the audit entry can't be written; the
+        // error is returned afterwards.
         let written = self.record(server, SignInOutcome::SignedOut, kept.as_deref()).await;
         self.keeper.forget::<Company>(server).await?;
         match &kept {
-            // Who needs no user would be signed in again by the next call.
+            // Without this record, a server that needs no user would be signed in again by the next call.
             Some(kept) if self.renews_alone(server) => {
                 let out = SignIn { tokens: None, account: None, scopes: Vec::new(), ..(**kept).clone() };
                 self.keep(server, &slot, out).await?;
@@ -65,7 +66,7 @@ impl Inner {
         Ok(SignedOut { revoked })
     }
 
-    /// Gives the tokens back, the one that renews first. Whether that was done.
+    /// Revokes the tokens, the refresh token first. Returns whether all were revoked.
     async fn revoke(&self, server: &ServerConfig, kept: &SignIn, tokens: &Tokens) -> bool {
         let Some(url) = &kept.revocation_endpoint else { return false };
         let Ok(target) = Target::of(server) else { return false };

@@ -1,5 +1,5 @@
-//! What is in memory of one server's sign-in: what the server last said, what waits, and a copy of
-//! what is kept.
+//! In-memory sign-in state of one server: the last challenge, the pending attempt, and a copy of the stored
+//! sign-in.
 
 use std::sync::Arc;
 
@@ -14,47 +14,47 @@ use crate::challenge::Challenge;
 use crate::kept::SignIn;
 use crate::step_up::StepUps;
 
-/// One server's.
 pub(crate) struct Slot {
-    /// Held while a sign-in begins.
+    /// Held while a sign-in is being started.
     pub(crate) beginning: tokio::sync::Mutex<()>,
-    /// Held while tokens are renewed or written.
+    /// Held while tokens are renewed or stored.
     pub(crate) renewing: tokio::sync::Mutex<()>,
-    /// Held while the user is asked for more rights.
+    /// Held while a scope upgrade request is pending.
     pub(crate) stepping: tokio::sync::Mutex<StepUps>,
-    /// Held while the state is told, so that the last that is told is the last that was.
+    /// Held while the state is emitted, so that the last event has the latest state.
     pub(crate) telling: tokio::sync::Mutex<()>,
-    /// Hears of the end of each attempt.
+    /// Changes at the end of each attempt.
     pub(crate) attempts: watch::Sender<u64>,
     now: Mutex<Now>,
 }
 
-/// What changes.
+/// The mutable state.
 #[derive(Default)]
 pub(crate) struct Now {
-    /// What the server last said when it refused.
+    /// The server's last challenge.
     pub(crate) challenge: Challenge,
     /// Scopes that a call lacked.
     pub(crate) wanted: Vec<String>,
-    /// Gives up the attempt that is being prepared.
+    /// Cancels the attempt that is being prepared.
     pub(crate) preparing: Option<CancellationToken>,
     /// The attempt that waits for the browser.
     pub(crate) attempt: Option<Attempt>,
-    /// Closes the listener of the last attempt, and says when it is closed.
+    /// Tokens of the last attempt: the first cancels its listener, the second is cancelled once the listener
+    /// is closed.
     pub(crate) listener: Option<(CancellationToken, CancellationToken)>,
-    /// Why the last attempt came to nothing.
+    /// Error of the last attempt.
     pub(crate) problem: Option<Problem>,
-    /// What is kept.
+    /// Copy of the stored sign-in.
     pub(crate) copy: Option<Copy>,
-    /// An access token that the server does not take.
+    /// An access token that the server refused.
     pub(crate) rejected: Option<Secret>,
-    /// How many questions for more rights were answered.
+    /// Number of scope upgrade requests that were answered.
     pub(crate) questions: u64,
-    /// Until when renewing is not tried, since it just failed.
+    /// Renewal isn't tried before this time, since it just failed.
     pub(crate) rest_until: Option<Instant>,
 }
 
-/// A copy of what is kept, for one server as it was.
+/// A copy of the stored sign-in, for one identity of the server.
 #[derive(Clone)]
 pub(crate) struct Copy {
     of: ServerBinding,
@@ -64,15 +64,15 @@ pub(crate) struct Copy {
 /// An attempt that waits for the browser.
 #[derive(Clone)]
 pub(crate) struct Attempt {
-    /// Host of the page that the user signs in at.
+    /// Host of the page at which the user signs in, for display.
     pub(crate) host: String,
-    /// When it ends by itself.
+    /// Deadline.
     pub(crate) until: Timestamp,
-    /// Where the answer is handed in.
+    /// Receives the response.
     pub(crate) desk: Arc<Desk>,
-    /// Gives it up.
+    /// Cancels the attempt.
     pub(crate) cancel: CancellationToken,
-    /// Its listener is gone.
+    /// Cancelled once its listener is closed.
     pub(crate) ended: CancellationToken,
 }
 
@@ -90,23 +90,22 @@ impl Default for Slot {
 }
 
 impl Slot {
-    /// Looks at or changes what is now. Never held across an await.
+    /// Reads or changes the state. The lock is never held across an await.
     pub(crate) fn with<T>(&self, look: impl FnOnce(&mut Now) -> T) -> T {
         look(&mut self.now.lock())
     }
 
-    /// The copy of what is kept for this server as it is: `None` when there is no copy.
+    /// The copy for the server's current identity; `None` if there is no copy.
     pub(crate) fn copy(&self, server: &ServerConfig) -> Option<Option<Arc<SignIn>>> {
         let copy = self.now.lock().copy.clone()?;
         (copy.of == server.binding()).then_some(copy.sign_in)
     }
 
-    /// Keeps a copy.
     pub(crate) fn set_copy(&self, server: &ServerConfig, sign_in: Option<Arc<SignIn>>) {
         self.now.lock().copy = Some(Copy { of: server.binding(), sign_in });
     }
 
-    /// Gives up what waits, and returns when nothing listens any more.
+    /// Cancels the pending attempt, and returns when its listener is closed.
     pub(crate) async fn give_up(&self) {
         let listener = self.now.lock().listener.take();
         if let Some((cancel, ended)) = listener {

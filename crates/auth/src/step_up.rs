@@ -1,5 +1,6 @@
-//! More rights for a call that lacks them (AUTH-1): the user is asked once, whoever else waits for the
-//! same; then the browser; then the call goes on. Few times, so that a server cannot ask for ever.
+//! Scope upgrades for calls that lack scopes (AUTH-1, step-up authorization): the user is asked once, also if
+//! several calls wait for the same scopes; then the browser is opened; then the calls continue. Limited in
+//! number, so that a server can't ask without end.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,16 +15,15 @@ use crate::sign_ins::Inner;
 use crate::slot::Slot;
 use crate::{AuthError, Next};
 
-/// So often within [`WITHIN`].
+/// Maximum number of requests within [`WITHIN`].
 const MOST: usize = 2;
-/// The span that is looked back over.
 const WITHIN: Duration = Duration::from_secs(600);
 
-/// The questions of the past.
+/// Past scope upgrade requests.
 #[derive(Default)]
 pub(crate) struct StepUps {
     asked: VecDeque<Instant>,
-    /// What was declined last.
+    /// Scopes that the user declined last.
     declined: Vec<String>,
 }
 
@@ -37,7 +37,7 @@ impl StepUps {
 }
 
 impl Inner {
-    /// What to do about a call that lacks scopes.
+    /// Handles a call that lacks scopes.
     pub(crate) async fn step_up(
         self: &Arc<Self>,
         server: &Arc<ServerConfig>,
@@ -50,7 +50,7 @@ impl Inner {
             |why: &str| Ok(Next::Refused { reason: format!("{name} wants more rights for this. {why}") });
         let seen = slot.with(|now| now.questions);
         let mut steps = slot.stepping.lock().await;
-        // While this waited, somebody else may have got them.
+        // Another call may have obtained them while this one waited for the lock.
         let Some(held) = self.read_anew(server, slot).await?.filter(|held| held.tokens.is_some()) else {
             return Ok(Next::SignIn { issuer: None });
         };
@@ -90,7 +90,7 @@ impl Inner {
             return refused("You declined.");
         }
         steps.declined.clear();
-        // Accepting is the click that opens the browser.
+        // Accepting the request counts as the user's consent to open the browser.
         self.begin(Arc::clone(server), true).await.map_err(AuthError::Refused)?;
         self.wait_for_attempts(slot).await;
         let after = self.read_anew(server, slot).await?;
@@ -118,7 +118,7 @@ impl Inner {
         matches!(ask.ask(Ask::StepUp(question)).await, Answer::Accept { .. })
     }
 
-    /// Returns when nothing waits for the browser; one attempt may take the place of another.
+    /// Returns when no attempt waits for the browser; one attempt may replace another meanwhile.
     async fn wait_for_attempts(&self, slot: &Slot) {
         let mut ended = slot.attempts.subscribe();
         loop {

@@ -1,6 +1,6 @@
-//! Requests to authorization servers, within rules: https only (http on this machine), private
-//! addresses only for a server that is private itself, no way to another host by redirects, short
-//! answers, and no waiting for ever. What was sent is never part of an error.
+//! HTTP requests to authorization servers, restricted against SSRF: https only (http on loopback), private
+//! addresses only if the MCP server itself is private, redirects only within the origin, limited response
+//! size and time. What was sent is never part of an error.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -14,14 +14,14 @@ use reqwest::{Client, RequestBuilder, Response};
 use serde::de::DeserializeOwned;
 use url::Url;
 
-/// Longest answer that is read.
+/// Maximum size of a response, in bytes.
 const LONGEST: usize = 256 * 1024;
-/// How long a request may take in all.
+/// Time limit for a whole request.
 const LIMIT: Duration = Duration::from_secs(10);
-/// How often a redirect is followed.
+/// Maximum number of redirects.
 const REDIRECTS: usize = 3;
-/// Where `localhost` and the names below it are, whatever a resolver says: what is sent to them need not be
-/// encrypted. The port is that of the URL.
+/// Addresses of `localhost` and the names below it, regardless of what a resolver returns, since what is sent
+/// to them needn't be encrypted. The port is taken from the URL.
 const LOOPBACK: [SocketAddr; 2] = [
     SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0),
     SocketAddr::new(IpAddr::V6(Ipv6Addr::LOCALHOST), 0),
@@ -33,38 +33,30 @@ pub(crate) struct Web {
     clients: Mutex<HashMap<String, Client>>,
 }
 
-/// What came back.
 pub(crate) struct Answer {
-    /// Its status.
     pub(crate) status: u16,
-    /// Its body.
     pub(crate) body: Vec<u8>,
 }
 
-/// Why nothing usable came back.
+/// Why there is no usable response.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum WebError {
-    /// The address is none that may be used.
+    /// The URL isn't allowed.
     #[error("{0}")]
     Forbidden(String),
-    /// Nothing came back; it may later.
+    /// No response; a retry may succeed.
     #[error("{0}")]
     Network(String),
-    /// It answered with an error.
+    /// An HTTP error status.
     #[error("{host} answered with HTTP {status}.")]
-    Status {
-        /// Who.
-        host: String,
-        /// Which.
-        status: u16,
-    },
-    /// The answer is not what it should be.
+    Status { host: String, status: u16 },
+    /// The response is invalid.
     #[error("{0}")]
     Unusable(String),
 }
 
 impl WebError {
-    /// Whether it may go better later.
+    /// Whether a retry may succeed.
     pub(crate) fn is_temporary(&self) -> bool {
         match self {
             Self::Network(_) => true,
@@ -75,7 +67,8 @@ impl WebError {
 }
 
 impl Web {
-    /// For a server at this address. Whether that is private decides what may be reached.
+    /// For an MCP server at this URL. Private addresses are allowed if the server is on loopback or all its
+    /// addresses are private.
     pub(crate) async fn of(server: &Url) -> Self {
         let private = is_loopback(server)
             || match literal(server) {
@@ -88,7 +81,7 @@ impl Web {
         Self { private, clients: Mutex::default() }
     }
 
-    /// Whether an address may be used at all, for a request or to be opened in a browser.
+    /// Checks whether a URL may be used at all, for a request or to be opened in a browser.
     pub(crate) fn check(&self, url: &Url) -> Result<(), WebError> {
         let host = host(url);
         if !is_https_or_loopback(url) {
@@ -105,7 +98,7 @@ impl Web {
         Ok(())
     }
 
-    /// Gets a JSON document.
+    /// Fetches a JSON document.
     pub(crate) async fn get<T: DeserializeOwned>(&self, url: &Url) -> Result<T, WebError> {
         let answer = self.send(url, |client| client.get(url.clone())).await?;
         if answer.status != 200 {
@@ -116,12 +109,10 @@ impl Web {
         })
     }
 
-    /// Posts a JSON document.
     pub(crate) async fn post_json(&self, url: &Url, body: &serde_json::Value) -> Result<Answer, WebError> {
         self.send(url, |client| client.post(url.clone()).json(body)).await
     }
 
-    /// Posts a form.
     pub(crate) async fn post_form(
         &self,
         url: &Url,
@@ -153,8 +144,8 @@ impl Web {
         read(url, response).await
     }
 
-    /// A client that reaches the host where it was found by a look-up that was checked, and nowhere
-    /// else. A host that cannot be looked up here can still be reached through a proxy.
+    /// An HTTP client that is pinned to the addresses of a lookup that was checked, which prevents DNS
+    /// rebinding. A host that can't be resolved here can still be reached through a proxy.
     async fn client(&self, url: &Url) -> Result<Client, WebError> {
         let name = host(url);
         if let Some(client) = self.clients.lock().get(&name) {
@@ -216,7 +207,7 @@ async fn lookup(url: &Url) -> Result<Vec<IpAddr>, std::io::Error> {
     Ok(found.map(|address| address.ip()).collect())
 }
 
-/// The host with its port, to be named in sentences.
+/// The host with its port, for messages.
 pub(crate) fn host(url: &Url) -> String {
     let name = url.host_str().unwrap_or("the address");
     url.port().map_or_else(|| name.to_owned(), |port| format!("{name}:{port}"))
@@ -229,7 +220,8 @@ fn private(host: &str) -> WebError {
     ))
 }
 
-/// A fault of the HTTP client in words, without the address: what it was about is said before.
+/// Describes an error of the HTTP client without the URL, which may contain secrets and is named by the
+/// message around it.
 fn fault(url: &Url, error: reqwest::Error) -> WebError {
     let error = error.without_url();
     let host = host(url);
@@ -243,7 +235,7 @@ fn fault(url: &Url, error: reqwest::Error) -> WebError {
     WebError::Network(format!("{host} cannot be reached: {last}."))
 }
 
-/// What is wrong with a document, without its content.
+/// Describes what is wrong with a document, without its content.
 fn shape(error: &serde_json::Error) -> String {
     let what = match error.classify() {
         serde_json::error::Category::Data => "a field is missing or of another kind",
@@ -303,7 +295,7 @@ mod tests {
         }
     }
 
-    /// No resolver is asked where these names are: what is sent to them is not encrypted.
+    /// These names must not depend on a resolver: what is sent to them isn't encrypted.
     #[tokio::test]
     async fn names_below_localhost_lead_to_this_machine() {
         use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
