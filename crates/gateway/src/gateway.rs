@@ -216,7 +216,7 @@ impl Gateway {
         format!("http://{}/mcp", self.address)
     }
 
-    /// Ends all sessions and calls. Returns when they have ended, or after [`GRACE`] for connections (which
+    /// Ends all sessions and calls. Returns when they have ended, or after two seconds for connections (which
     /// are then closed) and once more for calls.
     pub async fn shutdown(&self) {
         self.core.stop.cancel();

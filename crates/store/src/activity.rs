@@ -1,8 +1,8 @@
-//! The call records (DATA-3): written behind the calls in batches, bounded, searched by their text.
+//! Call records (DATA-3): written in batches in the background, bounded by retention, with full-text search.
 //!
-//! Taking a record never waits for the disk: it goes to a writer thread that commits at least every
-//! 200 ms. When the disk cannot follow, records are dropped and counted rather than calls held up;
-//! what must not be lost belongs in the audit. Nothing here redacts or cuts: the caller has done so.
+//! Recording a call never waits for the disk: the record goes to a writer thread that commits at least every
+//! 200 ms. If the disk can't keep up, records are dropped and counted instead of delaying calls; what must
+//! not be lost belongs in the audit. Nothing is redacted or truncated here: the caller does that.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -27,25 +27,25 @@ mod writer;
 
 use writer::{Message, Writer};
 
-/// Records on their way to the disk, at most.
+/// Maximum number of records queued for the writer.
 const INBOX: usize = 16 * 1024;
-/// Records of one answer, at most.
+/// Maximum number of records per query.
 const LIST_MOST: u32 = 10_000;
 
-/// How much of the call records is kept.
+/// How many call records are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retention {
-    /// Older calls go.
+    /// Older records are deleted.
     pub age: Duration,
-    /// Beyond so many, the oldest go.
+    /// Maximum number of records. The oldest are deleted first.
     pub calls: u64,
 }
 
 impl Retention {
-    /// Nothing goes.
+    /// Keeps all records.
     pub const EVERYTHING: Self = Self { age: Duration::MAX, calls: u64::MAX };
 
-    /// What the user set.
+    /// Retention from the settings.
     #[must_use]
     pub fn of(settings: &Settings) -> Self {
         let age = Duration::from_secs(u64::from(settings.activity_days) * 24 * 3600);
@@ -85,8 +85,8 @@ impl Activity {
         Ok(Self { inbox: Some(inbox), writer: Some(writer), reader, lost })
     }
 
-    /// Takes a record. Never blocks; when the writer cannot follow, the record is dropped and
-    /// counted in [`Activity::lost`].
+    /// Queues a record. Never blocks: if the queue is full, the record is dropped and counted in
+    /// [`Activity::lost`].
     pub fn record(&self, record: CallRecord) {
         let Some(inbox) = &self.inbox else { return };
         match inbox.try_send(Message::Record(Box::new(record))) {
@@ -99,8 +99,8 @@ impl Activity {
         }
     }
 
-    /// Keeps records so long from now on, and drops at once what is older. Blocks until the writer
-    /// has been told, not until it is done.
+    /// Changes the retention. The writer deletes what exceeds it with its next batch. Blocks until the
+    /// message is queued, not until it was handled.
     pub fn keep(&self, retention: Retention) {
         let Some(inbox) = &self.inbox else { return };
         if inbox.send(Message::Keep(retention)).is_err() {
@@ -108,15 +108,15 @@ impl Activity {
         }
     }
 
-    /// Records that were dropped since the store was opened.
+    /// Number of records that were dropped since the store was opened.
     pub fn lost(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
     }
 
-    /// Records, newest first. Blocks on the disk. Records of the last 200 ms may be missing.
+    /// Matching records, newest first. Blocks on the disk. Records of the last 200 ms may be missing.
     ///
     /// # Errors
-    /// When the database refuses or a record is not one.
+    /// When the database refuses or a record can't be parsed.
     pub fn list(&self, filter: &CallFilter) -> Result<Vec<CallRecord>, StoreError> {
         let (sql, values) = query(filter);
         let reader = self.reader.lock();
@@ -129,11 +129,11 @@ impl Activity {
         Ok(records)
     }
 
-    /// Waits until everything that was taken so far is on the disk, or dropped. Blocks.
+    /// Waits until everything queued so far is on the disk or was dropped. Blocks.
     pub fn flush(&self) {
         let Some(inbox) = &self.inbox else { return };
         let (done, wait) = sync_channel(1);
-        // A writer that is gone has nothing left to write.
+        // If the writer has ended, nothing is left to write.
         if inbox.send(Message::Flush(done)).is_ok() && wait.recv().is_err() {
             tracing::warn!("the writer of call records ended early");
         }
@@ -151,7 +151,8 @@ impl Drop for Activity {
     }
 }
 
-/// A call's id begins with its time, so order of id is order of time.
+/// A record's row id starts with its time in milliseconds, shifted by this many bits, so that ids sort by
+/// time.
 pub(crate) const ID_SHIFT: u32 = 20;
 
 fn first_id(at: gatehouse_model::Timestamp) -> i64 {
@@ -163,7 +164,7 @@ fn query(filter: &CallFilter) -> (String, Vec<Value>) {
     let (mut wheres, mut values) = (Vec::new(), Vec::new());
     let mut id = "calls.id";
     if let Some(words) = filter.text.as_deref().and_then(words::query) {
-        // The full-text index leads: it answers in order of id and stops at the limit.
+        // The full-text index must be the outer loop: it returns rows in order of id and stops at the limit.
         sql = String::from(
             "SELECT calls.record FROM calls_text CROSS JOIN calls ON calls.id = calls_text.rowid",
         );
@@ -180,8 +181,8 @@ fn query(filter: &CallFilter) -> (String, Vec<Value>) {
         values.push(Value::Text(server.to_string()));
     }
     if let Some(mark) = &filter.older_than {
-        // Several calls can have come in the same moment, so it is looked up which of them is meant.
-        // Where it is gone, what was older is gone too.
+        // Several calls can have the same timestamp, so the row of the given call is looked up. If it was
+        // deleted, all older ones were too.
         wheres.push(format!(
             "{id} < COALESCE((SELECT one.id FROM calls AS one WHERE one.id BETWEEN ? AND ?
              AND json_extract(one.record, '$.id') = ?), ?)"

@@ -1,14 +1,15 @@
-//! What must never be lost: decisions, grants, revocations, sign-ins, changes (PERM-14).
+//! The audit log (PERM-14): decisions, grants, revocations, sign-ins and configuration changes, which must
+//! never be lost.
 //!
-//! Entries are only ever appended, each in one synced transaction with the head of the chain. Each
-//! entry hashes the one before it and carries a MAC over its hash; the head carries a MAC over the
-//! first and the last of the chain, so that a cut tail is noticed too. A chain whose head is not
-//! ours is not mended by the next entry: that one leaves a number out, and the gap stays.
+//! Entries are only ever appended, each in one synced transaction together with the head of the chain. Each
+//! entry hashes the previous one and has a MAC over its hash. The head has a MAC over the first and the last
+//! entry of the chain, so that truncation is detected too. If the head wasn't written by us, the next entry
+//! doesn't repair the chain: it skips a sequence number, and the gap stays visible.
 //!
-//! While the secret store is locked, entries are written without a MAC; those that this process
-//! wrote get theirs once it is unlocked, all others stay broken for good. A cut tail with an old
-//! copy of its sealed head is told by the mark beside the key (`mark.rs`), which is written beside
-//! the entries (`keeper.rs`).
+//! While the secret store is locked, entries are written without a MAC. Those that this process wrote get one
+//! when the store is unlocked; all others stay invalid for good. A truncated chain with an old copy of its
+//! sealed head is detected by the mark that is kept with the key (`mark.rs`), which is written on a thread of
+//! its own (`keeper.rs`).
 
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
@@ -39,8 +40,7 @@ pub use export::AuditFormat;
 /// How long an acknowledgement waits for the secret store, which may ask the user to unlock it.
 const ACKNOWLEDGE: Duration = Duration::from_secs(30);
 
-/// The audit chain. All calls block on the disk; those before its key was read also on the secret
-/// store.
+/// The audit chain. All calls block on the disk; until its key has been read, also on the secret store.
 pub struct Audit {
     ledger: Arc<Mutex<Connection>>,
     secrets: Arc<dyn SecretStore>,
@@ -55,31 +55,31 @@ type Key = Zeroizing<[u8; 32]>;
 #[derive(Default)]
 struct State {
     key: Option<Key>,
-    /// What is kept with the key, or about to be.
+    /// The mark that is stored with the key, or is about to be.
     mark: Mark,
-    /// The last entry, as this process wrote it.
+    /// The last entry that this process wrote.
     last: Option<Point>,
-    /// What this process wrote without a MAC, if it did.
+    /// The entries that this process wrote without a MAC, if any.
     unsealed: Option<Unsealed>,
-    /// Entries up to here were sealed by a key that died with its process (memory store); only
-    /// their chain can be checked.
+    /// Entries up to this number were sealed with a key that was lost with its process (memory store). Only
+    /// their hashes can be verified.
     chain_only_to: u64,
 }
 
 struct Unsealed {
     from: u64,
-    /// The head that they were appended to, whose seal could not be checked then.
+    /// The head before the first of these entries. Its seal couldn't be verified at the time.
     before: Head,
 }
 
 impl State {
-    /// Whether entries may follow this head as if nothing had happened.
+    /// Whether entries may be appended to this head without a gap.
     fn is_ours(&self, head: &Head, key: &Key) -> bool {
         let died_with_its_process = self.chain_only_to > 0 && head.seq <= self.chain_only_to;
         died_with_its_process || head.is_sealed(key)
     }
 
-    /// First entry that this chain once had and has no more, as far as is known here.
+    /// The first entry that the chain is known to have had and lacks now.
     fn lost(&self, ledger: &Connection, head: &Head) -> Result<Option<u64>, StoreError> {
         for point in [self.last, self.mark.reached].into_iter().flatten() {
             if let Some(seq) = missing(ledger, head, point)? {
@@ -111,8 +111,8 @@ impl Audit {
     /// Appends an entry. It is on the disk when this returns.
     ///
     /// # Errors
-    /// When the disk refuses; then nothing was appended, and what the entry is about must not
-    /// take effect.
+    /// When the disk refuses; then nothing was appended, and the action that the entry records must not take
+    /// effect.
     pub fn append(&self, event: AuditEvent) -> Result<AuditEntry, StoreError> {
         let text = serde_json::to_string(&event)?;
         let mut state = self.state.lock();
@@ -171,17 +171,16 @@ impl Audit {
         Ok(AuditEntry { seq, at, event, hash: hex::encode(hash) })
     }
 
-    /// First entry that was found to be cut off, until that is acknowledged.
+    /// The first entry that was found to be cut off, until this is acknowledged.
     pub fn lost(&self) -> Option<u64> {
         self.state.lock().mark.lost
     }
 
-    /// Ceases to report what [`Audit::lost`] says. The gap stays in the chain, and
-    /// [`Audit::verify`] goes on naming it. Blocks on the secret store, but nothing else of the audit
-    /// waits for it meanwhile.
+    /// Acknowledges the loss reported by [`Audit::lost`]. The gap stays in the chain, and [`Audit::verify`]
+    /// keeps reporting it. Blocks on the secret store, but without blocking other uses of the audit.
     ///
     /// # Errors
-    /// When the secret store refuses or does not answer.
+    /// When the secret store refuses or doesn't answer in time. The loss is then reported again.
     pub fn acknowledge(&self) -> Result<(), StoreError> {
         let (told, answer) = sync_channel(1);
         let lost = {
@@ -203,23 +202,23 @@ impl Audit {
         Err(error.into())
     }
 
-    /// Has it kept how far the audit has come, without waiting for it. A failure leaves the older mark,
-    /// which still holds.
+    /// Queues the mark for writing, without waiting. If writing fails, the older mark stays, which remains
+    /// correct.
     fn keep_mark(&self, state: &mut State, key: &Key, mark: Mark) {
         self.keeper.put(Secret::new(mark::to_text(key, &mark)), None);
         state.mark = mark;
     }
 
-    /// Waits until how far the audit has come is kept, but only a short time: the secret store may not
-    /// answer. Blocks.
+    /// Waits until the mark is written, but only for a short time, since the secret store may not answer.
+    /// Blocks.
     pub(crate) fn flush(&self) {
         self.keeper.flush();
     }
 
-    /// Entries in their order, after the given one, at most so many.
+    /// Up to `limit` entries after the given one, oldest first.
     ///
     /// # Errors
-    /// When the database refuses or an entry is not one.
+    /// When the database refuses or an entry can't be parsed.
     pub fn list(&self, after: Option<u64>, limit: u32) -> Result<Vec<AuditEntry>, StoreError> {
         let mut entries = Vec::new();
         each(&self.ledger.lock(), after.unwrap_or(0), Some(limit), |stored| {
@@ -229,16 +228,16 @@ impl Audit {
         Ok(entries)
     }
 
-    /// Entries before the given one (or before the end), newest first, at most so many.
+    /// Up to `limit` entries before the given one (or before the end), newest first.
     ///
     /// # Errors
-    /// When the database refuses or an entry cannot be parsed.
+    /// When the database refuses or an entry can't be parsed.
     pub fn latest(&self, before: Option<u64>, limit: u32) -> Result<Vec<AuditEntry>, StoreError> {
         let stored = newest_first(&self.ledger.lock(), before, limit)?;
         stored.into_iter().map(chain::Stored::entry).collect()
     }
 
-    /// The key of the chain, made when there is none.
+    /// The MAC key of the chain. Generated if there is none.
     fn key(&self, state: &mut State) -> Result<Key, StoreError> {
         if let Some(key) = &state.key {
             return Ok(key.clone());
@@ -254,7 +253,7 @@ impl Audit {
                 let transaction = ledger.transaction()?;
                 let mut head = read_head(&transaction)?;
                 if head.seq == 0 {
-                    // An empty audit carries a seal as well: one that was emptied does not.
+                    // An empty chain has a sealed head too, so that a chain that was emptied is detected.
                     head.mac = Some(head.sealed(&bytes));
                     write_head(&transaction, &head)?;
                 } else if self.secrets.kind() == SecretKind::Memory {
@@ -262,7 +261,8 @@ impl Audit {
                 }
                 transaction.commit()?;
             }
-            // After the head: a crash in between leaves no key, and the next start makes both anew.
+            // Store the key after the head: if a crash occurs in between, there is no key, and the next start
+            // creates both.
             self.secrets.set(&self.key_name, &Secret::new(hex::encode(*bytes)))?;
             bytes
         };
@@ -271,8 +271,8 @@ impl Audit {
     }
 }
 
-/// Gives what this process wrote while the secret store was locked its seals, if it followed a
-/// chain that was ours.
+/// Adds MACs to the entries that this process wrote while the secret store was locked, if the chain before
+/// them is ours and wasn't truncated.
 fn seal_waiting(transaction: &Transaction<'_>, state: &State, key: &Key) -> Result<(), StoreError> {
     let Some(unsealed) = &state.unsealed else { return Ok(()) };
     let before = &unsealed.before;

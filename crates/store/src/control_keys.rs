@@ -1,7 +1,7 @@
-//! What is kept so that the two ends of the control socket can prove to each other that they know the
-//! operator key or a client's token: keys that are derived from those one way. They lie in the store
-//! for secrets beside the keys of the seals, and in no file: whoever has one can pass for its owner
-//! on the control socket, though not at the gateway.
+//! Control keys: with them, the two ends of the control socket prove to each other that they know the
+//! operator key or a client's token. They are derived from those with a one-way function and are stored in
+//! the secret store next to the sealing keys, not in a file: whoever has a control key can impersonate its
+//! owner on the control socket, though not at the gateway.
 
 use std::sync::Arc;
 
@@ -15,35 +15,35 @@ use crate::sealed::{SealPlace, keyed};
 use crate::secrets::{SecretKey, SecretStore};
 use crate::store::Owner;
 
-/// A key of the control socket.
+/// A key for the control socket.
 #[derive(Clone)]
 pub struct ControlKey(Zeroizing<[u8; 32]>);
 
 impl ControlKey {
-    /// Of the person's key.
+    /// Derives the key of the operator.
     #[must_use]
     pub fn of_operator_key(key: &Secret) -> Self {
         Self::derive(b"gatehouse control key 1: operator", key)
     }
 
-    /// Of a client's token.
+    /// Derives the key of a client.
     #[must_use]
     pub fn of_client_token(token: &Secret) -> Self {
         Self::derive(b"gatehouse control key 1: client", token)
     }
 
-    /// The key itself.
     #[must_use]
     pub fn bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
-    /// Both sorts of secrets are 256 random bits, so nothing has to be made slow here.
+    /// Derives a key. Both kinds of secrets have 256 random bits, so no slow key derivation is needed.
     fn derive(purpose: &[u8], secret: &Secret) -> Self {
         let digest = Zeroizing::new(<[u8; 32]>::from(Sha256::digest(secret.reveal().as_bytes())));
         let mut mac = keyed(&digest);
         mac.update(purpose);
-        // The SHA-256 of a token is kept in the open, so the secret itself has to be in it too.
+        // The SHA-256 of a token is stored in the clear, so it can't be the only input: the secret itself is
+        // included.
         mac.update(secret.reveal().as_bytes());
         Self(Zeroizing::new(mac.finalize().into_bytes().into()))
     }
@@ -61,15 +61,15 @@ impl ControlKeys {
         Self { secrets: Arc::clone(&place.secrets), folder: place.folder().to_owned(), owner: place.owner }
     }
 
-    /// The operator's, if one was ever kept.
+    /// The operator's key, if one was stored.
     ///
     /// # Errors
-    /// When the secret store does not answer, or keeps something else there.
+    /// When the secret store doesn't answer, or the stored value isn't a key.
     pub fn operator(&self) -> Result<Option<ControlKey>, SecretError> {
         self.get(&self.operators())
     }
 
-    /// Keeps the operator's in the place of the one before.
+    /// Stores the operator's key, replacing the previous one.
     ///
     /// # Errors
     /// When the secret store refuses.
@@ -77,15 +77,15 @@ impl ControlKeys {
         self.secrets.set(&self.operators(), &text(key))
     }
 
-    /// That of the client whose token has this SHA-256 (hexadecimal).
+    /// The key of the client whose token has this SHA-256 (hexadecimal).
     ///
     /// # Errors
-    /// When the secret store does not answer, or keeps something else there.
+    /// When the secret store doesn't answer, or the stored value isn't a key.
     pub fn client(&self, token_sha256: &str) -> Result<Option<ControlKey>, SecretError> {
         self.get(&self.clients(token_sha256))
     }
 
-    /// Keeps that of a client.
+    /// Stores the key of a client.
     ///
     /// # Errors
     /// When the secret store refuses.
@@ -93,7 +93,7 @@ impl ControlKeys {
         self.secrets.set(&self.clients(token_sha256), &text(key))
     }
 
-    /// Forgets that of a client.
+    /// Deletes the key of a client.
     ///
     /// # Errors
     /// When the secret store refuses.

@@ -1,8 +1,8 @@
-//! The two databases of a data folder, and how they are opened.
+//! Opens the two SQLite databases of a data folder.
 //!
-//! `ledger.db` holds what must never be lost (audit, sealed records, definitions, the names of kept
-//! secrets), `activity.db` the call records. They are apart so that a flood of calls never holds up a
-//! decision. Both run with a write-ahead log that is synced on every commit.
+//! `ledger.db` contains what must never be lost (audit, sealed records, tool definitions, the names of stored
+//! secrets), `activity.db` the call records. They are separate so that a flood of calls never delays a
+//! decision. Both use a write-ahead log that is synced on every commit.
 
 use std::path::Path;
 use std::time::Duration;
@@ -15,10 +15,10 @@ use crate::folder;
 pub(crate) const LEDGER: &str = "ledger.db";
 pub(crate) const ACTIVITY: &str = "activity.db";
 
-/// One step of a database's shape; the steps are applied in their order, each once.
+/// One schema migration. The steps are applied in order, each once.
 pub(crate) type Step = &'static str;
 
-/// Opens a database, makes it owner-only, and brings it to the present shape.
+/// Opens a database, makes it owner-only, and migrates it to the current schema.
 pub(crate) fn open(path: &Path, steps: &[Step]) -> Result<Connection, StoreError> {
     folder::touch(path)?;
     let mut connection = connect(path)?;
@@ -37,7 +37,7 @@ pub(crate) fn open(path: &Path, steps: &[Step]) -> Result<Connection, StoreError
     Ok(connection)
 }
 
-/// One more connection to a database that [`open`] has prepared.
+/// Opens another connection to a database that was prepared by [`open`].
 pub(crate) fn connect(path: &Path) -> Result<Connection, StoreError> {
     let connection = Connection::open_with_flags(
         path,
@@ -59,7 +59,7 @@ fn newer(path: &Path) -> StoreError {
     )
 }
 
-/// The shape of `ledger.db`.
+/// Schema of `ledger.db`.
 pub(crate) const LEDGER_STEPS: &[Step] = &[
     "
 CREATE TABLE sealed (
@@ -106,8 +106,8 @@ CREATE TABLE kept_secrets (
 ",
 ];
 
-/// The shape of `activity.db`. The id of a call begins with its time, so that order of id is order
-/// of time, also in the full-text index.
+/// Schema of `activity.db`. The row id of a call starts with its time, so that ids sort by time, also in the
+/// full-text index.
 pub(crate) const ACTIVITY_STEPS: &[Step] = &[
     "
 CREATE TABLE calls (

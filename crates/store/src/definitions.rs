@@ -1,5 +1,5 @@
-//! Definitions of tools by their fingerprint, so that a changed one can be shown next to the one
-//! that was allowed (PERM-8). They confer nothing: the fingerprint is in the sealed rights.
+//! Tool definitions by fingerprint, so that a changed definition can be shown next to the one that was
+//! approved (PERM-8). They grant nothing: the approved fingerprint is in the sealed permissions.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::error::StoreError;
 
-/// Definitions of tools, each kept once. All calls block on the disk.
+/// Tool definitions, each stored once. All calls block on the disk.
 pub struct Definitions {
     ledger: Arc<Mutex<Connection>>,
 }
@@ -19,7 +19,7 @@ impl Definitions {
         Self { ledger }
     }
 
-    /// Keeps a definition.
+    /// Stores a definition.
     ///
     /// # Errors
     /// When the database refuses.
@@ -27,10 +27,10 @@ impl Definitions {
         self.keep_all([(fingerprint, definition)])
     }
 
-    /// Keeps many definitions in one go.
+    /// Stores several definitions in one transaction.
     ///
     /// # Errors
-    /// When the database refuses; then none of them is kept.
+    /// When the database refuses; then none of them is stored.
     pub fn keep_all<'a>(
         &self,
         definitions: impl IntoIterator<Item = (&'a Fingerprint, &'a str)>,
@@ -49,7 +49,7 @@ impl Definitions {
         Ok(())
     }
 
-    /// The definition with this fingerprint, if it was kept.
+    /// The definition with this fingerprint, if it was stored.
     ///
     /// # Errors
     /// When the database refuses.

@@ -1,42 +1,41 @@
-//! What can go wrong with what is kept, and how a person gets to read it.
+//! Errors of the store, and their conversion to errors for the user.
 //!
-//! No message here ever holds a secret or the content of a sealed record.
+//! No message here ever contains a secret or the content of a sealed record.
 
 use gatehouse_model::{ErrorCode, Problem};
 
-/// Why something could not be kept or read.
+/// Why something couldn't be stored or read.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// Another Gatehouse has the data folder open.
+    /// Another Gatehouse process has the data folder open.
     #[error("The data folder is in use by another Gatehouse ({holder}).")]
     DataFolderInUse {
-        /// Who, as far as it says.
+        /// The other process, as described in the lock file.
         holder: String,
     },
-    /// The disk refused.
+    /// A file operation failed.
     #[error("{what}: {source}")]
     Io {
-        /// What was being done.
+        /// The operation that failed, as a sentence.
         what: String,
-        /// Why not.
         source: std::io::Error,
     },
-    /// The database refused.
+    /// A database operation failed.
     #[error("The database refused: {0}")]
     Database(#[from] rusqlite::Error),
-    /// Something could not be written as JSON, or what was read is not what was written.
+    /// A value couldn't be serialized, or a stored value couldn't be parsed.
     #[error("A record cannot be written or read: {0}")]
     Encoding(#[from] serde_json::Error),
     /// The secret store refused.
     #[error(transparent)]
     Secret(#[from] SecretError),
-    /// A sealed record does not hold.
+    /// A sealed record was rejected.
     #[error(transparent)]
     Seal(#[from] SealError),
-    /// A settings file cannot be used or changed as it is; also a name that is taken or not legal.
+    /// A settings file can't be used or changed as it is. Also for a name that is taken or invalid.
     #[error(transparent)]
     Config(Problem),
-    /// The machine has no randomness to give.
+    /// The operating system provides no random numbers.
     #[error("The system gave no random bytes: {0}")]
     Random(String),
 }
@@ -48,86 +47,60 @@ impl StoreError {
     }
 }
 
-/// Why a sealed record is not believed. Whoever reads it treats all of these as "no rights at
-/// all", and tells the user.
+/// Why a sealed record was rejected. Readers treat all of these as "no permissions at all" (fail closed) and
+/// tell the user.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SealError {
-    /// The record is there, but the key that it was sealed with is not.
+    /// The record exists, but its key doesn't.
     #[error("The record “{record}” is sealed with a key that is gone.")]
-    MissingKey {
-        /// Name of the record.
-        record: String,
-    },
-    /// The record was edited.
+    MissingKey { record: String },
+    /// The MAC doesn't match: the record was edited.
     #[error("The record “{record}” was changed from outside: its seal does not fit.")]
-    BadMac {
-        /// Name of the record.
-        record: String,
-    },
-    /// The record is an older copy than the last one that was sealed.
+    BadMac { record: String },
+    /// The record is an older copy than the last one that was sealed (rollback).
     #[error("The record “{record}” is an old copy (number {found}, the last one was {kept}).")]
     OldCopy {
-        /// Name of the record.
         record: String,
         /// Counter of the record.
         found: u64,
-        /// Counter that the secret store knows.
+        /// Counter in the secret store.
         kept: u64,
     },
-    /// A record was sealed, and is not there any more.
+    /// A record was sealed and no longer exists.
     #[error("The record “{record}” is gone, though one was sealed.")]
-    Gone {
-        /// Name of the record.
-        record: String,
-    },
-    /// The secret store is locked or cannot be reached, so that nothing can be checked.
+    Gone { record: String },
+    /// The secret store is locked or can't be reached, so that nothing can be verified.
     #[error("The record “{record}” cannot be checked. {cause}")]
-    Locked {
-        /// Name of the record.
-        record: String,
-        /// Why.
-        cause: SecretError,
-    },
-    /// The database or the record's shape.
+    Locked { record: String, cause: SecretError },
+    /// A database error, or the content can't be parsed.
     #[error("The record “{record}” cannot be read: {cause}")]
-    Unreadable {
-        /// Name of the record.
-        record: String,
-        /// Why.
-        cause: String,
-    },
+    Unreadable { record: String, cause: String },
 }
 
-/// Why the secret store did not answer.
+/// Why the secret store didn't answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SecretError {
-    /// There is no keychain on this machine, or none that runs.
+    /// This machine has no keychain, or it isn't running.
     #[error("No keychain can be reached: {reason}")]
     Unavailable {
-        /// What the system says.
+        /// The system's error message.
         reason: String,
     },
-    /// It is there and locked.
+    /// The keychain is locked.
     #[error("The keychain is locked.")]
     Locked,
-    /// The vault does not open with this passphrase.
+    /// Wrong vault passphrase.
     #[error("The passphrase of the vault is wrong.")]
     WrongPassphrase,
-    /// The vault's file is not what was written.
+    /// The vault file is damaged.
     #[error("The vault is damaged: {reason}")]
-    Damaged {
-        /// In which way.
-        reason: String,
-    },
+    Damaged { reason: String },
     /// The vault was written by a newer version.
     #[error("The vault was written by a newer version of Gatehouse.")]
     NewerVersion,
-    /// It refused for another reason.
+    /// The store refused for another reason.
     #[error("The store for secrets refused: {reason}")]
-    Refused {
-        /// What it says.
-        reason: String,
-    },
+    Refused { reason: String },
 }
 
 impl From<SecretError> for Problem {

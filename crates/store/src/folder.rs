@@ -1,7 +1,7 @@
-//! The data folder on disk: who owns it, how its files are written, who may read them.
+//! The data folder on disk: owner lock, atomic file writes, permissions.
 //!
-//! Everything here is for the owner only (0700, 0600). A file is replaced by rename, never
-//! written in place, so that a crash leaves the old one or the new one.
+//! On Unix, everything here is readable by the owner only (modes 0700 and 0600). A file is replaced by renaming, never
+//! written in place, so that a crash leaves either the old or the new one.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -15,7 +15,7 @@ use crate::store::Owner;
 
 const LOCK_FILE: &str = "owner.lock";
 
-/// Holds the lock of a data folder for as long as it lives.
+/// The exclusive lock of a data folder, held until dropped.
 #[derive(Debug)]
 pub(crate) struct OwnerLock {
     file: File,
@@ -52,20 +52,20 @@ impl OwnerLock {
 
 impl Drop for OwnerLock {
     fn drop(&mut self) {
-        // Closing is not enough: a process that is being started in this moment has the file open too until it
-        // runs its program, and the lock belongs to both.
+        // Closing the file isn't enough: a child process between fork and exec has the file open too and
+        // shares the lock.
         if let Err(error) = self.file.unlock() {
             tracing::warn!(%error, "the lock of the data folder could not be given back");
         }
     }
 }
 
-/// Makes the data folder, owner-only, and answers its path without links. It has to come before
-/// anything is put into the folder: one that is not Gatehouse's yet and not empty keeps its mode,
-/// since it may be shared for a reason.
+/// Creates the data folder with owner-only permissions and returns its canonical path. Must be called before
+/// anything is put into the folder: a folder that isn't Gatehouse's yet and isn't empty keeps its mode, since
+/// it may be shared on purpose.
 ///
 /// # Errors
-/// When the folder cannot be made, or holds something else and is open to others.
+/// When the folder can't be created, or contains something else and is accessible to others.
 pub fn prepare(dir: &Path) -> Result<PathBuf, StoreError> {
     let cannot = || StoreError::io(format!("The data folder {} cannot be made", dir.display()));
     let is_ours = !dir.exists() || dir.join(LOCK_FILE).exists();
@@ -85,12 +85,12 @@ pub fn prepare(dir: &Path) -> Result<PathBuf, StoreError> {
     Ok(dir)
 }
 
-/// Takes the rights of everybody but the owner from a file, if it exists.
+/// Makes a file owner-only, if it exists.
 pub(crate) fn tighten(path: &Path) -> Result<(), StoreError> {
     if path.is_file() { set_mode(path, 0o600) } else { Ok(()) }
 }
 
-/// Makes an empty owner-only file unless it exists, so that whoever opens it next keeps its mode.
+/// Creates an empty owner-only file unless it exists, so that code that opens it afterwards keeps the mode.
 pub(crate) fn touch(path: &Path) -> Result<(), StoreError> {
     owner_only::file(OpenOptions::new().write(true).create(true).truncate(false))
         .open(path)
@@ -98,7 +98,7 @@ pub(crate) fn touch(path: &Path) -> Result<(), StoreError> {
     tighten(path)
 }
 
-/// Replaces a file whole or not at all.
+/// Replaces a file atomically.
 pub(crate) fn replace(path: &Path, content: &[u8]) -> Result<(), StoreError> {
     atomic_file::replace(path, content).map_err(StoreError::io(format!("{} cannot be written", shown(path))))
 }

@@ -1,12 +1,12 @@
-//! What Gatehouse keeps: `servers.json`, secrets, sealed rights, the audit and the call records.
+//! Persistence: `servers.json`, secrets, sealed permissions, the audit and the call records.
 //!
-//! Everything that confers a right is either sealed ([`Sealed`]) or a secret in the
-//! [`SecretStore`]; the rest of a data folder may be edited or replaced by anybody who can write
-//! files, and is believed only as far as the seals reach. Nothing here decides what may run, asks
-//! a person, resolves a secret reference or knows the network.
+//! Everything that grants something is either sealed ([`Sealed`]) or a secret in the [`SecretStore`]. The
+//! rest of a data folder can be edited or replaced by anyone who can write files, and is only trusted as far
+//! as the seals reach. This crate doesn't evaluate permissions, ask the user, resolve secret references or
+//! use the network.
 //!
-//! Every call blocks for as long as the disk or the keychain takes, except
-//! [`Activity::record`]. Callers on an async executor wrap them in `spawn_blocking`.
+//! Every call blocks for as long as the disk or the keychain takes, except [`Activity::record`]. Async
+//! callers wrap them in `spawn_blocking`.
 
 mod activity;
 mod audit;

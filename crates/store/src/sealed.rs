@@ -1,10 +1,10 @@
-//! Records that confer rights, sealed so that an edited or an old copy is noticed (PERM-16).
+//! Records that grant permissions, sealed so that a modified or an old copy is detected (PERM-16).
 //!
-//! The body lies in the database with a counter and an HMAC-SHA256 over both. The key and the last
-//! counter lie in the secret store, in one item. A save writes body number n+1 first and the
-//! counter n+1 after it; a crash between the two leaves a body that is one ahead, which is
-//! accepted once and then becomes the only one. Whatever does not fit is refused: there is no way
-//! to read a record without its seal.
+//! The body is in the database with a counter and an HMAC-SHA256 over both. The key and the last counter are
+//! in the secret store, in one item. A save writes the body with counter n+1 first and then the counter n+1
+//! to the secret store. A crash in between leaves a body that is one ahead; it is accepted once, and the
+//! counter is then advanced. Anything else that doesn't match is rejected: there is no way to read a record
+//! without verifying its seal.
 
 use std::marker::PhantomData;
 use std::path::Path;
@@ -23,26 +23,25 @@ use crate::error::{SealError, SecretError, StoreError};
 use crate::secrets::{SecretKey, SecretKind, SecretStore};
 use crate::store::Owner;
 
-/// A record that is believed only with its seal. All calls block on the disk and on the secret
-/// store.
+/// A record that is only trusted with a valid seal. All calls block on the disk and on the secret store.
 pub struct Sealed<T> {
     ledger: Arc<Mutex<Connection>>,
     secrets: Arc<dyn SecretStore>,
     record: String,
     key: SecretKey,
-    /// One load or save at a time; the ledger itself is not held while a keychain takes its time.
+    /// Serializes loads and saves, so that the database isn't locked while a keychain call takes its time.
     turn: Mutex<()>,
     content: PhantomData<fn() -> T>,
 }
 
-/// Where the seals of one data folder and one owner are kept.
+/// Where the seals of one data folder and one owner are stored.
 #[derive(Clone)]
 pub(crate) struct SealPlace {
     pub(crate) ledger: Arc<Mutex<Connection>>,
     pub(crate) secrets: Arc<dyn SecretStore>,
     pub(crate) owner: Owner,
-    /// Hash of the folder's path: a copy of the folder elsewhere confers nothing, and a folder
-    /// that was emptied is noticed.
+    /// Hash of the folder's path, part of the keys: a copy of the folder elsewhere grants nothing, and an
+    /// emptied folder is detected.
     folder: String,
 }
 
@@ -57,7 +56,7 @@ impl SealPlace {
         Self { ledger, secrets, owner, folder: folder[..32].to_owned() }
     }
 
-    /// What stands for the folder in keys of the secret store.
+    /// The identifier of the folder in keys of the secret store.
     pub(crate) fn folder(&self) -> &str {
         &self.folder
     }
@@ -67,13 +66,13 @@ impl SealPlace {
     }
 }
 
-/// What the secret store keeps for one record.
+/// The part of a record in the secret store.
 struct Kept {
     key: Zeroizing<[u8; 32]>,
     counter: u64,
 }
 
-/// What the database keeps for one record.
+/// The part of a record in the database.
 struct Row {
     counter: u64,
     body: Vec<u8>,
@@ -82,7 +81,8 @@ struct Row {
 
 impl<T: Serialize + DeserializeOwned> Sealed<T> {
     pub(crate) fn new(place: &SealPlace, what: &str) -> Self {
-        // Seals of a memory store die with it; they never stand in the way of lasting ones.
+        // Seals of a memory store are lost with it. They have names of their own, so that they don't conflict
+        // with persistent ones.
         let record = match place.secrets.kind() {
             SecretKind::Memory => format!("{what}/{}/memory", place.owner.word()),
             SecretKind::Keychain | SecretKind::Vault => format!("{what}/{}", place.owner.word()),
@@ -100,8 +100,8 @@ impl<T: Serialize + DeserializeOwned> Sealed<T> {
     /// The record, if one was ever sealed.
     ///
     /// # Errors
-    /// When it is there and cannot be believed, or when that cannot be found out. The caller then
-    /// acts as if it conferred nothing.
+    /// When it exists and is rejected, or can't be verified. The caller must then act as if it granted
+    /// nothing.
     pub fn load(&self) -> Result<Option<T>, SealError> {
         let _turn = self.turn.lock();
         let row = self.row().map_err(|e| self.unreadable(&e.to_string()))?;
@@ -110,17 +110,18 @@ impl<T: Serialize + DeserializeOwned> Sealed<T> {
             return Ok(None);
         };
         if row.counter != kept.counter {
-            // The save that wrote this was cut short: finish it, so that the copy before it is old.
+            // The save that wrote this body was interrupted. Complete it, so that the previous copy counts as
+            // old.
             self.keep(&Kept { key: kept.key, counter: row.counter }).map_err(|cause| self.locked(cause))?;
         }
         serde_json::from_slice(&row.body).map(Some).map_err(|e| self.unreadable(&e.to_string()))
     }
 
-    /// Seals a record in the place of the one before, which has to be one that holds. Durable on
-    /// return; after an error the one before holds, or (if not even that could be put back) none does.
+    /// Seals a record in place of the previous one, which must be valid. Durable on return; after an error
+    /// the previous record is valid, or (if not even that could be restored) none is.
     ///
     /// # Errors
-    /// [`StoreError::Seal`] over a record that does not hold; else when the disk or the secret store
+    /// [`StoreError::Seal`] if the existing record is rejected; otherwise when the disk or the secret store
     /// refuses.
     pub fn save(&self, content: &T) -> Result<(), StoreError> {
         let _turn = self.turn.lock();
@@ -128,8 +129,8 @@ impl<T: Serialize + DeserializeOwned> Sealed<T> {
         self.put(content)
     }
 
-    /// The same over whatever stands there, also a record that does not hold. Only for what a person
-    /// wants: it makes a record good again that was found to be forged.
+    /// As [`Self::save`], but also replaces a record that is rejected. Only for actions of the user, since it
+    /// puts a valid record in place of one that was found to be forged.
     ///
     /// # Errors
     /// When the disk or the secret store refuses.
@@ -154,7 +155,7 @@ impl<T: Serialize + DeserializeOwned> Sealed<T> {
             None => kept.counter == 0,
         };
         if !settled {
-            // Something else may stand at the next number; that number is given up.
+            // A body with the next counter may exist already, so that counter is skipped.
             kept.counter = kept.counter.saturating_add(1);
             self.keep(&kept)?;
         }
@@ -175,7 +176,7 @@ impl<T: Serialize + DeserializeOwned> Sealed<T> {
         Ok(())
     }
 
-    /// Matches what the two stores keep; `None` when nothing was ever sealed.
+    /// Verifies that the two parts match; `None` if nothing was ever sealed.
     fn pair(&self, row: Option<Row>, kept: Option<Kept>) -> Result<Option<(Row, Kept)>, SealError> {
         let record = || self.record.clone();
         let (row, kept) = match (row, kept) {
@@ -201,7 +202,7 @@ impl<T: Serialize + DeserializeOwned> Sealed<T> {
             .lock()
             .prepare_cached("SELECT counter, body, mac FROM sealed WHERE name = ?1")?
             .query_row([&self.record], |row| {
-                // What has another shape was never written by us; the seal will not fit it.
+                // A value of another type wasn't written by us. It is read as empty, so the seal won't match.
                 let bytes = |column| {
                     Ok::<_, rusqlite::Error>(row.get_ref(column)?.as_bytes().unwrap_or_default().to_vec())
                 };
@@ -268,7 +269,7 @@ impl<T: Serialize + DeserializeOwned> Sealed<T> {
     }
 }
 
-/// An HMAC under a key, which the definition fills up with zeros to the length of a block.
+/// HMAC-SHA256 with this key, which is padded with zeros to the block length (RFC 2104).
 pub(crate) fn keyed(key: &[u8; 32]) -> Hmac<Sha256> {
     let mut block = Zeroizing::new([0; 64]);
     block[..32].copy_from_slice(key);

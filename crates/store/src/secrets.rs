@@ -1,8 +1,8 @@
-//! Where secrets are kept: the keychain of the system, a vault with a passphrase, or memory.
+//! Secret stores: the system's keychain, a vault with a passphrase, or memory.
 //!
-//! A secret is found by its whole key and never by a part of it, so that one that was bound to a
-//! server, a generation and a field serves nothing else. Nothing here exports secrets, and only the names of
-//! those of servers are listed, so that they can be deleted when their server is no more (`indexed.rs`).
+//! A secret is looked up by its complete key, never by a part of it, so that a secret that is bound to a
+//! server, a generation and a field can't be used for another. Secrets can't be exported. Only the names of
+//! servers' secrets are listed, so that they can be deleted when their server is removed (`indexed.rs`).
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -19,59 +19,55 @@ mod vault;
 
 pub(crate) use indexed::Indexed;
 
-/// Purpose of the secrets of a server's configuration.
+/// Purpose of the secrets in a server's configuration.
 const SERVER: &str = "server";
-/// Purpose of what is kept of a server's sign-in.
+/// Purpose of a server's sign-in state.
 const SIGN_IN: &str = "sign-in";
 
-/// Generations of a server whose secrets are looked for when it goes.
+/// Number of earlier generations of a server whose secrets are deleted with it.
 const GENERATIONS: u32 = 32;
 
-/// Keeps secrets. Every call may block: a keychain takes milliseconds, or as long as the user
-/// takes to unlock it.
+/// Stores secrets. Every call may block: a keychain takes milliseconds, or as long as the user takes to
+/// unlock it.
 pub trait SecretStore: Send + Sync {
-    /// The secret under a key, if there is one.
+    /// The secret with this key, if there is one.
     ///
     /// # Errors
-    /// When the store is locked or does not answer.
+    /// When the store is locked or doesn't answer.
     fn get(&self, key: &SecretKey) -> Result<Option<Secret>, SecretError>;
 
-    /// Keeps a secret under a key, in the place of the one before. Durable on return, unless the
-    /// store is memory.
+    /// Stores a secret, replacing the previous one. Durable on return, unless the store is in memory.
     ///
     /// # Errors
-    /// When the store is locked or does not answer.
+    /// When the store is locked or doesn't answer.
     fn set(&self, key: &SecretKey, secret: &Secret) -> Result<(), SecretError>;
 
-    /// Forgets the secret under a key; it is no error if there is none.
+    /// Deletes a secret. Succeeds if there is none.
     ///
     /// # Errors
-    /// When the store is locked or does not answer.
+    /// When the store is locked or doesn't answer.
     fn delete(&self, key: &SecretKey) -> Result<(), SecretError>;
 
-    /// What sort of store this is.
     fn kind(&self) -> SecretKind;
 
-    /// Has everything open with another passphrase from now on. Durable on return; after an error
-    /// the old one holds.
+    /// Changes the passphrase. Durable on return; after an error the old one stays valid.
     ///
     /// # Errors
-    /// [`SecretError::WrongPassphrase`] when the old one is not the one that holds, and
-    /// [`SecretError::Refused`] for a new one of fewer than 8 characters, for a store that has none, and
-    /// when the disk refuses.
+    /// [`SecretError::WrongPassphrase`] if `old` isn't the current passphrase. [`SecretError::Refused`] if
+    /// `new` has fewer than 8 characters, the store has no passphrase, or the disk refuses.
     fn change_passphrase(&self, _old: &Secret, _new: &Secret) -> Result<(), SecretError> {
         Err(SecretError::Refused { reason: "only a vault has a passphrase".to_owned() })
     }
 }
 
-/// The sorts of secret stores (AUTH-8).
+/// The kinds of secret stores (AUTH-8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SecretKind {
-    /// The keychain of the system.
+    /// The system's keychain.
     Keychain,
     /// An encrypted file with a passphrase.
     Vault,
-    /// Memory: gone when Gatehouse ends.
+    /// Memory: lost when Gatehouse ends.
     Memory,
 }
 
@@ -87,12 +83,12 @@ impl SecretKind {
     }
 }
 
-/// What a secret is for: purpose, owner and field, all of which must be the same to find it again.
+/// Key of a secret: purpose, owner and field. All three must match to find the secret.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct SecretKey(String);
 
 impl SecretKey {
-    /// A key from its three parts; different parts never make the same key.
+    /// A key from its three parts. Different parts never result in the same key.
     #[must_use]
     pub fn new(purpose: &str, owner: &str, field: &str) -> Self {
         let mut text = String::with_capacity(purpose.len() + owner.len() + field.len() + 2);
@@ -111,43 +107,45 @@ impl SecretKey {
         Self(text)
     }
 
-    /// A secret of one server's configuration, bound to what the server is (SRV-16) and the field
-    /// that it may be put into, for example `env/API_KEY` or `headers/Authorization` (PERM-16).
+    /// Key of a secret in a server's configuration, bound to the identity of the server (SRV-16) and the
+    /// field that it may be used in, for example `env/API_KEY` or `headers/Authorization` (PERM-16).
     #[must_use]
     pub fn bound(to: &ServerBinding, field: &str) -> Self {
         Self::new(SERVER, &owner(to), field)
     }
 
-    /// The same as older versions named it, without what the server is. Nothing is read by this name.
+    /// The key that older versions used, without the server's identity. Only used for deletion, never to read
+    /// a secret.
     #[must_use]
     pub fn bound_before_identity(to: &ServerBinding, field: &str) -> Self {
         Self::new(SERVER, &owner_before_identity(to), field)
     }
 
-    /// The sign-in of one server, bound to what the server is (SRV-16) and the resource that the
-    /// token is for (AUTH-5). The issuer is kept with the token and compared when it is read.
+    /// Key of a server's sign-in, bound to the identity of the server (SRV-16) and the resource that the
+    /// token is for (AUTH-5). The issuer is stored with the token and compared when it is read.
     #[must_use]
     pub fn sign_in(to: &ServerBinding, resource: &str) -> Self {
         Self::new(SIGN_IN, &owner(to), resource)
     }
 
-    /// The same as older versions named it, without what the server is. Nothing is read by this name.
+    /// The key that older versions used, without the server's identity. Only used for deletion, never to read
+    /// a secret.
     #[must_use]
     pub fn sign_in_before_identity(to: &ServerBinding, resource: &str) -> Self {
         Self::new(SIGN_IN, &owner_before_identity(to), resource)
     }
 
-    /// The key with this text.
+    /// Converts [`Self::account`] back to a key.
     fn of_account(text: String) -> Self {
         Self(text)
     }
 
-    /// Whether it is for a secret or the sign-in of a server.
+    /// Whether this is the key of a server's secret or sign-in.
     fn is_of_a_server(&self) -> bool {
         matches!(self.0.split('|').next(), Some(SERVER | SIGN_IN))
     }
 
-    /// The key as one text, as keychains want it.
+    /// The key as one string, for use as an account name in keychains.
     #[must_use]
     pub fn account(&self) -> &str {
         &self.0
@@ -162,8 +160,8 @@ fn owner_before_identity(to: &ServerBinding) -> String {
     format!("{}@{}", to.server, to.generation)
 }
 
-/// A server as secrets were bound to it in the generations before, as far back as they are looked for, and as they
-/// are now. What else it was in those generations is not known, so it is taken to be the same.
+/// Bindings of a server in its earlier generations (as many as are looked for) and the current one. The
+/// identities in earlier generations aren't known, so the current one is assumed.
 pub fn generations(present: &ServerBinding) -> impl Iterator<Item = ServerBinding> {
     let last = present.generation.0;
     (last.saturating_sub(GENERATIONS)..=last)
@@ -176,33 +174,33 @@ impl fmt::Debug for SecretKey {
     }
 }
 
-/// Opens the keychain of the system, and checks that it answers.
+/// Opens the system's keychain, and checks that it works.
 ///
 /// # Errors
-/// [`SecretError::Unavailable`] where there is none, [`SecretError::Locked`] where it is locked.
+/// [`SecretError::Unavailable`] if there is none, [`SecretError::Locked`] if it is locked.
 pub fn open_keychain() -> Result<Arc<dyn SecretStore>, SecretError> {
     keychain::Keychain::open().map(|keychain| Arc::new(keychain) as Arc<dyn SecretStore>)
 }
 
-/// Whether a data folder has a vault, as far as that can be told without its passphrase.
+/// Whether a data folder has a vault, as far as this can be determined without its passphrase.
 ///
 /// # Errors
-/// [`SecretError::Damaged`] or [`SecretError::NewerVersion`] for one that no passphrase can open, and
+/// [`SecretError::Damaged`] or [`SecretError::NewerVersion`] for a vault that no passphrase can open, and
 /// [`SecretError::Refused`] when the disk refuses.
 pub fn has_vault(dir: &Path) -> Result<bool, SecretError> {
     vault::is_there(dir)
 }
 
-/// Where the vault of a data folder is, or would be.
+/// Path of the vault in a data folder, whether or not it exists.
 #[must_use]
 pub fn vault_file(dir: &Path) -> PathBuf {
     vault::file(dir)
 }
 
-/// Opens the vault that a data folder has.
+/// Opens the existing vault of a data folder.
 ///
 /// # Errors
-/// As [`open_vault`]; [`SecretError::Refused`] also where there is none.
+/// As [`open_vault`]; [`SecretError::Refused`] also if there is none.
 pub fn unlock_vault(dir: &Path, passphrase: &Secret) -> Result<Arc<dyn SecretStore>, SecretError> {
     match vault::Vault::unlock(dir, passphrase)? {
         Some(vault) => Ok(Arc::new(vault)),
@@ -210,11 +208,11 @@ pub fn unlock_vault(dir: &Path, passphrase: &Secret) -> Result<Arc<dyn SecretSto
     }
 }
 
-/// Makes an empty vault in a data folder that has none.
+/// Creates an empty vault in a data folder that has none.
 ///
 /// # Errors
-/// [`SecretError::Refused`] for a passphrase of fewer than 8 characters, where there is a vault, whatever
-/// it is like, and when the disk refuses.
+/// [`SecretError::Refused`] if the passphrase has fewer than 8 characters, if a vault exists, even a damaged
+/// one, and when the disk refuses.
 pub fn make_vault(dir: &Path, passphrase: &Secret) -> Result<Arc<dyn SecretStore>, SecretError> {
     vault::check_new(passphrase)?;
     match vault::is_there(dir) {
@@ -226,8 +224,8 @@ pub fn make_vault(dir: &Path, passphrase: &Secret) -> Result<Arc<dyn SecretStore
     }
 }
 
-/// Opens the vault of a data folder, or makes an empty one. Takes about a tenth of a second and
-/// 64 MiB for the key, which is derived this once.
+/// Opens the vault of a data folder, or creates an empty one. Deriving the key, which is done once, takes
+/// about a tenth of a second and 64 MiB.
 ///
 /// # Errors
 /// [`SecretError::WrongPassphrase`], [`SecretError::Damaged`], [`SecretError::NewerVersion`], or
@@ -236,7 +234,7 @@ pub fn open_vault(dir: &Path, passphrase: &Secret) -> Result<Arc<dyn SecretStore
     vault::Vault::open(dir, passphrase).map(|vault| Arc::new(vault) as Arc<dyn SecretStore>)
 }
 
-/// A store that lasts as long as this process.
+/// A store that is lost with this process.
 #[must_use]
 pub fn memory() -> Arc<dyn SecretStore> {
     Arc::new(memory::Memory::default())

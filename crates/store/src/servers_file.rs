@@ -1,9 +1,9 @@
-//! `servers.json` (DATA-1): readable, edited by people, believed only where it agrees with the copy
-//! that was confirmed (PERM-16).
+//! `servers.json` (DATA-1): readable, may be edited by the user, trusted only where it agrees with the copy
+//! that the user confirmed (PERM-16).
 //!
-//! What runs is always the sealed copy. The file proposes: an edit by hand becomes a [`HandEdit`]
-//! that a person confirms or refuses, except for how a server looks and the order. A file that
-//! cannot be read, or is of a newer version, is never written.
+//! What runs is always the sealed copy. An edit of the file by hand becomes a [`HandEdit`] that the user
+//! accepts or discards, except for display properties and the order, which take effect at once. A file that
+//! can't be read, or is of a newer version, is never overwritten.
 
 use std::path::{Path, PathBuf};
 
@@ -37,41 +37,40 @@ pub use watch::WatchGuard;
 const FILE: &str = "servers.json";
 const BACKUP: &str = "servers.json.bak";
 
-/// `servers.json` with the confirmed copy that runs. All calls block on the disk and on the secret
-/// store.
+/// `servers.json` with the confirmed copy that runs. All calls block on the disk and on the secret store.
 pub struct ServersFile {
     path: PathBuf,
     backup: PathBuf,
     confirmed: Sealed<Vec<ServerConfig>>,
     seen: Seen,
-    /// One reading or writing at a time.
+    /// Serializes reads and writes.
     turn: Mutex<()>,
 }
 
-/// What `servers.json` and its confirmed copy say together.
+/// The combined state of `servers.json` and its confirmed copy.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LoadedServers {
-    /// What runs: the last confirmed copy, with the looks and the order of the file.
+    /// What runs: the last confirmed copy, with the display properties and the order of the file.
     pub servers: Vec<ServerConfig>,
-    /// What is wrong with the file or the confirmed copy.
+    /// Errors in the file or the confirmed copy.
     pub problems: Vec<Problem>,
-    /// Edits by hand that wait for a person.
+    /// Edits by hand that wait for the user's confirmation.
     pub unconfirmed: Vec<HandEdit>,
 }
 
-/// One edit by hand that waits for a person.
+/// One edit by hand that waits for confirmation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HandEdit {
-    /// What the person is asked.
+    /// The content of the request to the user.
     pub ask: ConfigChangeAsk,
-    /// The server as it runs; absent when it is new.
+    /// The server as it runs; absent if it is new.
     pub before: Option<ServerConfig>,
-    /// The server as the file has it; absent when it is gone. A new one gets its id when it is
-    /// confirmed; the one here stands in for it.
+    /// The server as in the file; absent if it was removed. A new server gets its id when it is confirmed;
+    /// this one is a placeholder.
     pub after: Option<ServerConfig>,
 }
 
-/// The file as it is on the disk.
+/// The file as found on the disk.
 enum OnDisk {
     Missing,
     Text(Vec<u8>, Document),
@@ -86,7 +85,7 @@ impl ServersFile {
         Ok(Self { path, backup, confirmed, seen: Seen::default(), turn: Mutex::new(()) })
     }
 
-    /// Reads the file and its confirmed copy. Never writes the file.
+    /// Loads the file and its confirmed copy. Never writes the file.
     pub fn load(&self) -> LoadedServers {
         let _turn = self.turn.lock();
         self.load_in_turn()
@@ -95,40 +94,41 @@ impl ServersFile {
     /// The confirmed copy, if one was ever sealed.
     ///
     /// # Errors
-    /// When it is there and cannot be believed, or when that cannot be found out.
+    /// When it exists and is rejected, or can't be verified.
     pub fn confirmed(&self) -> Result<Option<Vec<ServerConfig>>, SealError> {
         let _turn = self.turn.lock();
         self.confirmed.load()
     }
 
-    /// Makes these the servers: writes the file and seals the copy. What the file holds beyond
-    /// them (faulty entries, edits that wait, members of other programs) stays in it as it is.
-    /// Durable on return; after an error nothing has changed.
+    /// Replaces the servers: writes the file and seals the copy. What else the file contains (invalid
+    /// entries, unconfirmed edits, members of other programs) is preserved. Durable on return; after an error
+    /// nothing has changed.
     ///
     /// # Errors
-    /// [`StoreError::Config`] for a name that is not legal or taken, a changed connection without
-    /// a new generation, and a file that is broken or of a newer version; [`StoreError::Seal`] where
-    /// the copy does not hold; else when the disk or the secret store refuses.
+    /// [`StoreError::Config`] for a name that is invalid or taken, a changed transport without a new
+    /// generation, and a file that is broken or of a newer version; [`StoreError::Seal`] if the confirmed
+    /// copy is rejected; otherwise when the disk or the secret store refuses.
     pub fn save(&self, servers: &[ServerConfig]) -> Result<(), StoreError> {
         let _turn = self.turn.lock();
         self.confirmed.load()?;
         self.put(servers, None)
     }
 
-    /// The same on a person's word, also where the copy does not hold any more.
+    /// As [`ServersFile::save`], for actions of the user: also replaces a confirmed copy whose seal is
+    /// invalid.
     ///
     /// # Errors
-    /// As [`ServersFile::save`].
+    /// As [`ServersFile::save`], with [`StoreError::Seal`] only if the copy can't be verified at the moment.
     pub fn save_anew(&self, servers: &[ServerConfig]) -> Result<(), StoreError> {
         let _turn = self.turn.lock();
         self.put(servers, None)
     }
 
-    /// Settles a hand edit: accepted, it becomes what runs; refused, the file gets back what runs.
-    /// Answers what holds now.
+    /// Accepts or discards a hand edit: if accepted, it becomes what runs; otherwise, what runs is written to
+    /// the file. Returns the new state.
     ///
     /// # Errors
-    /// [`ErrorCode::StaleAnswer`] when the file does not hold this edit any more; else as
+    /// [`ErrorCode::StaleAnswer`] if the file no longer contains this edit; otherwise as
     /// [`ServersFile::save`].
     pub fn confirm(&self, edit: &HandEdit, accept: bool) -> Result<LoadedServers, StoreError> {
         let _turn = self.turn.lock();
@@ -159,11 +159,11 @@ impl ServersFile {
         Ok(self.load_in_turn())
     }
 
-    /// Calls back, from a thread of its own, some 200 ms after the file was edited by somebody
-    /// else, until the guard is dropped. The callback then calls [`ServersFile::load`].
+    /// Calls `on_change` on a thread of its own about 200 ms after another program edited the file, until the
+    /// guard is dropped. The callback should then call [`ServersFile::load`].
     ///
     /// # Errors
-    /// When the folder cannot be watched.
+    /// When the folder can't be watched.
     pub fn watch(&self, on_change: Box<dyn Fn() + Send + Sync>) -> Result<WatchGuard, StoreError> {
         self.seen.first(std::fs::read(&self.path).ok().as_deref());
         watch::watch(self.path.clone(), self.seen.clone(), on_change)
@@ -174,7 +174,7 @@ impl ServersFile {
         let (confirmed, problem) = match self.confirmed.load() {
             Ok(confirmed) => (confirmed.unwrap_or_default(), None),
             Err(error @ SealError::Locked { .. }) => {
-                // Once it is unlocked the copy may well hold: nothing is to be confirmed now.
+                // The copy may be valid once the secret store is unlocked, so no edits are presented now.
                 let problems = vec![error.into()];
                 return LoadedServers { problems, ..LoadedServers::default() };
             }
@@ -191,14 +191,14 @@ impl ServersFile {
         LoadedServers { servers, problems, unconfirmed: edits }
     }
 
-    /// Writes and seals a list in the place of the present one.
+    /// Writes and seals a list in place of the current one.
     fn put(&self, servers: &[ServerConfig], settled: Option<&HandEdit>) -> Result<(), StoreError> {
         let sealed = match self.confirmed.load() {
             Ok(sealed) => sealed,
             Err(error @ (SealError::Locked { .. } | SealError::Unreadable { .. })) => {
                 return Err(error.into());
             }
-            // The seal is broken, which the user was told: what is saved now begins a new one.
+            // The seal is broken, which the user was told. Saving starts a new one.
             Err(error) => {
                 tracing::warn!(%error, "the confirmed servers are sealed anew");
                 None
@@ -232,8 +232,8 @@ impl ServersFile {
         sealed
     }
 
-    /// Undoes a write whose seal failed. When not even that works, the file shows as an edit that
-    /// waits: nothing of it runs.
+    /// Restores the file after sealing failed. If that fails too, the written content counts as an
+    /// unconfirmed edit, so nothing of it runs.
     fn put_back(&self, before: Option<&[u8]>) {
         let undone = self.seen.writing(before, || match before {
             Some(before) => folder::replace(&self.path, before),
@@ -314,7 +314,7 @@ fn unsealed(error: SealError) -> Problem {
     problem
 }
 
-/// Refuses a list that must not be kept.
+/// Validates a list before it is saved.
 fn check(servers: &[ServerConfig], running: &[ServerConfig]) -> Result<(), StoreError> {
     let mut names = std::collections::HashSet::new();
     let mut ids = std::collections::HashSet::new();

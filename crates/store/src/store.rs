@@ -1,4 +1,4 @@
-//! The data folder as a whole: one owner at a time, and the parts that live in it.
+//! The data folder as a whole: owner lock, and the parts of the store.
 //!
 //! Opening takes the owner lock first; nothing in the folder is touched without it.
 
@@ -21,11 +21,11 @@ use crate::sealed::{SealPlace, Sealed};
 use crate::secrets::{Indexed, SecretKey, SecretKind, SecretStore};
 use crate::servers_file::ServersFile;
 
-/// Who runs on the data folder. Rights that were given under one never count under the other:
-/// every sealed record exists once for each.
+/// The kind of process that runs on the data folder. Permissions granted under one never count under the
+/// other: every sealed record exists once for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Owner {
-    /// The app with its windows.
+    /// The desktop app.
     Window,
     /// `gatehousectl serve`.
     Serve,
@@ -42,22 +42,19 @@ impl Owner {
     }
 }
 
-/// What a store needs.
+/// Options for opening a store.
 #[derive(Clone)]
 pub struct StoreOptions {
-    /// The data folder; made if it does not exist.
+    /// The data folder; created if it doesn't exist.
     pub dir: PathBuf,
-    /// Who runs on it.
     pub owner: Owner,
-    /// Where secrets are kept.
     pub secrets: Arc<dyn SecretStore>,
-    /// The time.
     pub clock: Arc<dyn Clock>,
 }
 
 impl Store {
-    /// Takes the data folder and opens what is in it, keeping call records as long as the settings
-    /// say; as long as those cannot be believed, all of them. Blocks.
+    /// Locks the data folder and opens its parts. The retention of call records is taken from the settings;
+    /// while those are rejected, no record is deleted. Blocks.
     ///
     /// # Errors
     /// As [`Store::open_with`].
@@ -66,12 +63,12 @@ impl Store {
     }
 }
 
-/// Everything that a data folder keeps, for its one owner.
+/// All parts of a data folder.
 pub struct Store {
     dir: PathBuf,
     owner: Owner,
     secrets: Arc<dyn SecretStore>,
-    /// The same, unless it dies with this process.
+    /// The same store with its index; `None` for a memory store.
     index: Option<Arc<Indexed>>,
     servers: ServersFile,
     rights: Sealed<Rights>,
@@ -85,11 +82,11 @@ pub struct Store {
 }
 
 impl Store {
-    /// Takes the data folder and opens what is in it. Blocks.
+    /// Locks the data folder and opens its parts. Blocks.
     ///
     /// # Errors
-    /// [`StoreError::DataFolderInUse`] when another Gatehouse has it; else when the disk or a
-    /// database refuses, or was written by a newer version.
+    /// [`StoreError::DataFolderInUse`] if another Gatehouse process has it open; otherwise when the disk or a
+    /// database refuses, or the database was written by a newer version.
     pub fn open_with(options: StoreOptions, retention: Retention) -> Result<Self, StoreError> {
         Self::open_keeping(options, Some(retention))
     }
@@ -141,48 +138,44 @@ impl Store {
         &self.servers
     }
 
-    /// Always-grants, always-denies, access classes and trusted labels.
+    /// Sealed permissions: permanent allow and deny rules, access classes and trusted labels.
     pub fn rights(&self) -> &Sealed<Rights> {
         &self.rights
     }
 
-    /// The clients that have a token.
+    /// Sealed list of the clients that have a token.
     pub fn clients(&self) -> &Sealed<Vec<ClientEntry>> {
         &self.clients
     }
 
-    /// What the user set for Gatehouse as a whole.
+    /// Sealed global settings.
     pub fn settings(&self) -> &Sealed<Settings> {
         &self.settings
     }
 
-    /// What proves who is at the other end of the control socket.
+    /// Keys that authenticate the two ends of the control socket.
     pub fn control_keys(&self) -> &ControlKeys {
         &self.control_keys
     }
 
-    /// What must never be lost.
     pub fn audit(&self) -> &Audit {
         &self.audit
     }
 
-    /// The call records.
     pub fn activity(&self) -> &Activity {
         &self.activity
     }
 
-    /// Definitions of tools.
     pub fn definitions(&self) -> &Definitions {
         &self.definitions
     }
 
-    /// The store for secrets.
     pub fn secrets(&self) -> Arc<dyn SecretStore> {
         Arc::clone(&self.secrets)
     }
 
-    /// Deletes what this owner's store for secrets has of servers and is not in use: secrets and sign-ins of those
-    /// that are no more, and of what the others were once. Answers how many there were. Blocks.
+    /// Deletes the server secrets of this owner that aren't in use: secrets and sign-ins of removed servers
+    /// and of earlier generations. Returns the number of deleted ones. Blocks.
     ///
     /// # Errors
     /// When the disk or the secret store refuses; the rest is deleted the next time.
@@ -190,25 +183,24 @@ impl Store {
         self.index.as_ref().map_or(Ok(0), |index| index.sweep(in_use))
     }
 
-    /// The data folder, without links in its path.
+    /// The canonical path of the data folder.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// Who runs on it.
     pub fn owner(&self) -> Owner {
         self.owner
     }
 
-    /// Writes out everything that is still on its way; a secret store that does not answer gets two
-    /// seconds. Blocks. The lock goes when the store is dropped.
+    /// Flushes everything that is queued, waiting at most two seconds for a secret store that doesn't answer.
+    /// Blocks. The owner lock is released when the store is dropped.
     pub fn close(&self) {
         self.activity.flush();
         self.audit.flush();
     }
 }
 
-/// Random bytes of the system.
+/// Random bytes from the operating system.
 pub(crate) fn random<const N: usize>() -> Result<[u8; N], StoreError> {
     gatehouse_common::random::bytes().map_err(|e| StoreError::Random(e.to_string()))
 }

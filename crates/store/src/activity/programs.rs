@@ -1,5 +1,5 @@
-//! From which programs the calls of a client came that were let through. It outlives the records that it is
-//! made of, so that a token in other hands is marked long after (PERM-9).
+//! The programs from which permitted calls of each client came. Kept longer than the call records, so that
+//! the use of a stolen token by another program is recognised even after the records are gone (PERM-9).
 
 use gatehouse_model::{CallRecord, ClientId, Decision};
 use rusqlite::{Connection, params};
@@ -8,8 +8,8 @@ use super::Activity;
 use crate::error::StoreError;
 
 impl Activity {
-    /// The programs that calls of a client came from and were let through, the latest first. Blocks on the
-    /// disk. Calls of the last 200 ms may be missing.
+    /// The programs from which permitted calls of a client came, latest first. Blocks on the disk. Calls of
+    /// the last 200 ms may be missing.
     ///
     /// # Errors
     /// When the database refuses.
@@ -22,7 +22,7 @@ impl Activity {
     }
 }
 
-/// Notes the program of a call that was let through.
+/// Records the program of a permitted call.
 pub(super) fn note(connection: &Connection, record: &CallRecord) -> Result<(), StoreError> {
     let Some(program) = &record.program else { return Ok(()) };
     if record.verdict.decision == Decision::Allow {

@@ -1,7 +1,8 @@
-//! What was ever let through, by server and name, and when each rule last decided a call.
+//! Which tools (and other subjects) were ever permitted, by server and name, and when each rule last decided
+//! a call.
 //!
-//! The first outlives the records that it is made of, so that a tool in daily use is not called new
-//! because its first calls were dropped. The second goes with them.
+//! The first is kept longer than the call records, so that a tool in daily use isn't reported as new because
+//! its first records were deleted. The second is deleted along with the records.
 
 use gatehouse_model::{CallRecord, Decision, GrantId, ServerId, Timestamp};
 use rusqlite::{Connection, OptionalExtension, params};
@@ -10,8 +11,8 @@ use super::Activity;
 use crate::error::StoreError;
 
 impl Activity {
-    /// Whether something of a server, by the name that rules go by, was ever let through. Blocks on
-    /// the disk. Calls of the last 200 ms may be missing.
+    /// Whether a call to this subject (server and the name used in rules) was ever permitted. Blocks on the
+    /// disk. Calls of the last 200 ms may be missing.
     ///
     /// # Errors
     /// When the database refuses.
@@ -21,8 +22,8 @@ impl Activity {
         Ok(query.query_row(params![server.as_str(), name], |_| Ok(())).optional()?.is_some())
     }
 
-    /// When each rule last decided a call, as far as calls are kept. Blocks on the disk. Calls of the
-    /// last 200 ms may be missing.
+    /// When each rule last decided a call, within the retention of the call records. Blocks on the disk.
+    /// Calls of the last 200 ms may be missing.
     ///
     /// # Errors
     /// When the database refuses.
@@ -37,7 +38,7 @@ impl Activity {
     }
 }
 
-/// Notes a call that was let through, and the rule that decided.
+/// Records a permitted call, and the rule that decided a call.
 pub(super) fn note(connection: &Connection, record: &CallRecord) -> Result<(), StoreError> {
     if record.verdict.decision == Decision::Allow {
         connection
@@ -55,7 +56,7 @@ pub(super) fn note(connection: &Connection, record: &CallRecord) -> Result<(), S
     Ok(())
 }
 
-/// Forgets the rules that decided nothing since then.
+/// Deletes the times of rules that decided no call since then.
 pub(super) fn forget(connection: &Connection, before: Timestamp) -> Result<(), StoreError> {
     connection.execute("DELETE FROM rule_used WHERE at < ?1", [before.0])?;
     Ok(())

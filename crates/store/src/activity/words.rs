@@ -1,9 +1,9 @@
-//! Text as the full-text index takes it, and a person's search as a query over it.
+//! Prepares text for the full-text index, and converts a user's search to a query.
 //!
-//! The index splits words at white space and signs. Chinese, Japanese and Korean have none, so each
-//! of their characters is a word of its own there, and a word of the search becomes a phrase.
+//! The index splits words at white space and punctuation. Chinese, Japanese and Korean don't separate words,
+//! so each of their characters is indexed as a word, and each word of a search becomes a phrase.
 
-/// Text with white space around every character that is a word of its own.
+/// Surrounds every character that is indexed as a word with spaces.
 pub(super) fn indexed(text: &str) -> String {
     let mut spaced = String::with_capacity(text.len() + text.len() / 8);
     for c in text.chars() {
@@ -18,8 +18,8 @@ pub(super) fn indexed(text: &str) -> String {
     spaced
 }
 
-/// The query for a search: every word must occur, the last part of each as the start of a word.
-/// `None` when there is nothing to search for.
+/// The FTS query for a search: every word must occur, the last part of each as a prefix. `None` if there is
+/// nothing to search for.
 pub(super) fn query(text: &str) -> Option<String> {
     let words: Vec<String> = text
         .split_whitespace()

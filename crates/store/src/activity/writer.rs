@@ -1,4 +1,4 @@
-//! The thread that writes call records: batches, and what is too old goes.
+//! The writer thread: writes call records in batches and deletes old ones.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,23 +12,23 @@ use super::{ID_SHIFT, Retention, first_id, programs, used, words};
 use crate::error::StoreError;
 use crate::store::random;
 
-/// What the writer is told.
+/// Messages to the writer.
 pub(super) enum Message {
-    /// Write this.
+    /// Write a record.
     Record(Box<CallRecord>),
-    /// Keep so much from now on, and drop the rest.
+    /// Change the retention and delete what exceeds it.
     Keep(Retention),
-    /// Commit what was taken so far, then answer.
+    /// Commit everything received so far, then reply.
     Flush(SyncSender<()>),
 }
 
-/// A record waits at most so long.
+/// Maximum time that a record waits for its batch.
 const BATCH_TIME: Duration = Duration::from_millis(200);
 const BATCH_MOST: usize = 4096;
-/// Old records are looked for after so many new ones or so long, and with the first batch.
+/// Old records are deleted after this many new ones, after this time, and with the first batch.
 const TIDY_EVERY: u64 = 10_000;
 const TIDY_TIME: Duration = Duration::from_secs(3600);
-/// Records that go in one transaction.
+/// Maximum number of records deleted per transaction.
 const TIDY_STEP: u32 = 5_000;
 
 pub(super) struct Writer {
@@ -36,7 +36,7 @@ pub(super) struct Writer {
     retention: Retention,
     clock: Arc<dyn Clock>,
     lost: Arc<AtomicU64>,
-    /// Makes ids of the same millisecond differ.
+    /// Distinguishes the ids of records of the same millisecond.
     next_low: i64,
     since_tidy: u64,
     last_tidy: Instant,
@@ -61,7 +61,7 @@ impl Writer {
         })
     }
 
-    /// Writes until every sender is gone, then what is left.
+    /// Runs until all senders are dropped and the queue is empty.
     pub(super) fn run(mut self, inbox: &Receiver<Message>) {
         while let Ok(first) = inbox.recv() {
             let deadline = Instant::now() + BATCH_TIME;
@@ -112,7 +112,7 @@ impl Writer {
         if batch.is_empty() {
             return Ok(());
         }
-        // The full-text index is quickest when ids rise.
+        // The full-text index is fastest with ascending ids.
         batch.sort_by_key(|record| record.at);
         let transaction = self.connection.transaction()?;
         {
@@ -148,7 +148,7 @@ impl Writer {
         Ok(transaction.commit()?)
     }
 
-    /// Drops what is older or more than is kept.
+    /// Deletes what exceeds the retention.
     fn tidy(&mut self) -> Result<(), StoreError> {
         let age = i64::try_from(self.retention.age.as_millis()).unwrap_or(i64::MAX);
         let oldest = first_id(Timestamp(self.clock.now().0.saturating_sub(age)));

@@ -1,4 +1,4 @@
-//! The chain as it lies in the database: entries, head, hashes and seals.
+//! The chain in the database: entries, head, hashes and MACs.
 
 use gatehouse_model::{AuditEntry, Timestamp};
 use hmac::Mac;
@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use crate::error::StoreError;
 use crate::sealed::keyed;
 
-/// The ends of the chain.
+/// The head: first and last entry of the chain.
 #[derive(Clone)]
 pub(super) struct Head {
     pub(super) base_seq: u64,
@@ -41,7 +41,7 @@ impl Head {
     }
 }
 
-/// One entry as it is stored.
+/// A stored entry.
 pub(super) struct Stored {
     pub(super) seq: u64,
     pub(super) at: i64,
@@ -52,7 +52,7 @@ pub(super) struct Stored {
 
 impl Stored {
     pub(super) fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<Self> {
-        // What has another shape was never written by us; its hash will not fit.
+        // A value of another type wasn't written by us. It is read as empty, so its hash won't match.
         let bytes = |column| {
             row.get_ref(column).map(|value| value.as_bytes().map(<[u8]>::to_vec).unwrap_or_default())
         };
@@ -84,12 +84,12 @@ pub(super) fn entry_mac(key: &[u8; 32], hash: &[u8; 32]) -> [u8; 32] {
     keyed(key).chain_update(ENTRY_LABEL).chain_update(hash).finalize().into_bytes().into()
 }
 
-/// Whether an entry with this hash carries its seal.
+/// Whether `mac` is the MAC of an entry with this hash.
 pub(super) fn is_entry_sealed(key: &[u8; 32], hash: &[u8; 32], mac: &[u8]) -> bool {
     keyed(key).chain_update(ENTRY_LABEL).chain_update(hash).verify_slice(mac).is_ok()
 }
 
-/// Hash of an entry: the one before it, its number, its time and its text.
+/// Hash of an entry: over the previous hash, its sequence number, its time and its text.
 pub(super) fn chain(before: &[u8; 32], seq: u64, at: i64, event: &str) -> [u8; 32] {
     let mut hash = Sha256::new();
     hash.update(b"gatehouse audit 1");
@@ -100,7 +100,7 @@ pub(super) fn chain(before: &[u8; 32], seq: u64, at: i64, event: &str) -> [u8; 3
     hash.finalize().into()
 }
 
-/// Hands out stored entries in their order until told to stop.
+/// Passes stored entries in order to a callback until it returns `false`.
 pub(super) fn each(
     ledger: &Connection,
     after: u64,
@@ -130,7 +130,7 @@ pub(super) fn newest_first(
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Gives the entries of this process that have no MAC theirs.
+/// Adds MACs to the entries of this process that have none.
 pub(super) fn seal_own(transaction: &Transaction<'_>, key: &[u8; 32], from: u64) -> Result<(), StoreError> {
     let waiting: Vec<(u64, Vec<u8>)> = transaction
         .prepare_cached("SELECT seq, hash FROM audit WHERE seq >= ?1 AND mac IS NULL")?
@@ -154,7 +154,7 @@ pub(super) fn read_head(ledger: &Connection) -> Result<Head, StoreError> {
     Ok(Head { base_seq, base_hash: digest(&base_hash)?, seq, hash: digest(&hash)?, mac })
 }
 
-/// The highest number of all entries, whatever the head says.
+/// The highest sequence number of all entries, whatever the head says.
 pub(super) fn last_seq(ledger: &Connection) -> Result<u64, StoreError> {
     Ok(ledger.query_row("SELECT COALESCE(MAX(seq), 0) FROM audit", [], |row| number(row, 0))?)
 }

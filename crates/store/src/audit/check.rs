@@ -1,4 +1,4 @@
-//! Checking the chain, and letting go of its oldest part.
+//! Verifies the chain, and deletes its oldest part (retention).
 
 use gatehouse_model::Timestamp;
 use gatehouse_model::record::AuditVerdict;
@@ -9,10 +9,10 @@ use super::{Audit, Key, Mark, seal_waiting};
 use crate::error::StoreError;
 
 impl Audit {
-    /// Checks the whole chain and names the first entry that does not fit.
+    /// Verifies the whole chain and reports the first invalid entry.
     ///
     /// # Errors
-    /// When the database refuses, or the secret store, without which no seal can be checked.
+    /// When the database refuses, or the secret store, without which no MAC can be verified.
     pub fn verify(&self) -> Result<AuditVerdict, StoreError> {
         let mut state = self.state.lock();
         let key = self.key(&mut state)?;
@@ -79,12 +79,11 @@ impl Audit {
         })
     }
 
-    /// Drops the entries from before a moment (retention). The chain goes on from the last one that
-    /// was dropped. Answers how many went.
+    /// Deletes the entries from before a moment (retention). The chain then starts after the last one that
+    /// was deleted. Returns the number of deleted entries. A chain that is broken is left as it is.
     ///
     /// # Errors
-    /// When the database refuses, or the secret store: the new beginning needs a seal. A chain
-    /// that is broken is left as it is.
+    /// When the database refuses, or the secret store, whose key is needed to seal the new start.
     pub fn forget_before(&self, moment: Timestamp) -> Result<u64, StoreError> {
         if let AuditVerdict::Broken { .. } = self.verify()? {
             return Ok(0);
@@ -116,7 +115,7 @@ impl Audit {
     }
 }
 
-/// What is wrong with the seal of an entry.
+/// What is wrong with the MAC of an entry, if anything.
 fn unsealed(stored: &Stored, hash: &[u8; 32], key: &Key) -> Option<&'static str> {
     match &stored.mac {
         None => Some(

@@ -1,4 +1,4 @@
-//! The audit as text for other programs: JSON Lines and CSV.
+//! Audit export as JSON Lines and CSV.
 
 use std::fmt::Write as _;
 
@@ -11,11 +11,11 @@ use crate::error::StoreError;
 pub use gatehouse_model::command::ExportFormat as AuditFormat;
 
 impl Audit {
-    /// The whole audit as text. CSV follows RFC 4180, with a header. `redact` leaves out of each entry what its
-    /// reader is not to know; the hashes stay those of the whole entries.
+    /// The whole audit as text. CSV follows RFC 4180 and has a header. `redact` removes from each entry what
+    /// the reader must not see; the hashes are still those of the complete entries.
     ///
     /// # Errors
-    /// When the database refuses or an entry is not one.
+    /// When the database refuses or an entry can't be parsed.
     pub fn export(
         &self,
         format: AuditFormat,

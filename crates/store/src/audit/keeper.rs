@@ -1,6 +1,6 @@
-//! Writes the mark (`mark.rs`) to the secret store, on a thread of its own: a keychain that somebody
-//! locked asks the user to unlock it and may never answer, and no entry of the audit waits for that.
-//! Of several marks that wait only the latest is written.
+//! Writes the mark (`mark.rs`) to the secret store, on a thread of its own: a locked keychain asks the user
+//! to unlock it and may never answer, and audit entries must not wait for that. If several marks are queued,
+//! only the latest is written.
 
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
@@ -13,16 +13,16 @@ use parking_lot::{Condvar, Mutex};
 use crate::error::{SecretError, StoreError};
 use crate::secrets::{SecretKey, SecretKind, SecretStore};
 
-/// How long the stop waits for the last mark.
+/// How long flushing and shutdown wait for the last mark.
 const STOP: Duration = Duration::from_secs(2);
 
-/// Who wants to know whether a mark was written.
+/// Channel for whether a mark was written.
 pub(super) type Told = SyncSender<Result<(), SecretError>>;
 
-/// The thread that writes marks.
+/// Handle of the thread that writes marks.
 pub(super) struct Keeper {
     shared: Arc<Shared>,
-    /// `None` with secrets in memory: what memory keeps dies with its process, and so nothing is written.
+    /// `None` if secrets are kept in memory: they are lost with the process, so the mark isn't written.
     thread: Option<JoinHandle<()>>,
 }
 
@@ -36,9 +36,9 @@ struct Shared {
 struct Slot {
     next: Option<Job>,
     is_writing: bool,
-    /// Whether the last one that was tried could not be written.
+    /// Whether the last attempt to write failed.
     failed: bool,
-    /// Whether somebody waited for the end of a write in vain, and it goes on.
+    /// Whether a wait for the current write timed out, so that shutdown doesn't wait again.
     given_up: bool,
     is_closing: bool,
 }
@@ -67,7 +67,7 @@ impl Keeper {
         Ok(Self { shared, thread: Some(thread) })
     }
 
-    /// Takes what is to be written, in the place of what waits. Never blocks on the secret store.
+    /// Queues a mark, replacing one that is queued. Never blocks on the secret store.
     pub(super) fn put(&self, text: Secret, told: Option<Told>) {
         if self.thread.is_none() {
             tell(told, &Ok(()));
@@ -80,17 +80,17 @@ impl Keeper {
         self.shared.changed.notify_all();
     }
 
-    /// Whether the last mark that was tried could not be written.
+    /// Whether the last attempt to write failed.
     pub(super) fn has_failed(&self) -> bool {
         self.shared.slot.lock().failed
     }
 
-    /// Waits until everything that was taken is written, or the time of a stop is over. Blocks.
+    /// Waits until everything queued is written, or [`STOP`] has passed. Blocks.
     pub(super) fn flush(&self) {
         self.settle(STOP);
     }
 
-    /// Answers whether nothing waits any more and nothing is being written.
+    /// Waits for the queue to empty. Returns whether nothing is queued or being written any more.
     fn settle(&self, limit: Duration) -> bool {
         let deadline = Instant::now() + limit;
         let mut slot = self.shared.slot.lock();
@@ -113,7 +113,7 @@ impl Drop for Keeper {
         {
             let mut slot = self.shared.slot.lock();
             slot.is_closing = true;
-            // What was not begun in time is not begun later, when the folder may have another owner.
+            // A write that hasn't started must not start later, when the folder may have another owner.
             slot.next = None;
             self.shared.changed.notify_all();
         }
@@ -124,7 +124,7 @@ impl Drop for Keeper {
 }
 
 impl Shared {
-    /// Waits for the next mark; `None` at the end.
+    /// Waits for the next mark; `None` at shutdown.
     fn wait_for_next(&self) -> Option<Job> {
         let mut slot = self.slot.lock();
         loop {

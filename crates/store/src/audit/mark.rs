@@ -1,10 +1,10 @@
-//! How far the audit has come, kept with its key in the secret store.
+//! The mark: how far the audit has come, stored with its key in the secret store.
 //!
-//! The head in the database is sealed, but an old head with its old seal is sealed as well. So the
-//! secret store keeps the number and hash of a recent entry. It is written after the entry itself,
-//! at the start, at the stop and every [`EVERY`] entries, beside what goes on (`keeper.rs`): it may lag
-//! behind the chain and never runs ahead of it. A chain without that entry has lost its end. While the
-//! secret store does not answer, it lags by whatever is written meanwhile.
+//! The head in the database is sealed, but so is an old copy of it. Therefore the secret store contains
+//! number and hash of a recent entry. The mark is written after the entry itself, at start, at stop and every
+//! [`EVERY`] entries, in the background (`keeper.rs`): it may lag behind the chain but is never ahead of it.
+//! If a chain lacks the marked entry, it was truncated. While the secret store doesn't answer, the mark lags
+//! further behind.
 
 use rusqlite::{Connection, OptionalExtension};
 use zeroize::Zeroizing;
@@ -13,29 +13,29 @@ use super::Key;
 use super::chain::{Head, digest, integer};
 use crate::error::{SecretError, StoreError};
 
-/// Entries after which the mark is written again.
+/// Number of entries after which the mark is written again.
 pub(super) const EVERY: u64 = 8;
 
-/// Number and hash of an entry.
+/// Sequence number and hash of an entry.
 pub(super) type Point = (u64, [u8; 32]);
 
-/// What the secret store keeps for the audit beside its key.
+/// What is stored with the key of the audit.
 #[derive(Clone, Default)]
 pub(super) struct Mark {
-    /// An entry that was written; `None` in a folder of an older version.
+    /// An entry that was written; `None` if the folder was last used by an older version.
     pub(super) reached: Option<Point>,
-    /// First entry that was found to be cut off, until somebody acknowledges it.
+    /// The first entry that was found to be cut off, until this is acknowledged.
     pub(super) lost: Option<u64>,
 }
 
 impl Mark {
-    /// Whether the mark lags so far behind an entry that it is to be written.
+    /// Whether the mark is so far behind this entry that it should be written.
     pub(super) fn is_due(&self, seq: u64) -> bool {
         self.reached.is_none_or(|(reached, _)| seq >= reached.saturating_add(EVERY))
     }
 }
 
-/// The item of the secret store: `key`, or `key:number:hash:lost`.
+/// Encodes key and mark: `key`, or `key:number:hash:lost`, where `lost` is 0 for none.
 pub(super) fn to_text(key: &Key, mark: &Mark) -> String {
     match mark.reached {
         None => hex::encode(**key),
@@ -45,7 +45,7 @@ pub(super) fn to_text(key: &Key, mark: &Mark) -> String {
     }
 }
 
-/// Reads [`to_text`], and a key alone, as older versions kept it.
+/// Parses [`to_text`]. Older versions stored the key alone.
 pub(super) fn from_text(text: &str) -> Result<(Key, Mark), SecretError> {
     let damaged = || SecretError::Damaged { reason: "the key of the audit is not one".to_owned() };
     let mut parts = text.split(':');
@@ -65,8 +65,8 @@ pub(super) fn from_text(text: &str) -> Result<(Key, Mark), SecretError> {
     Ok((key, mark))
 }
 
-/// First entry that is missing from a chain that once had `point`; `None` when nothing is. Entries
-/// that retention dropped are not missing.
+/// The first entry that is missing from a chain that once contained `point`; `None` if none is. Entries
+/// deleted by retention don't count as missing.
 pub(super) fn missing(ledger: &Connection, head: &Head, point: Point) -> Result<Option<u64>, StoreError> {
     let (seq, hash) = point;
     if seq > head.seq {

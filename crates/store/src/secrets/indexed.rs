@@ -1,8 +1,8 @@
-//! A lasting store for secrets that has a list of the names under which secrets and sign-ins of servers are kept
-//! in it, since a keychain does not tell what it holds. A name is written down before its secret is kept, and
-//! struck off after the secret was deleted. So what a crash, a locked keychain or a late answer of a browser left
-//! behind is found and deleted. The list holds no secret and confers nothing: anybody who can write files can
-//! change it, so nothing but a secret of a server is ever deleted by it, and none that a server has a use for.
+//! A persistent secret store with an index of the names of servers' secrets and sign-ins, since a keychain
+//! can't list what it contains. A name is added before its secret is stored, and removed after the secret was
+//! deleted, so that what a crash, a locked keychain or a late browser response left behind is found and
+//! deleted. The index contains no secrets and grants nothing. Anyone who can write files can change it, so
+//! only secrets of servers are ever deleted because of it, and none that a server uses.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::store::Owner;
 pub(crate) struct Indexed {
     inner: Arc<dyn SecretStore>,
     ledger: Arc<Mutex<Connection>>,
-    /// Owner and kind of store. Each has servers of its own.
+    /// Owner and kind of store. Each combination has servers of its own.
     place: String,
 }
 
@@ -28,7 +28,7 @@ impl Indexed {
         Self { inner, ledger, place }
     }
 
-    /// Deletes each secret of a server that is not in use, and answers how many there were.
+    /// Deletes each server secret that isn't in use, and returns the number of deleted ones.
     ///
     /// # Errors
     /// When the disk or the store refuses; the rest is deleted the next time.
@@ -44,14 +44,14 @@ impl Indexed {
     fn listed(&self) -> Result<Vec<SecretKey>, StoreError> {
         let ledger = self.ledger.lock();
         let mut query = ledger.prepare_cached("SELECT secret FROM kept_secrets WHERE place = ?1")?;
-        // What has another shape was not written by us.
+        // A value of another type wasn't written by us and is skipped.
         let names =
             query.query_map([&self.place], |row| Ok(row.get_ref(0)?.as_str().ok().map(str::to_owned)))?;
         let names = names.collect::<rusqlite::Result<Vec<Option<String>>>>()?;
         Ok(names.into_iter().flatten().map(SecretKey::of_account).collect())
     }
 
-    /// Writes a name down, if it is not there.
+    /// Adds a name, unless it is in the index.
     fn list(&self, key: &SecretKey) -> rusqlite::Result<()> {
         let ledger = self.ledger.lock();
         let is_there = ledger
@@ -91,7 +91,7 @@ impl SecretStore for Indexed {
         if key.is_of_a_server()
             && let Err(error) = self.strike(key)
         {
-            // The secret is gone; its name is struck off when it is deleted once more.
+            // The secret is deleted; its name is removed the next time that it is deleted.
             tracing::warn!(%error, "the name of a deleted secret could not be struck off");
         }
         Ok(())

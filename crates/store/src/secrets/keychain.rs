@@ -1,5 +1,5 @@
-//! The keychain of the system: Secret Service on Linux, Keychain on macOS, Credential Manager on
-//! Windows. Every secret is an item of its own under the service name `gatehouse`.
+//! The system's keychain: Secret Service on Linux, Keychain on macOS, Credential Manager on Windows. Every
+//! secret is an item of its own under the service name `gatehouse`.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub(super) struct Keychain {
 impl Keychain {
     pub(super) fn open() -> Result<Self, SecretError> {
         let keychain = Self { store: native_store().map_err(|e| translate(&e))? };
-        // A keychain that cannot keep anything is none: find out now, not at the first grant.
+        // A keychain that can't store anything is useless: find out now, not at the first grant.
         let probe = SecretKey::new("probe", "gatehouse", "probe");
         if keychain.get(&probe)?.is_none() {
             keychain.set(&probe, &Secret::new("Gatehouse can use this keychain."))?;
@@ -77,8 +77,8 @@ fn native_store() -> keyring_core::Result<Arc<dyn CredentialStoreApi + Send + Sy
     Err(Error::NoDefaultStore)
 }
 
-/// The errors of keychains carry no secret except where they carry the raw bytes, which are left
-/// out here.
+/// Converts a keychain error. These errors contain no secret, except for those that contain raw bytes, which
+/// are left out.
 fn translate(error: &Error) -> SecretError {
     match error {
         Error::NoStorageAccess(_) => SecretError::Locked,

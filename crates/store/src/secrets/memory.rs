@@ -1,4 +1,4 @@
-//! Secrets in memory: for machines without a keychain whose user wants no vault, and for tests.
+//! Secrets in memory: for machines without a keychain whose user doesn't want a vault, and for tests.
 
 use std::collections::HashMap;
 

@@ -1,10 +1,10 @@
-//! An encrypted file with a passphrase, for machines without a keychain (AUTH-8).
+//! The vault: an encrypted file with a passphrase, for machines without a keychain (AUTH-8).
 //!
-//! `vault.bin`: a magic word, the argon2id parameters, a salt, a check value, a nonce, and the
-//! XChaCha20-Poly1305 encryption of all secrets, with everything before it authenticated. The key
-//! is derived once, at opening; every change writes the whole file under a new nonce, and another
-//! passphrase writes it under another salt and key. An old copy of the whole folder cannot be told
-//! from the last one: there is no place outside it.
+//! `vault.bin` consists of magic bytes, version, argon2id parameters, salt, a check value, a nonce, and all
+//! secrets encrypted with XChaCha20-Poly1305, with the header before the nonce as authenticated data. The key
+//! is derived once, when the vault is opened. Every change writes the whole file with a new nonce; a new
+//! passphrase also means a new salt and key. An old copy of the whole folder can't be distinguished from the
+//! latest one, since nothing is stored outside it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -28,13 +28,13 @@ const VERSION: u8 = 1;
 const SALT: usize = 16;
 const CHECK: usize = 16;
 const NONCE: usize = 24;
-/// Magic, version, three parameters, salt, check.
+/// Magic bytes, version, three parameters, salt, check value.
 const HEADER: usize = 15 + 1 + 12 + SALT + CHECK;
 
 /// 64 MiB, three passes, one lane.
 const COST: Cost = Cost { memory_kib: 64 * 1024, passes: 3, lanes: 1 };
 
-/// Fewest characters of a passphrase that a person chooses. How good it is, is not judged.
+/// Minimum number of characters of a new passphrase. Its strength isn't checked otherwise.
 const LEAST: usize = 8;
 
 #[derive(Clone, Copy)]
@@ -49,19 +49,19 @@ pub(super) struct Vault {
     inner: Mutex<Inner>,
 }
 
-/// What it is sealed with and what is in it, which belong together.
+/// The seal and the content, which must change together.
 struct Inner {
     seal: Seal,
     content: Content,
 }
 
-/// The key of one passphrase, and the header that says how it comes from it.
+/// The key derived from a passphrase, and the file header with the parameters of the derivation.
 struct Seal {
     cipher: XChaCha20Poly1305,
     header: [u8; HEADER],
 }
 
-/// All secrets by their account, wiped when dropped.
+/// All secrets by account name, zeroized on drop.
 #[derive(Default)]
 struct Content(BTreeMap<String, String>);
 
@@ -73,7 +73,7 @@ impl Drop for Content {
     }
 }
 
-/// Refuses a passphrase that is too short to be chosen.
+/// Rejects a new passphrase that is too short.
 pub(super) fn check_new(passphrase: &Secret) -> Result<(), SecretError> {
     if passphrase.reveal().chars().count() >= LEAST {
         return Ok(());
@@ -81,12 +81,12 @@ pub(super) fn check_new(passphrase: &Secret) -> Result<(), SecretError> {
     Err(SecretError::Refused { reason: format!("a passphrase has at least {LEAST} characters") })
 }
 
-/// Where it is.
+/// Path of the vault file.
 pub(super) fn file(dir: &Path) -> PathBuf {
     dir.join(FILE)
 }
 
-/// Whether there is a vault in a folder, as far as that can be told without its passphrase.
+/// Whether a folder has a vault, as far as this can be determined without its passphrase.
 pub(super) fn is_there(dir: &Path) -> Result<bool, SecretError> {
     match std::fs::read(file(dir)) {
         Ok(bytes) => read_header(&bytes).map(|_| true),
@@ -103,7 +103,7 @@ impl Vault {
         }
     }
 
-    /// The vault of the folder; none where there is none.
+    /// Opens the vault of a folder; `None` if there is none.
     pub(super) fn unlock(dir: &Path, passphrase: &Secret) -> Result<Option<Self>, SecretError> {
         let path = folder::prepare(dir).map_err(refused)?.join(FILE);
         match std::fs::read(&path) {
@@ -142,11 +142,11 @@ impl Vault {
     }
 }
 
-/// A header that may be read on.
+/// A header that was validated.
 struct Header([u8; HEADER]);
 
 impl Header {
-    /// What comes after magic and version.
+    /// The part after magic bytes and version.
     fn parts(&self) -> &[u8] {
         &self.0[MAGIC.len() + 1..]
     }
@@ -169,7 +169,7 @@ impl Header {
     }
 }
 
-/// The header of a file, and what comes after it.
+/// Validates the header of a file, and returns it with the rest.
 fn read_header(bytes: &[u8]) -> Result<(Header, &[u8]), SecretError> {
     let (start, rest) = bytes.split_at_checked(HEADER).ok_or_else(|| damaged("it is too short"))?;
     let header = Header(start.try_into().map_err(|_| damaged("it is too short"))?);
@@ -182,7 +182,7 @@ fn read_header(bytes: &[u8]) -> Result<(Header, &[u8]), SecretError> {
         _ => return Err(SecretError::NewerVersion),
     }
     let cost = header.cost();
-    // A foreign file must not make us spend the machine's memory.
+    // A crafted file must not exhaust the machine's memory.
     if cost.memory_kib > 1024 * 1024 || cost.passes > 16 || cost.lanes > 4 {
         return Err(damaged("its cost parameters are out of bounds"));
     }
@@ -190,7 +190,7 @@ fn read_header(bytes: &[u8]) -> Result<(Header, &[u8]), SecretError> {
 }
 
 impl Seal {
-    /// That of a passphrase, under a new salt.
+    /// A new seal for this passphrase, with a new salt.
     fn new(passphrase: &Secret) -> Result<Self, SecretError> {
         let salt: [u8; SALT] = random().map_err(refused)?;
         let (key, check) = derive(passphrase, &salt, COST)?;
@@ -251,7 +251,8 @@ impl SecretStore for Vault {
 
     fn change_passphrase(&self, old: &Secret, new: &Secret) -> Result<(), SecretError> {
         check_new(new)?;
-        // Held throughout: nothing is kept under the old key once the file has the new one.
+        // Locked for the whole change, so that nothing is written with the old key after the file has the new
+        // one.
         let mut inner = self.inner.lock();
         let header = Header(inner.seal.header);
         if derive(old, header.salt(), header.cost())?.1 != header.check() {
@@ -264,7 +265,8 @@ impl SecretStore for Vault {
     }
 }
 
-/// The key, and a value that tells a wrong passphrase from a damaged file and nothing of the key.
+/// Derives the key, and a check value that distinguishes a wrong passphrase from a damaged file without
+/// revealing anything about the key.
 fn derive(
     passphrase: &Secret,
     salt: &[u8],

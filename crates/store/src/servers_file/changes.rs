@@ -1,5 +1,5 @@
-//! A hand edit field by field, as a person gets to see it. Secrets are masked, everything that
-//! could run or be reached is shown whole.
+//! A hand edit field by field, for display. Secrets are masked; everything that could be executed or
+//! connected to is shown in full.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use super::entry;
 
-/// The differences that need a person's yes: everything but description, icon, group, and what is
-/// Gatehouse's own.
+/// The differences that need the user's confirmation: everything except description, icon, group, and
+/// Gatehouse's own member.
 pub(super) fn between(before: Option<&ServerConfig>, after: Option<&ServerConfig>) -> Vec<FieldChange> {
     let (old, new) = (fields(before), fields(after));
     let mut pointers: Vec<&String> = old.keys().chain(new.keys()).collect();
@@ -39,7 +39,7 @@ fn concern(pointer: &str) -> FieldConcern {
     }
 }
 
-/// Every field of a server by its JSON Pointer; environment and headers one by one.
+/// All fields of a server by JSON Pointer; environment variables, headers and limits one by one.
 fn fields(server: Option<&ServerConfig>) -> BTreeMap<String, Value> {
     let mut fields = BTreeMap::new();
     let Some(server) = server else { return fields };
@@ -93,7 +93,7 @@ fn shown(pointer: &str, value: &Value) -> Value {
     }
 }
 
-/// Whether the name of a variable, a header or a flag says that its value is a secret.
+/// Whether the name of a variable, a header or a flag suggests that its value is a secret.
 #[must_use]
 pub fn is_secret_name(name: &str) -> bool {
     let name = name.to_ascii_lowercase().replace(['-', '_', '~'], "");
@@ -106,7 +106,8 @@ pub fn is_secret_name(name: &str) -> bool {
                 .any(|word| name.ends_with(word)))
 }
 
-/// A path or a command line in a variable may be run by the server: it is never hidden.
+/// Whether the value of a variable looks like a path or a command line. The server may execute it, so it is
+/// never masked.
 fn could_run(text: &str) -> bool {
     text.starts_with(['/', '~', '.', '$', '-']) || text.contains(char::is_whitespace)
 }
@@ -115,7 +116,7 @@ fn is_reference(text: &str) -> bool {
     text.strip_prefix("${").is_some_and(|rest| rest.find('}') == Some(rest.len() - 1))
 }
 
-/// An address without the password in front of its host.
+/// A URL without its userinfo password.
 fn without_password(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
     let authority_end = rest.find(['/', '?', '#']).unwrap_or(rest.len());

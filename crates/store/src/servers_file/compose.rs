@@ -1,5 +1,5 @@
-//! The next text of the file: what Gatehouse changed is written anew, everything else stays as it
-//! stands there, faulty entries and edits that nobody confirmed yet included.
+//! Composes the next content of the file: what Gatehouse changed is rewritten; everything else is preserved
+//! as written, including invalid entries and unconfirmed edits.
 
 use std::collections::HashSet;
 
@@ -10,8 +10,8 @@ use super::name::folded;
 use super::{FILE, HandEdit, entry};
 use crate::error::StoreError;
 
-/// The entries of the file for a new list of servers. `settled` is the hand edit that was answered:
-/// its entry is written as the list has it, or goes.
+/// The entries of the file for a new list of servers. `settled` is the hand edit that the user decided on:
+/// its entry is written as in the list, or removed.
 pub(super) fn compose(
     merged: &Merged,
     servers: &[ServerConfig],
@@ -57,7 +57,7 @@ pub(super) fn compose(
             (true, Some(accepted)) => written(accepted)?,
             (true, None) => continue,
         };
-        // Behind the entry that it stands behind now.
+        // Keep its position after the entry that it follows now.
         let before = merged.slots[..index]
             .iter()
             .rev()
@@ -69,7 +69,7 @@ pub(super) fn compose(
     Ok(entries)
 }
 
-/// Whether somebody took this server out of the file by hand and nobody has confirmed it yet.
+/// Whether this server was removed from the file by hand and that edit isn't confirmed yet.
 fn removal_waits(merged: &Merged, server: &ServerConfig, settled: Option<&HandEdit>) -> bool {
     merged.edits.iter().any(|edit| {
         edit.after.is_none()
@@ -78,7 +78,7 @@ fn removal_waits(merged: &Merged, server: &ServerConfig, settled: Option<&HandEd
     })
 }
 
-/// Whether an entry says all of a server, Gatehouse's own member included.
+/// Whether an entry represents a server completely, including Gatehouse's own member.
 fn says(slot: &Slot, server: &ServerConfig) -> bool {
     let mark = slot.entry.as_ref().and_then(|entry| entry.mark.as_ref());
     slot.name == server.name
@@ -97,7 +97,7 @@ fn written(server: &ServerConfig) -> Result<(String, String), StoreError> {
     Ok((server.name.clone(), text.replace('\n', "\n    ")))
 }
 
-/// A name that the file has twice already is its own affair; a new server may not add one.
+/// Rejects new duplicate names. Duplicates that the file already contains are tolerated.
 fn refuse_new_duplicates(merged: &Merged, entries: &[(String, String)]) -> Result<(), StoreError> {
     let count = |names: &mut dyn Iterator<Item = &String>, name: &str| {
         names.filter(|n| folded(n) == folded(name)).count()

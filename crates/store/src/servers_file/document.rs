@@ -1,7 +1,7 @@
-//! The text of `servers.json` taken apart member by member, each kept as it was written.
+//! Parses `servers.json` into members, each kept as written.
 //!
-//! Nothing here knows what an entry means; it only makes sure that what is not understood is not
-//! lost when the file is written again.
+//! This module doesn't interpret entries; it only ensures that what isn't understood is preserved when the
+//! file is rewritten.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -12,35 +12,35 @@ use serde_json::value::RawValue;
 /// The version that this Gatehouse writes.
 pub(super) const VERSION: u64 = 1;
 
-/// One entry under `mcpServers`.
+/// One entry of `mcpServers`.
 #[derive(Clone, Debug)]
 pub(super) struct RawEntry {
     pub(super) name: String,
     pub(super) raw: Box<RawValue>,
-    /// Line that its value begins on.
+    /// Line on which its value starts.
     pub(super) line: usize,
 }
 
-/// The file taken apart.
+/// The parsed file.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Document {
-    /// As the file says; 0 where it says nothing.
+    /// Version of the file; 0 if it has none.
     pub(super) version: u64,
     pub(super) entries: Vec<RawEntry>,
     /// All other members of the file.
     pub(super) rest: Vec<(String, Box<RawValue>)>,
 }
 
-/// Why the file cannot be used at all.
+/// Why the file can't be used at all.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Unusable {
-    /// It is not what it should be, at this place.
+    /// Invalid JSON or structure, at this place.
     Broken { line: usize, column: usize, reason: String },
-    /// It was written by a newer version.
+    /// Written by a newer version.
     Newer { version: u64 },
 }
 
-/// Takes the text apart.
+/// Parses the text.
 pub(super) fn read(text: &str) -> Result<Document, Unusable> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let WrittenMembers(members) = serde_json::from_str(text).map_err(|e| syntax(&e))?;
@@ -80,7 +80,7 @@ pub(super) fn read(text: &str) -> Result<Document, Unusable> {
     Ok(document)
 }
 
-/// Writes the document as this version of Gatehouse does.
+/// Formats the document as this version of Gatehouse does.
 pub(super) fn write(
     entries: &[(String, String)],
     rest: &[(String, Box<RawValue>)],
@@ -110,7 +110,7 @@ fn syntax(error: &serde_json::Error) -> Unusable {
     Unusable::Broken { line: error.line(), column: error.column(), reason }
 }
 
-/// Line and column, from 1, of a value that was read out of this very text.
+/// Line and column, from 1, of a value that was parsed from this text and borrows from it.
 fn place(text: &str, value: &RawValue) -> (usize, usize) {
     let before = text.get(..raw::place(text, value.get()).start).unwrap_or_default();
     let line_start = before.rfind('\n').map_or(0, |end| end + 1);
@@ -153,8 +153,8 @@ mod tests {
         );
     }
 
-    /// Fuzz target `servers_json`: what is read is written again without loss, whatever it is; an entry that is
-    /// taken has no field twice; and taking it to the present version changes nothing the second time.
+    /// Fuzz target `servers_json`: whatever was read is written back without loss; a valid entry has no
+    /// duplicate field; and migrating twice is the same as migrating once.
     #[test]
     fn fuzz_servers_json() {
         use gatehouse_fuzz::{fuzz, json, mutated};

@@ -1,4 +1,4 @@
-//! One entry of `servers.json`: what it may hold, what is wrong with it, how it is written.
+//! One entry of `servers.json`: parsing, validation and formatting.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 use super::spelling::likely;
 
-/// What an entry says.
+/// A parsed entry.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Entry {
     pub(super) transport: Transport,
@@ -25,8 +25,8 @@ pub(super) struct Entry {
     pub(super) mark: Option<Mark>,
 }
 
-/// Gatehouse's own member `gatehouse`: whose entry this is. Believed only as far as the sealed copy
-/// agrees.
+/// Gatehouse's own member `gatehouse`, which says which server this entry is. Trusted only as far as the
+/// sealed copy agrees.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Mark {
@@ -66,9 +66,10 @@ fn own_fields(kind: &str) -> &'static [&'static str] {
     }
 }
 
-/// Reads an entry.
+/// Parses an entry.
 pub(super) fn read(raw: &RawValue) -> Result<Entry, Fault> {
-    // At any depth: of a field that is there twice, who reads the file may see another value than is used.
+    // Duplicates are rejected at any depth: a person who reads the file might see another value than the one
+    // that is used.
     json::read(raw.get()).map_err(|defect| match defect {
         JsonDefect::DuplicateKey { pointer } => {
             let name = pointer.strip_prefix('/').unwrap_or(&pointer);
@@ -103,14 +104,14 @@ pub(super) fn read(raw: &RawValue) -> Result<Entry, Fault> {
     Ok(entry)
 }
 
-/// The id that an entry carries, even when the entry is faulty.
+/// The id in an entry, even if the entry is invalid.
 pub(super) fn claimed_id(raw: &RawValue) -> Option<ServerId> {
     let WrittenMembers(members) = serde_json::from_str(raw.get()).ok()?;
     let (_, mark) = members.iter().find(|(name, _)| name == "gatehouse")?;
     serde_json::from_str::<Mark>(mark.get()).ok().map(|mark| mark.id)
 }
 
-/// Writes a server as an entry, without what is as usual.
+/// Formats a server as an entry, without fields that have their default value.
 pub(super) fn write(server: &ServerConfig) -> serde_json::Result<Value> {
     let mut entry = Map::new();
     match &server.transport {
@@ -163,7 +164,7 @@ fn put_unless(
     Ok(())
 }
 
-/// The fields of an entry that were not taken yet.
+/// The fields of an entry that haven't been taken yet.
 struct Fields<'a>(BTreeMap<&'a str, &'a RawValue>);
 
 impl Fields<'_> {
@@ -200,7 +201,7 @@ fn kind(fields: &BTreeMap<&str, &RawValue>) -> Result<String, Fault> {
         (false, true, false) => Ok("auto".to_owned()),
         (false, false, true) => Ok("builtin".to_owned()),
         (false, false, false) => {
-            // A misspelt “command” or “url” is the likelier mistake than a missing one.
+            // A misspelt “command” or “url” is more likely than a missing one.
             let misspelt = fields.keys().find(|name| !COMMON.contains(name) && !is_field_of_any(name));
             Err(misspelt.map_or_else(
                 || Fault {

@@ -1,5 +1,6 @@
-//! The file next to its confirmed copy: which entry is which server, what runs, what waits for a
-//! person. Pure; what runs never comes from the file, except for how a server looks and its order.
+//! Merges the file with its confirmed copy: which entry is which server, what runs, and what waits for
+//! confirmation. Pure functions. What runs never comes from the file, except for display properties and the
+//! order.
 
 use std::collections::HashSet;
 
@@ -13,19 +14,19 @@ use super::entry::{self, Entry, Fault};
 use super::name::{check_server_name, folded};
 use super::{FILE, HandEdit, changes};
 
-/// One entry of the file with what it is to us.
+/// One entry of the file, and what it corresponds to.
 pub(super) struct Slot {
     pub(super) name: String,
     pub(super) raw: Box<RawValue>,
-    /// What the entry says, unless it is faulty.
+    /// The parsed entry, unless it is invalid.
     pub(super) entry: Option<Entry>,
-    /// Index of its server among those that run.
+    /// Index of its server in [`Merged::servers`].
     pub(super) server: Option<usize>,
-    /// Index of the hand edit that it is, if it is one.
+    /// Index of its hand edit in [`Merged::edits`], if it is one.
     pub(super) edit: Option<usize>,
 }
 
-/// File and confirmed copy together.
+/// The file merged with its confirmed copy.
 #[derive(Default)]
 pub(super) struct Merged {
     pub(super) servers: Vec<ServerConfig>,
@@ -69,7 +70,7 @@ pub(super) fn merge(entries: Vec<RawEntry>, confirmed: &[ServerConfig]) -> Merge
 }
 
 impl Merged {
-    /// Finds out what one slot is.
+    /// Determines what one slot corresponds to.
     fn settle(&mut self, index: usize, owner: Option<&ServerConfig>) {
         let slot = &mut self.slots[index];
         let running = self.servers.len();
@@ -120,8 +121,8 @@ fn config(
     }
 }
 
-/// Which confirmed server each slot is: the one with its id and name; else, for an entry without a
-/// known id, the one with its name; else the one with its id (a rename by hand). Each server once.
+/// Which confirmed server each slot is: the one with its id and name; else, for an entry without a known id,
+/// the one with its name; else the one with its id (renamed by hand). Each server is assigned once.
 fn owners(slots: &[Slot], confirmed: &[ServerConfig]) -> Vec<Option<usize>> {
     let claims: Vec<Option<usize>> = slots
         .iter()

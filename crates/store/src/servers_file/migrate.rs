@@ -1,7 +1,7 @@
-//! From older versions of `servers.json` to the present one: one pure step for each version.
+//! Migrates older versions of `servers.json`, with one pure step per version.
 //!
-//! A step changes what it knows and keeps everything else as it was written. What it cannot read
-//! it leaves alone: the reader says what is wrong with it.
+//! A step changes what it knows and preserves everything else as written. Values that it can't parse are left
+//! alone: validation reports them later.
 
 use gatehouse_mcp_wire::raw::WrittenMembers;
 use serde_json::value::RawValue;
@@ -10,10 +10,10 @@ use super::document::{Document, VERSION};
 
 type Step = fn(Document) -> Document;
 
-/// The step at index n leads from version n to n + 1.
+/// The step at index n migrates from version n to n + 1.
 const STEPS: [Step; VERSION as usize] = [from_plain];
 
-/// Brings a document to the present version.
+/// Migrates a document to the current version.
 pub(super) fn to_present(mut document: Document) -> Document {
     while let Some(step) = usize::try_from(document.version).ok().and_then(|version| STEPS.get(version)) {
         document = step(document);
@@ -21,8 +21,8 @@ pub(super) fn to_present(mut document: Document) -> Document {
     document
 }
 
-/// 0 → 1: a plain `mcpServers` file as other apps have it gets a version, `disabled` becomes
-/// `enabled`, and the other spellings of the type become ours.
+/// 0 → 1: a plain `mcpServers` file, as used by other apps, gets a version; `disabled` becomes `enabled`, and
+/// other spellings of the type become ours.
 fn from_plain(mut document: Document) -> Document {
     for entry in &mut document.entries {
         if let Some(raw) = plain_entry(&entry.raw) {

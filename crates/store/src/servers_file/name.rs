@@ -1,16 +1,16 @@
-//! What a server may be called. The name is shown to people, stands in front of tool names and in
-//! the gateway's addresses.
+//! Validates server names. A name is shown to the user and is used as a prefix of tool names and in the
+//! gateway's addresses.
 
 use gatehouse_common::invisible_chars::{is_invisible, one_line};
 use gatehouse_model::{ErrorCode, Problem};
 
 const LONGEST: usize = 64;
 
-/// Checks a server's name: 1 to 64 characters, none of them a slash, a control or an invisible one,
-/// no white space at its ends.
+/// Checks a server's name: 1 to 64 characters, no slash, control character or invisible character, and no
+/// white space at its ends.
 ///
 /// # Errors
-/// [`ErrorCode::BadRequest`], saying what is wrong with it.
+/// [`ErrorCode::BadRequest`], with what is wrong with it.
 pub fn check_server_name(name: &str) -> Result<(), Problem> {
     let reason = if name.is_empty() {
         "It is empty."
@@ -31,7 +31,7 @@ pub fn check_server_name(name: &str) -> Result<(), Problem> {
         .todo("Use letters, digits, spaces, “-”, “_” or “.”."))
 }
 
-/// Names that differ only in case count as the same.
+/// Normalizes case: names that differ only in case count as equal.
 pub(super) fn folded(name: &str) -> String {
     name.to_lowercase()
 }

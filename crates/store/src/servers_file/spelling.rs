@@ -1,6 +1,6 @@
-//! Guessing which word was meant.
+//! Suggestions for misspelt words.
 
-/// Words that other apps use for ours.
+/// Words that other apps use in place of ours.
 const ALIASES: [(&str, &str); 14] = [
     ("environment", "env"),
     ("envs", "env"),
@@ -18,7 +18,8 @@ const ALIASES: [(&str, &str); 14] = [
     ("streamableHttp", "http"),
 ];
 
-/// The word that was likely meant, if one is near.
+/// The known word that was likely meant: a known alias, or a word within an edit distance of 1 (up to 4
+/// letters) or 2.
 pub(super) fn likely(word: &str, known: impl IntoIterator<Item = &'static str>) -> Option<&'static str> {
     let known: Vec<_> = known.into_iter().collect();
     if let Some((_, right)) = ALIASES.iter().find(|(alias, right)| *alias == word && known.contains(right)) {
@@ -34,7 +35,8 @@ pub(super) fn likely(word: &str, known: impl IntoIterator<Item = &'static str>) 
         .map(|(_, right)| right)
 }
 
-/// Letters to put in, take out, change or swap with the next one.
+/// Edit distance with insertions, deletions, substitutions and transpositions of adjacent letters (optimal
+/// string alignment).
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(64).collect(), b.chars().collect());
     let mut rows = vec![(0..=b.len()).collect::<Vec<_>>()];

@@ -1,7 +1,7 @@
-//! Noticing that `servers.json` was edited by hand.
+//! Detects edits of `servers.json` by hand.
 //!
-//! The folder is watched, not the file: editors replace files. What counts is the content: our own
-//! writes and touches without a change say nothing.
+//! The folder is watched, not the file, since editors replace files. Only the content counts: our own writes,
+//! and writes that don't change the content, aren't reported.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,15 +16,15 @@ use sha2::{Digest, Sha256};
 
 use crate::error::StoreError;
 
-/// Nothing is said until the file was left alone for so long.
+/// A change is reported once the file hasn't changed for this long.
 const QUIET: Duration = Duration::from_millis(200);
 
-/// Hash of the content that everybody knows of; `None` inside for a file that is not there.
+/// Hash of the last known content; the inner `None` stands for a missing file.
 #[derive(Clone, Default)]
 pub(super) struct Seen(Arc<Mutex<Option<Option<[u8; 32]>>>>);
 
 impl Seen {
-    /// Writes a content of our own, which is no news to anybody.
+    /// Runs a write of our own, and records its content as known.
     pub(super) fn writing<E>(
         &self,
         content: Option<&[u8]>,
@@ -36,12 +36,12 @@ impl Seen {
         Ok(())
     }
 
-    /// This content was read; counts only if none was known before.
+    /// Records content that was read, if none is known yet.
     pub(super) fn first(&self, content: Option<&[u8]>) {
         self.0.lock().get_or_insert_with(|| content.map(|content| Sha256::digest(content).into()));
     }
 
-    /// Whether the content on the disk is news; it is none the second time.
+    /// Whether the content on the disk isn't known yet. Records it as known.
     fn is_news(&self, path: &Path) -> bool {
         let mut seen = self.0.lock();
         let now = Some(std::fs::read(path).ok().map(|content| Sha256::digest(content).into()));
@@ -51,7 +51,7 @@ impl Seen {
     }
 }
 
-/// Watches until it is dropped; no call comes after that.
+/// Watches until dropped; the callback isn't called after that.
 pub struct WatchGuard {
     watcher: Option<RecommendedWatcher>,
     thread: Option<JoinHandle<()>>,
@@ -80,7 +80,7 @@ pub(super) fn watch(
         return Err(cannot("it has no folder"));
     };
     let (touched, touches) = sync_channel(1);
-    // What was edited between the first reading and now is news too.
+    // Also detects an edit between the first read and now.
     touch(&touched);
     let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
         let concerns = event.as_ref().map_or(true, |event| {
@@ -102,7 +102,7 @@ pub(super) fn watch(
 
 fn touch(touched: &SyncSender<()>) {
     match touched.try_send(()) {
-        // A touch that nobody has looked at yet stands for this one too.
+        // A signal that is still queued also covers this one.
         Ok(()) | Err(TrySendError::Full(()) | TrySendError::Disconnected(())) => {}
     }
 }
