@@ -16,7 +16,7 @@ use crate::grant::{GrantError, LONGEST_WORDS, meaning};
 pub(crate) struct Expected {
     /// The redirect URI.
     pub(crate) redirect: Url,
-    /// The `state` parameter, which only the authorization server that we sent the user to can know.
+    /// The random `state` parameter, which shows that a response belongs to this request (CSRF protection).
     pub(crate) state: Secret,
     /// The expected issuer; `None` if it isn't known from a metadata document.
     pub(crate) issuer: Option<String>,

@@ -118,10 +118,11 @@ impl SignIns {
         }
     }
 
-    /// Signs out: revokes the tokens if the server supports it, and deletes them.
+    /// Signs out: deletes the tokens, and revokes them if the server supports it.
     ///
     /// # Errors
-    /// When the secret store refuses.
+    /// When the secret store refuses, or another process holds the renewal lock for too long. Also when the audit
+    /// entry can't be written; the user is signed out all the same then.
     pub async fn sign_out(&self, server: Arc<ServerConfig>) -> Result<SignedOut, Problem> {
         Ok(self.inner.sign_out(&server).await?)
     }

@@ -1,4 +1,4 @@
-//! Sign-out (AUTH-7): tokens are revoked if the server supports it, and deleted in any case.
+//! Sign-out (AUTH-7): tokens are deleted in any case, and revoked if the server supports it.
 
 use std::sync::Arc;
 

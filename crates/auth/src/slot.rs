@@ -39,8 +39,8 @@ pub(crate) struct Now {
     pub(crate) preparing: Option<CancellationToken>,
     /// The attempt that waits for the browser.
     pub(crate) attempt: Option<Attempt>,
-    /// Tokens of the last attempt: the first cancels its listener, the second is cancelled once the listener
-    /// is closed.
+    /// Cancellation tokens of the last attempt: the first ends its listener, the second is cancelled once the
+    /// listener is closed.
     pub(crate) listener: Option<(CancellationToken, CancellationToken)>,
     /// Error of the last attempt.
     pub(crate) problem: Option<Problem>,

@@ -199,7 +199,8 @@ impl ClientBook {
     /// first client that is added starts a new list.
     ///
     /// # Errors
-    /// When the name is taken or invalid, or the change can't be persisted; then the list is unchanged.
+    /// When the name is taken or invalid, the stored list can't be verified because the keychain is locked, or
+    /// the change can't be persisted. The list is unchanged then.
     pub async fn add(&self, name: impl Into<String>) -> Result<(ClientEntry, Secret), Problem> {
         let _turn = self.turn.lock().await;
         self.retry_locked().await?;

@@ -68,8 +68,8 @@ impl Watch {
     }
 }
 
-/// Describes a process and its parents; `None` if it no longer exists. Gatehouse's own programs (the stdio
-/// bridge, for example) only forward for others, so the process that started them is reported instead.
+/// Describes a process and its parents; `None` if it no longer exists. Gatehouse's own programs only forward
+/// for others, so the process that started them is reported instead.
 pub async fn of_process(pid: u32) -> Option<Peer> {
     tokio::task::spawn_blocking(move || program::chain(pid)).await.ok().flatten()
 }

@@ -1,7 +1,7 @@
 //! The data folder on disk: owner lock, atomic file writes, permissions.
 //!
-//! On Unix, everything here is readable by the owner only (modes 0700 and 0600). A file is replaced by renaming, never
-//! written in place, so that a crash leaves either the old or the new one.
+//! On Unix, everything here is readable by the owner only (modes 0700 and 0600). A file is replaced by
+//! renaming, never written in place, so that a crash leaves either the old or the new one.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};

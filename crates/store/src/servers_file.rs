@@ -102,7 +102,7 @@ impl ServersFile {
 
     /// Replaces the servers: writes the file and seals the copy. What else the file contains (invalid
     /// entries, unconfirmed edits, members of other programs) is preserved. Durable on return; after an error
-    /// nothing has changed.
+    /// what runs is unchanged, and so is the file, unless restoring it failed too.
     ///
     /// # Errors
     /// [`StoreError::Config`] for a name that is invalid or taken, a changed transport without a new
