@@ -176,6 +176,7 @@ impl ClientBook {
         self.recognise(token).map(|client| Arc::clone(&client.entry))
     }
 
+    /// Whether a client has a token with this SHA-256 (lower-case hexadecimal).
     #[must_use]
     pub fn knows_digest(&self, token_sha256: &str) -> bool {
         self.listed.load().clients.iter().any(|client| client.entry.token_sha256 == token_sha256)
