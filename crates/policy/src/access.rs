@@ -1,34 +1,31 @@
-//! Access class of a tool (PERM-2).
+//! Access class of a tool, resource or prompt: `read` or `write`, and whether it reaches outside (PERM-2,
+//! PERM-18).
 //!
-//! A server controls its own names and labels, so nothing that it says makes a tool `read` unless the
-//! user has said to trust its labels; and even then any sign of change wins.
+//! A server chooses its own tool names and annotations, so nothing that it states makes a tool `read` unless
+//! the user trusts its labels. Even then, any sign that the tool makes changes takes precedence.
 
 use gatehouse_mcp_wire::uri_template::variables;
 use gatehouse_model::grant::{AccessClass, ClassReason, Classified};
 
 use crate::{deeds, places, words};
 
-/// What is known of a tool.
+/// The facts about a tool that its access class is computed from.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ToolFacts<'a> {
-    /// Name on the server.
+    /// The tool's name on its server.
     pub name: &'a str,
-    /// Title, from the tool or its annotations.
+    /// From the tool or from its annotations.
     pub title: Option<&'a str>,
-    /// Description.
     pub description: Option<&'a str>,
-    /// `annotations.readOnlyHint`
     pub read_only_hint: Option<bool>,
-    /// `annotations.destructiveHint`
     pub destructive_hint: Option<bool>,
-    /// `annotations.openWorldHint`
     pub open_world_hint: Option<bool>,
-    /// Names of the input schema's properties.
+    /// Names of the properties of the input schema.
     pub argument_names: &'a [&'a str],
 }
 
-/// Says whether a tool only looks: by the user's word (`user`), by its signs of change, and last,
-/// with `trusted_labels`, by a read-only label that the name agrees with.
+/// Classifies a tool as `read` or `write`. In this order: the class that the user set (`user`); any sign of
+/// change; and, with `trusted_labels`, a `readOnlyHint` that the name is consistent with. Otherwise `write`.
 #[must_use]
 pub fn classify(tool: &ToolFacts<'_>, user: Option<AccessClass>, trusted_labels: bool) -> Classified {
     let words = words::split(tool.name);
@@ -42,20 +39,20 @@ pub fn classify(tool: &ToolFacts<'_>, user: Option<AccessClass>, trusted_labels:
     Classified { class, reason, reaches_outside }
 }
 
-/// Where a resource that is read comes from.
+/// How the URI of a resource that is read is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResourceFrom<'a> {
-    /// The server's own list names it.
+    /// The server's resource list contains it.
     List,
-    /// This template of the server's expands to it.
+    /// It matches this URI template of the server.
     Template(&'a str),
-    /// Neither.
+    /// It is neither listed nor matched by a template.
     Nowhere,
 }
 
-/// The class of a resource (PERM-18). What the server lists itself is its own. What a client makes from a
-/// template reaches outside where it chooses the scheme or the host, where the scheme is one of the network, or where
-/// a variable is called after a place or a person.
+/// The access class of a resource (PERM-18). A resource that the server lists doesn't reach outside. A URI
+/// that a client makes from a template reaches outside if the client chooses the scheme or the host, if the
+/// scheme is a network scheme, or if a variable's name suggests a location or a recipient.
 #[must_use]
 pub fn resource(uri: &str, from: ResourceFrom<'_>) -> Classified {
     not_a_tool(match from {
@@ -68,11 +65,11 @@ pub fn resource(uri: &str, from: ResourceFrom<'_>) -> Classified {
 }
 
 fn names_a_target(template: &str) -> bool {
-    // A name with escapes may be any.
+    // A percent-encoded variable name can decode to any name.
     variables(template).iter().any(|name| name.contains('%') || words::argument_reaches_outside(name))
 }
 
-/// The class of a prompt, by the names of its arguments (PERM-18).
+/// The access class of a prompt, by the names of its arguments (PERM-18).
 #[must_use]
 pub fn prompt<'a>(argument_names: impl IntoIterator<Item = &'a str>) -> Classified {
     not_a_tool(argument_names.into_iter().any(words::argument_reaches_outside))

@@ -1,8 +1,9 @@
 //! Conditions on arguments (PERM-5).
 //!
-//! A server may read an argument in another way than we do: another URL parser, a path that is resolved
-//! later, a number that is rounded. So there are three answers, and whoever asks takes the third one
-//! against the call: an allow needs [`Held::Yes`], a deny applies unless it is [`Held::No`].
+//! A server may interpret an argument differently than Gatehouse does: another URL parser, a path that is
+//! resolved later, a number that is rounded. So the result has three values, and callers must treat the third
+//! as unfavourable to the call: an allow needs [`Held::Yes`], a deny applies unless the result is
+//! [`Held::No`].
 
 use gatehouse_model::grant::{Condition, ConditionTest};
 
@@ -19,57 +20,57 @@ mod text;
 pub use path::readings as path_readings;
 use place::{Found, Place};
 
-/// Whether something holds.
+/// Result of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Held {
-    /// It does, however one reads it.
+    /// It holds under every interpretation.
     Yes,
-    /// It does not.
+    /// It doesn't hold under any interpretation.
     No,
-    /// It cannot be told, or readers may disagree.
+    /// It can't be determined, or interpretations differ.
     Unknown,
 }
 
-/// Most conditions of one rule.
+/// Maximum number of conditions of one rule.
 pub const MOST_CONDITIONS: usize = 16;
 
-/// Longest condition, in bytes of its pointer and its values: rules are compiled anew whenever one changes, and
-/// tried for each call.
+/// Maximum length of a condition, in bytes of its pointer and values: all rules are compiled again when one changes,
+/// and evaluated for each call.
 const LONGEST_CONDITION: usize = 4096;
 
-/// Longest pattern, in bytes: what it is compiled to is many times as long.
+/// Maximum length of a glob pattern, in bytes: its compiled form is many times as large.
 const LONGEST_PATTERN: usize = 512;
 
-/// Why a condition can never be known to hold.
+/// Why a condition is invalid and can never hold.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConditionDefect {
-    /// The pointer is none, or it leads to the arguments as a whole.
+    /// Not a valid JSON Pointer, or it points to the arguments as a whole.
     #[error("{0:?} names no argument: write its name behind a slash, as in /path")]
     NoPlace(String),
-    /// The value is no JSON.
+    /// The value isn't valid JSON.
     #[error("{0:?} is no JSON value")]
     NoValue(String),
-    /// Nothing is said that has to hold.
+    /// The value, text or list of values is empty.
     #[error("nothing is said that the argument has to be")]
     Nothing,
-    /// The folder is no absolute path without `..`.
+    /// The folder isn't an absolute path without `..`.
     #[error("{0:?} is no absolute path of a folder")]
     NoFolder(String),
-    /// The host is none.
+    /// Not a valid host.
     #[error("{0:?} is no host name and no address")]
     NoHost(String),
-    /// The pattern is none.
+    /// Not a valid glob pattern.
     #[error("{0:?} is no pattern")]
     NoPattern(String),
-    /// It is too long.
+    /// The pointer and values together, or a pattern, are too long.
     #[error("a condition has {LONGEST_CONDITION} bytes at most, and a pattern {LONGEST_PATTERN}")]
     TooLong,
 }
 
-/// Whether a condition can hold at all.
+/// Checks that a condition is well-formed, so that it can hold at all.
 ///
 /// # Errors
-/// Why not.
+/// The defect, if it isn't.
 pub fn check(condition: &Condition) -> Result<(), ConditionDefect> {
     if is_too_long(condition) {
         return Err(ConditionDefect::TooLong);
@@ -112,11 +113,11 @@ fn is_too_long(condition: &Condition) -> bool {
     condition.pointer.len().saturating_add(length) > LONGEST_CONDITION
 }
 
-/// Turns a path into the absolute one that it leads to. Looking that up takes time and may hang, so callers look
-/// up what [`Conditions::paths`] and [`Conditions::folders`] name beforehand.
+/// Resolves a path to the absolute path that it leads to. A file system look-up takes time and may hang, so
+/// callers look up the paths in [`Conditions::paths`] and [`Conditions::folders`] beforehand.
 pub type ResolvePath<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// Conditions made ready to be tried often.
+/// Conditions of one rule, parsed once and evaluated many times.
 #[derive(Debug)]
 pub struct Conditions(Vec<Ready>);
 
@@ -133,12 +134,12 @@ enum Test {
     Inside(Box<str>),
     HostIs(host::Wanted),
     Glob(Box<text::Pattern>),
-    /// The condition itself cannot be read.
+    /// The condition is invalid.
     Broken,
 }
 
 impl Conditions {
-    /// Makes conditions ready. One that cannot be read is kept and never known to hold.
+    /// Parses conditions. An invalid one is kept and evaluates to [`Held::Unknown`].
     #[must_use]
     pub fn new(conditions: &[Condition]) -> Self {
         let ready = |condition: &Condition| Ready {
@@ -148,25 +149,25 @@ impl Conditions {
         Self(conditions.iter().map(ready).collect())
     }
 
-    /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether any of them is about where a path leads.
+    /// Whether any condition depends on resolved paths.
     #[must_use]
     pub fn need_paths(&self) -> bool {
         self.folders().next().is_some()
     }
 
-    /// The paths in these arguments that have to be resolved before [`Self::hold`] can say yes.
+    /// The paths in these arguments that must be resolved before [`Self::hold`] can return [`Held::Yes`].
     #[must_use]
     pub fn paths(&self, arguments: &Json) -> Vec<String> {
         self.0.iter().flat_map(|condition| condition.paths(arguments)).collect()
     }
 
-    /// The folders that have to be resolved too before it can say no: without them it says unknown instead.
+    /// The folders that must be resolved before [`Self::hold`] can return [`Held::No`]; otherwise it returns
+    /// `Unknown`.
     pub fn folders(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|condition| match &condition.test {
             Test::Inside(folder) => Some(&**folder),
@@ -174,7 +175,7 @@ impl Conditions {
         })
     }
 
-    /// Whether all of them hold for these arguments.
+    /// Whether all conditions hold for these arguments.
     #[must_use]
     pub fn hold(&self, arguments: &Json, resolve: ResolvePath<'_>) -> Held {
         let mut all = Held::Yes;
@@ -246,7 +247,7 @@ impl Test {
         if let Self::OneOf(wanted) = self {
             return equal::is_one_of(value, wanted);
         }
-        // A list or a number where text was expected: what the server makes of it is its own affair.
+        // A list or a number instead of text: how the server interprets it is unknown.
         let Some(text) = value.as_str() else { return Held::Unknown };
         match self {
             Self::StartsWith(start) => text::starts_with(text, start),

@@ -1,5 +1,5 @@
-//! What a rule covers (PERM-3, PERM-4, PERM-8, PERM-18): the one place that says so. Verdicts, pins, what a
-//! question offers, rehearsals and what the windows show of rules all go by it.
+//! What a rule covers (PERM-3, PERM-4, PERM-8, PERM-18). This is the only implementation: verdicts, pins, the
+//! choices of an approval request, simulations and the permissions that the UI shows all use it.
 
 use gatehouse_model::ServerBinding;
 use gatehouse_model::grant::{AccessClass, Classified, ClientScope, Effect, Grant, Lifetime, Width};
@@ -8,64 +8,58 @@ use gatehouse_model::time::Timestamp;
 
 use crate::uri_fold::is_another_spelling;
 
-/// Something of a server that can be used: a tool, a resource, a prompt, a completion.
+/// Something of a server that can be used: a tool, resource, prompt or completion.
 #[derive(Clone, Copy, Debug)]
 pub struct Item<'a> {
-    /// What the server is (SRV-16).
+    /// The server, its generation and its identity (SRV-16).
     pub server: &'a ServerBinding,
-    /// `Subject::rule_name`
+    /// Its rule name (`Subject::rule_name`).
     pub subject: &'a str,
-    /// Its access class.
     pub class: &'a Classified,
-    /// What it is defined by.
     pub definition: Defined<'a>,
 }
 
-/// What defines something of a server. Allows are for the definition that they were given for.
+/// What an item is defined by. An allow is only for the definition that it was granted for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Defined<'a> {
-    /// A definition: of a tool, of a prompt, of the template that a resource comes from.
+    /// The definition of a tool, of a prompt, or of the template that matches a resource.
     As {
-        /// Where its pin stands in [`Grant::pins`].
+        /// Key of its pin in [`Grant::pins`].
         pin: &'a str,
-        /// Fingerprint of the definition.
         fingerprint: &'a Fingerprint,
     },
-    /// The server's own list of resources, which names it.
+    /// A resource that the server's resource list contains.
     Listed,
-    /// Nothing that is known.
+    /// No definition is known.
     Unknown,
 }
 
-/// Who uses something, and when.
+/// By which client and when an item is used.
 #[derive(Clone, Copy, Debug)]
 pub struct Use<'a> {
-    /// Who.
     pub client: &'a ClientId,
-    /// The session, for clients of the stateful revisions.
+    /// Set for clients of the stateful protocol revisions.
     pub session: Option<&'a SessionId>,
-    /// The program that the connection was seen from.
+    /// The program of the peer process, if it is known.
     pub program: Option<&'a str>,
-    /// The present moment.
+    /// The current time.
     pub now: Timestamp,
 }
 
-/// What a rule says of an item.
+/// Whether a rule covers an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
-    /// It is for it.
     Covers,
-    /// It is an allow that was given for another definition of it.
+    /// It is an allow that was granted for a different definition of the item.
     Suspended,
-    /// It is an allow that is older than the item.
+    /// It is an allow without a pin for the item: the item is newer than the rule.
     Later,
-    /// It is not for it.
     Not,
 }
 
-/// Whether a rule of this width is about an item, given the call where there is one. A deny is for reads that
-/// reach outside too; an allow of all reads never is. A deny of a resource or a completion is for every spelling of
-/// its URI; an allow is for its own alone.
+/// Whether a rule of this width (scope) covers an item, given the hash of the call if there is one. A deny of
+/// reads also covers reads that reach outside; an allow of all reads never does. A deny of a resource or
+/// completion covers every spelling of its URI; an allow covers only its own spelling.
 #[must_use]
 pub fn is_about(effect: Effect, width: &Width, item: &Item<'_>, call: Option<&CallHash>) -> bool {
     match width {
@@ -81,11 +75,12 @@ pub fn is_about(effect: Effect, width: &Width, item: &Item<'_>, call: Option<&Ca
     }
 }
 
-/// What a rule says of an item, whoever uses it and with whatever arguments.
+/// Whether a rule covers an item, irrespective of client, lifetime and arguments.
 #[must_use]
 pub fn reach(rule: &Grant, item: &Item<'_>, call: Option<&CallHash>) -> Reach {
     let here = match (&rule.server, rule.effect) {
-        // An allow is for the server as it was, and a deny outlives an edit of it.
+        // An allow is bound to the server's exact generation and identity; a deny survives an edit of the
+        // server.
         (Some(bound), Effect::Allow) => bound == item.server,
         (Some(bound), Effect::Deny) => bound.server == item.server.server,
         (None, effect) => effect == Effect::Deny,
@@ -97,10 +92,10 @@ pub fn reach(rule: &Grant, item: &Item<'_>, call: Option<&CallHash>) -> Reach {
     }
 }
 
-/// Whether an allow was given for the definition that an item has now (PERM-8).
+/// Whether an allow was granted for the item's current definition (PERM-8).
 fn pinned(rule: &Grant, item: &Item<'_>) -> Reach {
     if matches!(rule.width, Width::Call { .. }) {
-        // The hash has the definition in it.
+        // The call hash includes the definition's fingerprint.
         return Reach::Covers;
     }
     match item.definition {
@@ -114,20 +109,20 @@ fn pinned(rule: &Grant, item: &Item<'_>) -> Reach {
     }
 }
 
-/// Whether a rule is for this client, program and session, and not over.
+/// Whether a rule applies to this client, program and session and hasn't expired.
 #[must_use]
 pub fn is_in_force(rule: &Grant, by: &Use<'_>) -> bool {
     is_for_use(rule, by) && !is_unbound(rule) && !is_of_another_program(rule, by.program)
 }
 
-/// Whether an allow would be in force if it were bound to the program that this use comes from. No use from an
-/// unknown program binds anything.
+/// Whether an allow would be in force once it is bound to the program of this use. A use by an unknown program
+/// doesn't bind anything.
 #[must_use]
 pub fn is_to_be_bound(rule: &Grant, by: &Use<'_>) -> bool {
     is_for_use(rule, by) && is_unbound(rule) && by.program.is_some()
 }
 
-/// Whether a rule is for this client and session, and not over.
+/// Whether a rule applies to this client and session and hasn't expired.
 fn is_for_use(rule: &Grant, by: &Use<'_>) -> bool {
     let for_client = match &rule.clients {
         ClientScope::One { client } => client == by.client,
@@ -142,8 +137,9 @@ fn is_for_use(rule: &Grant, by: &Use<'_>) -> bool {
     for_client && lasts
 }
 
-/// Whether an allow for one client is for no program yet: it covers nothing before its first use, which a person
-/// is asked about. One for a session needs no program, since the session is one connection of one program.
+/// Whether an allow for one client isn't bound to a program yet. It covers nothing until its first use, which
+/// needs an approval. An allow for a session needs no program, since a session is one connection of one
+/// program.
 #[must_use]
 pub fn is_unbound(rule: &Grant) -> bool {
     rule.effect == Effect::Allow
@@ -155,7 +151,7 @@ pub fn is_unbound(rule: &Grant) -> bool {
         }
 }
 
-/// Whether an allow is bound to another program than this one; one that cannot be told is another one.
+/// Whether an allow is bound to a program other than this one. An unknown program counts as another one.
 #[must_use]
 pub fn is_of_another_program(rule: &Grant, program: Option<&str>) -> bool {
     rule.effect == Effect::Allow && rule.program.as_deref().is_some_and(|bound| program != Some(bound))

@@ -1,11 +1,11 @@
-//! Whether a description says that its tool changes or runs something (PERM-2).
+//! Detects in a tool's description that the tool changes or runs something (PERM-2).
 //!
-//! Looks for verbs where English puts them, so that "last update time" is no update and "runs a
-//! command" is a run. It cannot understand; where it errs it must err towards `write`.
+//! Looks for verbs in the positions where English has them, so that "last update time" isn't an update and
+//! "runs a command" is a run. This is a heuristic; its mistakes must be on the side of `write`.
 
 use crate::words::{CHANGE_CHINESE, CHANGE_OR_THING, CHANGE_WORDS};
 
-/// What a change is called in a description: a verb in its plain form.
+/// Verbs of change in their base form. They count in any position.
 const CHANGE_VERBS: &[&str] = &[
     "append",
     "create",
@@ -33,18 +33,18 @@ const CHANGE_VERBS: &[&str] = &[
     "write",
 ];
 
-/// After these words a verb follows.
+/// After one of these words a verb follows.
 const BEFORE_VERB: &[&str] =
     &["also", "can", "could", "it", "may", "must", "shall", "then", "to", "which", "will", "would"];
 
-/// What a sentence may begin with before its verb comes.
+/// Words that may precede the verb at the start of a sentence.
 const LEAD_IN: &[&str] = &[
     "a", "allow", "allows", "also", "an", "can", "command", "enables", "for", "function", "helper", "it",
     "lets", "simply", "that", "the", "then", "this", "to", "tool", "use", "used", "useful", "utility",
     "which", "will", "you",
 ];
 
-/// After a verb that is also a thing, these show that it is meant as a verb.
+/// For words that are both verb and noun: a following word of this list shows that it is a verb.
 const BEFORE_OBJECT: &[&str] = &[
     "a",
     "all",
@@ -66,7 +66,7 @@ const BEFORE_OBJECT: &[&str] = &[
     "your",
 ];
 
-/// Words that change something in a name, but say nothing in a sentence.
+/// Words that indicate a change in a tool's name but are too common in sentences.
 const TOO_COMMON: &[&str] =
     &["do", "does", "doing", "like", "likes", "type", "types", "use", "uses", "using"];
 
@@ -75,7 +75,7 @@ const NEGATIONS: &[&str] = &[
     "never", "no", "nor", "not", "without", "won't", "wouldn't",
 ];
 
-/// The first word of a description that says that the tool changes or runs something.
+/// Returns the first word of a description that indicates that the tool changes or runs something.
 pub(crate) fn change_in_description(description: &str) -> Option<String> {
     if let Some(word) = CHANGE_CHINESE.iter().find(|word| description.contains(*word)) {
         return Some((*word).to_owned());
@@ -118,7 +118,8 @@ fn is_form_in(word: &str, verbs: &[&str]) -> bool {
     verbs.contains(&word) || verbs.iter().any(|verb| is_form_of(word, verb))
 }
 
-/// `delete`, `deletes`, `deleting`; `modify`, `modifies`, `modifying`; `run`, `running`.
+/// Whether `word` is an inflected form of `verb`: `delete`, `deletes`, `deleting`; `modify`, `modifies`,
+/// `modifying`; `run`, `running`.
 fn is_form_of(word: &str, verb: &str) -> bool {
     let Some(first) = verb.chars().next() else { return false };
     if !word.starts_with(first) {
@@ -138,8 +139,9 @@ fn is_form_of(word: &str, verb: &str) -> bool {
         || verb.strip_suffix('y').is_some_and(|stem| word.strip_suffix("ies") == Some(stem))
 }
 
-/// "Does not create, modify or delete": looks back over other deeds to the negation. Anything else in
-/// between ends the search, so that "does not ask and deletes" still deletes.
+/// Whether the verb at `at` is negated, as in "Does not create, modify or delete". Looks back over other verbs
+/// of change; any other word in between ends the search, so that "does not ask and deletes" still counts as a
+/// delete.
 fn negated(words: &[&str], at: usize) -> bool {
     words[..at]
         .iter()

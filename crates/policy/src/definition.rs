@@ -1,7 +1,7 @@
-//! What a tool says of itself, pinned and compared (PERM-8).
+//! Fingerprints and comparison of definitions: tools, prompts and resource templates (PERM-8).
 //!
-//! A grant is for the tool as it was when the user looked at it. Key order and white space do not
-//! count; everything that a model reads or that changes a call does, members that we do not know included.
+//! A grant is for the tool as it was defined when the user granted it. Key order and white space don't count.
+//! Everything that a model reads or that changes a call does, including members that Gatehouse doesn't know.
 
 use std::collections::BTreeMap;
 
@@ -12,22 +12,18 @@ use sha2::{Digest, Sha256};
 use crate::json::{self, Json, JsonDefect, push_segment};
 use crate::show::{has_hidden, reveal, write_revealed};
 
-/// Members of a definition that are no part of what the tool is.
+/// Members that aren't part of the fingerprint.
 const NOT_PINNED: &[&str] = &["_meta", "icons"];
 
-/// What a definition is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DefinitionOf {
-    /// A tool.
     Tool,
-    /// A prompt.
     Prompt,
-    /// A resource template.
     Template,
 }
 
-/// SHA-256 over the canonical form of a definition, all members but `_meta` and `icons`. A tool that is written
-/// like a prompt or a template has another one.
+/// SHA-256 of the canonical form of a definition without `_meta` and `icons`. The kind of definition is hashed
+/// too, so a tool and a prompt with the same text have different fingerprints.
 pub fn fingerprint(of: DefinitionOf, definition: &str) -> Result<Fingerprint, JsonDefect> {
     let canonical = Json::Object(pinned(definition)?).canonical();
     let kind: &[u8] = match of {
@@ -38,13 +34,14 @@ pub fn fingerprint(of: DefinitionOf, definition: &str) -> Result<Fingerprint, Js
     Ok(Fingerprint::new(hex::encode(Sha256::new().chain_update(kind).chain_update(canonical).finalize())))
 }
 
-/// Most fields that a difference names, and most bytes of each text: a server chooses both, and each event about a
-/// question has them. Whatever is longer says so.
+/// Maximum number of changed fields that are listed. The server chooses how many there are, and every event about an
+/// approval request carries them; a last entry says how many more changed.
 const MOST_CHANGES: usize = 64;
+/// Maximum length of each text of a change, in bytes; a longer one ends with the number of bytes left out.
 const LONGEST_CHANGE: usize = 8 * 1024;
 
-/// The differences between two definitions, field by field, hidden characters made visible. Empty
-/// exactly when the fingerprints are equal; a definition that cannot be read is shown whole.
+/// The differences between two definitions, field by field, with invisible characters made visible. Empty
+/// exactly if the fingerprints are equal; if a definition can't be parsed, the whole text is one difference.
 #[must_use]
 pub fn diff(before: &str, after: &str) -> Vec<FieldChange> {
     let mut changes = Vec::new();
@@ -74,7 +71,7 @@ pub fn diff(before: &str, after: &str) -> Vec<FieldChange> {
     changes
 }
 
-/// Ends a long text with how many bytes more there were.
+/// Truncates a long text and appends the number of bytes left out.
 fn cut(text: &mut String) {
     let end = text.floor_char_boundary(LONGEST_CHANGE);
     let more = text.len() - end;
@@ -84,8 +81,9 @@ fn cut(text: &mut String) {
     }
 }
 
-/// Where a definition has characters that cannot be seen in what must not be cleaned (TOOL-4): the
-/// name, any key, and texts in `enum`, `const` and `default`. JSON Pointers, made visible themselves.
+/// JSON Pointers to invisible characters in the parts of a definition that must not be cleaned (TOOL-4): the
+/// name, keys, and texts in `enum`, `const` and `default`. The pointers themselves have invisible characters
+/// revealed.
 #[must_use]
 pub fn hidden_places(definition: &str) -> Vec<String> {
     let mut places = Vec::new();
@@ -137,7 +135,7 @@ fn compare(changes: &mut Vec<FieldChange>, old: &Json, new: &Json, at: &str) {
     }
 }
 
-/// Equal but for the order of keys.
+/// Whether two values are equal apart from the order of keys.
 fn same(a: &Json, b: &Json) -> bool {
     a == b || a.canonical() == b.canonical()
 }
@@ -153,8 +151,8 @@ fn change(pointer: String, before: Option<&Json>, after: Option<&Json>) -> Field
     FieldChange { pointer, concern, before: before.map(text), after: after.map(text) }
 }
 
-/// A text called `title` or `description` is read by the model wherever it stands; a schema property
-/// of that name is an object and so is told apart.
+/// A text named `title` or `description` is read by the model at any depth. A schema property of that name is
+/// an object and therefore not affected.
 fn concern(pointer: &str, value: Option<&Json>) -> FieldConcern {
     let top = pointer.split('/').nth(1).unwrap_or_default();
     let last = pointer.rsplit('/').next().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Rules, choices and conditions as texts for people (PERM-4, PERM-5): the one place that says which template of the
-//! catalogs fits and what stands in it. Names and values of others are shown with what is hidden in them.
+//! Messages that describe rules, choices and conditions to people (PERM-4, PERM-5). Chooses the template of
+//! the message catalogs and its parameters; names and values from outside have invisible characters revealed.
 
 use gatehouse_model::ask::{ChoiceLifetime, ChoiceWidth, Subject};
 use gatehouse_model::grant::{ClientScope, Condition, ConditionTest};
@@ -9,27 +9,23 @@ use gatehouse_model::{Effect, Grant, GrantChoice, Lifetime, RuleAuthor, Width};
 use crate::cover::is_unbound;
 use crate::show::reveal;
 
-/// What a rule's server and client are called. What has no name is called by its id.
+/// Names of a rule's server and client. If a name is absent, the id is shown.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Names<'a> {
-    /// The server.
     pub server: Option<&'a str>,
-    /// The client.
     pub client: Option<&'a str>,
 }
 
-/// What the choices of a question are about.
+/// What the choices of an approval request are about.
 #[derive(Clone, Copy, Debug)]
 pub struct CallNames<'a> {
-    /// Name of the server.
     pub server: &'a str,
-    /// Name of the client.
     pub client: &'a str,
-    /// What is to be used.
+    /// What the call uses.
     pub subject: &'a Subject,
 }
 
-/// A rule: "Always allow files: write_file, for Claude Code".
+/// Describes a rule: "Always allow files: write_file, for Claude Code".
 #[must_use]
 pub fn describe_rule(rule: &Grant, names: &Names<'_>) -> Message {
     let what = match &rule.server {
@@ -55,8 +51,8 @@ pub fn describe_rule(rule: &Grant, names: &Names<'_>) -> Message {
     if is_unbound(rule) { Message::new("rule.waits").with("rule", sentence) } else { sentence }
 }
 
-/// What is said of a rule that is not certain to be a person's own: "added without the operator key". `None` where it
-/// is certain.
+/// Describes the author of a rule that isn't certain to be set by a person: "added without the operator key".
+/// `None` if it is certain.
 #[must_use]
 pub fn describe_author(author: RuleAuthor) -> Option<Message> {
     match author {
@@ -66,8 +62,8 @@ pub fn describe_author(author: RuleAuthor) -> Option<Message> {
     }
 }
 
-/// A choice of a question: "Deny everything of files for 15 minutes, for Claude Code". Its parameter `what` is a
-/// message.
+/// Describes a choice of an approval request: "Deny everything of files for 15 minutes, for Claude Code". The
+/// parameter `what` is itself a message.
 #[must_use]
 pub fn describe_choice(effect: Effect, choice: &GrantChoice, asked: &CallNames<'_>) -> Message {
     let what = match choice.width {
@@ -79,7 +75,7 @@ pub fn describe_choice(effect: Effect, choice: &GrantChoice, asked: &CallNames<'
     };
     let what = narrowed(what, &choice.conditions);
     let lifetime = match (choice.lifetime, choice.width) {
-        // This call and this time: there is nothing more to be said.
+        // Only this call, once: the message needs neither scope nor client.
         (ChoiceLifetime::Once, ChoiceWidth::Call) => return template(effect, "this").with("what", what),
         (ChoiceLifetime::Once, _) => "once",
         (ChoiceLifetime::QuarterHour, _) => "quarter_hour",
@@ -91,7 +87,7 @@ pub fn describe_choice(effect: Effect, choice: &GrantChoice, asked: &CallNames<'
     template(effect, lifetime).with("what", what).with("who", who)
 }
 
-/// What a rule of this width is for, on whichever server: "all reads".
+/// Describes a scope without the server: "all reads".
 #[must_use]
 pub fn describe_width(width: &Width) -> Message {
     match width {
@@ -103,7 +99,7 @@ pub fn describe_width(width: &Width) -> Message {
     }
 }
 
-/// What is used: "the resource file:///x".
+/// Describes a subject: "the resource file:///x".
 #[must_use]
 pub fn describe_subject(subject: &Subject) -> Message {
     let (key, name) = match subject {
@@ -115,8 +111,8 @@ pub fn describe_subject(subject: &Subject) -> Message {
     Message::new(key).with("name", quoted(name))
 }
 
-/// A condition: "path is inside /home/ana/notes". The interface describes one that is being written in the same way
-/// (`ui/src/ask/conditionMessage.ts`).
+/// Describes a condition: "path is inside /home/ana/notes". `ui/src/ask/conditionMessage.ts` describes a
+/// condition that is being edited in the same way.
 #[must_use]
 pub fn describe_condition(condition: &Condition) -> Message {
     let (key, value) = match &condition.test {
@@ -146,7 +142,7 @@ fn template(effect: Effect, lifetime: &str) -> Message {
     Message::new(format!("rule.{effect}.{lifetime}"))
 }
 
-/// The same, only when the conditions hold.
+/// Adds the conditions to the message.
 fn narrowed(what: Message, conditions: &[Condition]) -> Message {
     if conditions.is_empty() {
         return what;

@@ -1,28 +1,26 @@
-//! One exact call as a hash (PERM-7).
+//! The hash of one exact call (PERM-7).
 //!
-//! An approval is worth something for this hash alone. Every part goes in with its length in front,
-//! so that no two different calls can be written the same way.
+//! An approval is valid only for this hash. Every part is hashed with its length in front, so that two
+//! different calls can't have the same input to the hash.
 
 use gatehouse_model::ServerBinding;
 use gatehouse_model::id::{CallHash, ClientId, Fingerprint, SessionId};
 use sha2::{Digest, Sha256};
 
-/// Everything that an approval is for.
+/// Everything that identifies an exact call.
 #[derive(Clone, Copy, Debug)]
 pub struct ExactCall<'a> {
-    /// Who calls.
     pub client: &'a ClientId,
-    /// What the server is.
+    /// The server, its generation and its identity.
     pub server: &'a ServerBinding,
-    /// What is used: `Subject::rule_name`.
+    /// `Subject::rule_name` of what is used.
     pub subject: &'a str,
-    /// Definition of the tool; `None` for what is not a tool.
+    /// Fingerprint of the definition; `None` if there is none.
     pub fingerprint: Option<&'a Fingerprint>,
     /// The argument bytes as they will be sent.
     pub arguments: &'a str,
 }
 
-/// Hash of one exact call.
 #[must_use]
 pub fn call_hash(call: &ExactCall<'_>) -> CallHash {
     let mut hash = Sha256::new();
@@ -43,25 +41,25 @@ pub fn call_hash(call: &ExactCall<'_>) -> CallHash {
     CallHash::new(hex::encode(hash.finalize()))
 }
 
-/// Everything that an answer is for, apart from what is in the hash of the call already: a call of another
-/// program, of another process of a program that is not known, or in another session is another question.
+/// Everything that an answer to an approval request is bound to beyond the call hash: a call by another
+/// program, by another process of an unknown program, or in another session needs its own approval request.
 #[derive(Clone, Copy, Debug)]
 pub struct ShownCall<'a> {
-    /// The exact call.
     pub call: &'a CallHash,
-    /// The program that it was seen from.
+    /// The program of the peer process, if it is known.
     pub program: Option<&'a str>,
-    /// The process or connection that it came from, where program and session do not tell whose call it is.
+    /// The process or connection, if program and session don't identify the source of the call.
     pub peer: Option<&'a str>,
-    /// What the client says of itself.
+    /// How the client identifies itself.
     pub says: Option<&'a str>,
-    /// The session, for clients of the stateful revisions.
+    /// Set for clients of the stateful protocol revisions.
     pub session: Option<&'a SessionId>,
-    /// The members that make it the next round of a call, as they will be sent.
+    /// The `inputResponses` and `requestState` members of a follow-up round (input required), as they will be
+    /// sent.
     pub round: &'a str,
 }
 
-/// The hash that an answer has to repeat.
+/// The hash that an answer to the approval request must repeat.
 #[must_use]
 pub fn shown_hash(shown: &ShownCall<'_>) -> CallHash {
     let mut hash = Sha256::new();

@@ -1,9 +1,8 @@
-//! Pure decisions about tool calls: what may run, what has to be asked, what is refused, and how a
-//! call is shown to the person who is asked.
+//! Pure decisions about tool calls: what is allowed, what needs an approval, what is denied, and how a call is
+//! shown to the user who decides.
 //!
-//! Nothing here does input or output, reads a clock, knows a task or a window; whatever a decision
-//! depends on is passed in. Deny is the default: what cannot be read, resolved or compared never
-//! counts in favour of a call.
+//! This crate does no I/O, reads no clock, and has no tasks; everything a decision depends on is passed in.
+//! Deny is the default: what can't be parsed, resolved or compared never counts in favour of a call.
 
 pub mod access;
 pub mod conditions;

@@ -1,6 +1,7 @@
-//! Where a URI or a URI template (RFC 6570) can lead: to a place of the server's own, or wherever a client says.
+//! Whether a URI or URI template (RFC 6570) leads to a location of the server's own or to one that the client
+//! chooses.
 
-/// Schemes of the network. Any other is taken for one of the server's own.
+/// Network schemes. Any other scheme is taken to be the server's own.
 const NETWORK: &[&str] = &[
     "http",
     "https",
@@ -60,19 +61,19 @@ const NETWORK: &[&str] = &[
     "javascript",
 ];
 
-/// Whether a URI is of a scheme of the network, or one whose scheme cannot be told.
+/// Whether a URI has a network scheme, or no recognisable scheme.
 pub(crate) fn is_of_network(uri: &str) -> bool {
     let Some((scheme, rest)) = uri.split_once(':') else { return true };
     if !is_scheme(scheme) {
         return true;
     }
     let scheme = scheme.to_ascii_lowercase();
-    // `git+ssh`, `svn+http`.
+    // Also compound schemes such as `git+ssh` and `svn+http`.
     let of_network = scheme.split('+').any(|part| NETWORK.contains(&part));
     of_network || (scheme == "file" && names_a_host(rest))
 }
 
-/// Whether a file is on another machine: `file://host/share`, `file:////host/share`, `file:\\\\host`.
+/// Whether a `file` URI is on another machine: `file://host/share`, `file:////host/share`, `file:\\\\host`.
 fn names_a_host(rest: &str) -> bool {
     let rest = rest.replace('\\', "/");
     let slashes = rest.len() - rest.trim_start_matches('/').len();
@@ -86,24 +87,24 @@ fn names_a_host(rest: &str) -> bool {
     }
 }
 
-/// Whether a template lets a client choose the scheme or the host, or is of a scheme of the network.
+/// Whether a template lets the client choose the scheme or the host, or has a network scheme.
 pub(crate) fn is_open(template: &str) -> bool {
     let (literal, expression) = template.split_once('{').unwrap_or((template, ""));
     if is_of_network(literal) {
         return true;
     }
-    // A query or a fragment ends what stands before it.
+    // A query or fragment expression ends the part before it.
     let open = !expression.is_empty() && !expression.starts_with(['?', '#']);
     let rest = literal.split_once(':').map_or("", |(_, rest)| rest);
     match rest.strip_prefix("//") {
-        // The host ends before the first expression, or there is none.
+        // The host ends before the first expression, or there is no host.
         Some(authority) => open && !expression.starts_with('/') && !authority.contains(['/', '?', '#']),
-        // What follows may become `//host`.
+        // The expansion may become `//host`.
         None => open && (rest.is_empty() || rest == "/"),
     }
 }
 
-/// Whether a text can be the scheme of a URI.
+/// Whether a text is a syntactically valid URI scheme.
 pub(crate) fn is_scheme(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic())
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'))

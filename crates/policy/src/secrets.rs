@@ -1,14 +1,14 @@
-//! What looks like a secret in arguments, and its mask (PERM-9).
+//! Detects secrets in arguments and masks them (PERM-9).
 //!
-//! Masking also hides things from the person who decides, so a mask never covers more than a secret
-//! needs: by name a single value, by form only the characters that tokens are made of.
+//! A mask also hides information from the user who decides, so it never covers more than the secret: for a
+//! secret detected by member name, that value; for one detected by form, only the characters of the token.
 
 use gatehouse_model::secret::REDACTED;
 
 use crate::json::Json;
 use crate::words;
 
-/// Words of a name that say that its value is a secret.
+/// Words in a member name that mark its value as secret.
 const NAMES: &[&str] = &[
     "apikey",
     "authorization",
@@ -30,7 +30,7 @@ const NAMES: &[&str] = &[
     "totp",
 ];
 
-/// Names that are written as one word or as several.
+/// Names of secrets that are written as one word or several; compared without separators.
 const JOINED: &[&str] = &[
     "accesskey",
     "accesstoken",
@@ -47,7 +47,7 @@ const JOINED: &[&str] = &[
     "signingkey",
 ];
 
-/// A token of a known issuer: how it begins, and how many characters follow at the least.
+/// Token formats of known issuers: prefix, and the least number of characters after it.
 const TOKENS: &[(&str, usize)] = &[
     ("AIza", 30),
     ("AKIA", 16),
@@ -84,13 +84,13 @@ const TOKENS: &[(&str, usize)] = &[
     ("ya29.", 20),
 ];
 
-/// A value with its secrets masked, and whether there were any. `name` is the member that it is the
-/// value of.
+/// Masks the secrets of a value. Also returns whether there were any. `name` is the name of the member that
+/// has this value.
 pub(crate) fn masked(name: Option<&str>, value: &Json) -> (Json, bool) {
     if name.is_some_and(names_secret) { mask_all(value) } else { mask_found(value) }
 }
 
-/// Whether a member's name says that its value is a secret.
+/// Whether a member name marks its value as secret.
 pub(crate) fn names_secret(name: &str) -> bool {
     let words = words::split(name);
     let joined = words.concat();
@@ -100,7 +100,7 @@ pub(crate) fn names_secret(name: &str) -> bool {
         || joined == "auth"
 }
 
-/// `pageToken` and its like say where a list goes on; they open nothing.
+/// Whether a name with "token" is a pagination cursor or the like, such as `pageToken`. These aren't secrets.
 fn is_mark_of_place(words: &[String]) -> bool {
     words.iter().any(|word| {
         matches!(
@@ -152,7 +152,7 @@ fn mask_members(members: &[(Box<str>, Json)], mask: impl Fn(&str, &Json) -> (Jso
     (Json::Object(members.collect()), any)
 }
 
-/// A text with every secret in it masked; `None` when there is none.
+/// Masks every secret in a text; `None` if there is none.
 pub(crate) fn masked_text(text: &str) -> Option<String> {
     let mut out = String::new();
     let mut done = 0;
@@ -175,7 +175,7 @@ pub(crate) fn masked_text(text: &str) -> Option<String> {
     Some(out)
 }
 
-/// The secret that begins, or is announced, at a byte position.
+/// Byte range of the secret that starts, or is announced, at a byte position.
 fn secret_at(text: &str, at: usize) -> Option<(usize, usize)> {
     let rest = &text[at..];
     if rest.starts_with("://") {
@@ -206,7 +206,7 @@ fn secret_at(text: &str, at: usize) -> Option<(usize, usize)> {
     (length >= 8 && made_up).then_some((at + scheme.len(), at + scheme.len() + length))
 }
 
-/// Three parts of base64url with dots between them.
+/// A JWT: three parts of base64url separated by dots.
 fn web_token(text: &str, at: usize) -> Option<(usize, usize)> {
     let part_of = |b: &u8| b.is_ascii_alphanumeric() || b"_-.".contains(b);
     if text.as_bytes()[..at].last().is_some_and(part_of) {
@@ -221,7 +221,7 @@ fn token_length(text: &str) -> usize {
     text.bytes().take_while(|b| b.is_ascii_alphanumeric() || b"_-.+/=~".contains(b)).count()
 }
 
-/// `user:password@` at the start of an address's authority.
+/// The password of `user:password@` at the start of a URL's authority.
 fn password_in_address(text: &str, start: usize) -> Option<(usize, usize)> {
     let authority = text[start..].split(['/', '?', '#', ' ', '\n', '"', '\'']).next()?;
     let (user, _) = authority.rsplit_once('@')?;
@@ -242,7 +242,7 @@ fn private_key(text: &str, at: usize) -> Option<(usize, usize)> {
     (to > from).then_some((at + from, at + to))
 }
 
-/// `password=…` in a command line or an address.
+/// The value of `password=…` in a command line or URL.
 fn assigned(text: &str, at: usize) -> Option<(usize, usize)> {
     let name_from = text[..at]
         .char_indices()

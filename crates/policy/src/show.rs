@@ -1,7 +1,7 @@
-//! How a call and what a server says are shown to people (PERM-9, TOOL-4, TOOL-11).
+//! How a call and texts of servers are shown to people (PERM-9, TOOL-4, TOOL-11).
 //!
-//! The prompt must show the call that will run: nothing is cut there, nothing is re-ordered, what
-//! cannot be seen is made visible, and only secrets are masked. None of this ever changes what is sent.
+//! The approval request must show the call that will run: nothing is cut or reordered, invisible characters
+//! are made visible, and only secrets are masked. None of this changes what is sent.
 
 use std::borrow::Cow;
 
@@ -11,11 +11,11 @@ use gatehouse_model::ask::ShownArgument;
 use crate::json::{Json, write_char};
 use crate::secrets;
 
-/// How long a line of [`one_line`] may be, in characters.
+/// Maximum length of [`one_line`], in characters.
 pub const LINE_LENGTH: usize = 200;
 
-/// The whole arguments, top-level member by member in their order: JSON text with secrets masked and
-/// hidden characters as `⟦U+202E⟧`. Arguments that are no object come as one value without a name.
+/// All arguments, one entry per top-level member, in their original order: JSON text with secrets masked and
+/// invisible characters as `⟦U+202E⟧`. Arguments that aren't an object give one entry without a name.
 #[must_use]
 pub fn shown_arguments(arguments: &Json) -> Vec<ShownArgument> {
     match arguments {
@@ -33,8 +33,8 @@ pub fn argument_values(arguments: &Json) -> Vec<&Json> {
     }
 }
 
-/// One value with its secrets: JSON text with hidden characters as `⟦U+202E⟧`. For nobody but the
-/// person who asked to see it.
+/// One value with its secrets unmasked: JSON text with invisible characters as `⟦U+202E⟧`. Only for the user
+/// who asked to reveal it.
 #[must_use]
 pub fn unmasked(value: &Json) -> String {
     let mut text = String::new();
@@ -50,14 +50,14 @@ fn shown(name: Option<&str>, value: &Json) -> ShownArgument {
     ShownArgument { name, text, masked, extra: false }
 }
 
-/// The arguments as one line of `key=value`, masked, at most [`LINE_LENGTH`] characters.
+/// The arguments as one line of `key=value`, with secrets masked, at most [`LINE_LENGTH`] characters.
 #[must_use]
 pub fn one_line(arguments: &Json) -> String {
     let mut line = String::new();
     match arguments {
         Json::Object(members) => {
             for (name, value) in members {
-                // Four bytes at most are one character: enough is written to be cut.
+                // A character has at most four bytes, so enough is written to fill the line.
                 if line.len() > 4 * LINE_LENGTH {
                     break;
                 }
@@ -76,8 +76,8 @@ pub fn one_line(arguments: &Json) -> String {
     cut(line)
 }
 
-/// A long text goes no further into a line than the line is long. Some more is kept, so that a secret
-/// that is cut is still known as one.
+/// Shortens a long text before masking. Keeps four times the line length, so that a secret cut by the line's
+/// end is still recognised.
 fn shortened(value: &Json) -> Cow<'_, Json> {
     match value {
         Json::String(text) => match text.char_indices().nth(4 * LINE_LENGTH) {
@@ -110,32 +110,32 @@ fn cut(mut line: String) -> String {
     line
 }
 
-/// Text of a server without control characters (line breaks and tabs stay), terminal sequences, and
-/// what else cannot be seen.
+/// Removes control characters (except line breaks and tabs), terminal sequences and other invisible characters
+/// from a server's text.
 #[must_use]
 pub fn clean_text(text: &str) -> Cow<'_, str> {
     invisible_chars::clean(text)
 }
 
-/// Whether a text has characters that cannot be seen. The line ends of Windows are none.
+/// Whether a text has invisible characters. Windows line endings don't count.
 #[must_use]
 pub fn has_hidden(text: &str) -> bool {
     invisible_chars::has_hidden(text)
 }
 
-/// A text with each character that cannot be seen as `⟦U+202E⟧`.
+/// Replaces each invisible character by a mark such as `⟦U+202E⟧`.
 #[must_use]
 pub fn reveal(text: &str) -> Cow<'_, str> {
     invisible_chars::reveal(text, Layout::Lines)
 }
 
-/// The arguments as records keep them: compact JSON in its own order, secrets masked.
+/// The arguments as call records store them: compact JSON in the original order, with secrets masked.
 #[must_use]
 pub fn masked_json(arguments: &Json) -> String {
     secrets::masked(None, arguments).0.compact()
 }
 
-/// JSON text in which everything can be seen.
+/// Writes JSON text with invisible characters made visible.
 pub(crate) fn write_revealed(out: &mut String, value: &Json) {
     match value {
         Json::Null | Json::Bool(_) | Json::Number(_) => value.write_compact(out),
@@ -170,7 +170,7 @@ fn write_revealed_string(out: &mut String, text: &str) {
     out.push('"');
     for c in text.chars() {
         let marked = revealer.needs_mark(c);
-        // The controls of ASCII have an escape in JSON that can be seen.
+        // ASCII control characters are written as JSON escapes, which are visible.
         if marked && c >= ' ' { invisible_chars::mark(out, c) } else { write_char(out, c) }
     }
     out.push('"');

@@ -1,11 +1,11 @@
-//! Which URIs a deny of one resource or completion is for (PERM-3, PERM-18): all that some server may take for the
-//! one that it names. Never used for an allow: two URIs that fold to the same may well be two resources.
+//! Which URIs a deny of one resource or completion covers (PERM-3, PERM-18): all that some server may treat as
+//! the denied one. Never used for allows: two URIs with the same folded form may well be two resources.
 //!
-//! A client writes the URI of a resource, and it goes to the server as it was written. Servers undo escapes, fold
-//! case, resolve `..`, leave out a port, a query or the machine of a file, each in its own way. So a URI has several
-//! readings, each folded as far as any server goes, and a deny is for every URI that has a reading in common with
-//! its own. Tools and prompts need none of this: a client's name for one is looked up, and the server's own name is
-//! what rules go by.
+//! A client writes the URI of a resource, and it is sent to the server as written. Servers decode escapes,
+//! fold case, resolve `..`, or ignore the port, the query or a file URI's host, each in its own way. So a URI
+//! has several readings, each folded as far as any server does, and a deny covers every URI that shares a
+//! reading with the denied one. Tools and prompts don't need this: the client's name is looked up in the
+//! catalog, and rules use the server's own name.
 
 use gatehouse_model::ask::Subject;
 use url::Url;
@@ -15,26 +15,26 @@ use crate::conditions::path::by_the_text;
 use crate::conditions::spelling::{case_folded, is_unseen, unescaped};
 use crate::places::is_scheme;
 
-/// What ends the path of a folded URI, reader by reader. Some undo escapes first, some end a name at a zero byte, and
-/// to some these are letters like others, so that a `..` behind them leads out of what is in front of them.
+/// Characters that end the path of a folded URI, for each kind of server. Some decode escapes first, some end a name
+/// at a NUL byte, and to some these are ordinary characters, so that a `..` after them removes what is before them.
 const PATH_ENDS: [&[char]; 4] = [&['?', '#', '\0'], &['#', '\0'], &['\0'], &[]];
 
-/// What stands between the parameters of a folded URI.
+/// Separators of the parameters of a folded URI.
 const ENDS_PARAMETER: [char; 5] = ['?', '#', '\0', '&', ';'];
 
-/// One reading of a URI.
+/// One interpretation of a URI.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Reading {
     /// Kind of subject, scheme, host and path.
     pub(crate) place: Box<str>,
-    /// What a server may heed or leave out: the port, and the parameters of the query and of the path's steps.
-    /// Sorted, each once.
+    /// Parts that a server may use or ignore: the port, and the parameters of the query and of path segments.
+    /// Sorted and without duplicates.
     parameters: Box<[Box<str>]>,
 }
 
 impl Reading {
-    /// `root` is the kind of subject and the scheme, `rest` what stands behind the scheme, folded, `ends` what ends the
-    /// path.
+    /// `root` is the kind of subject and the scheme; `rest` is the part after the scheme, folded; `ends` are the
+    /// characters that end the path.
     fn new(root: &str, rest: &str, port: Option<u16>, ends: &[char]) -> Self {
         let (path, query) = rest.split_at(rest.find(ends).unwrap_or(rest.len()));
         let query = query.replace('+', " ");
@@ -57,7 +57,7 @@ impl Reading {
         }
     }
 
-    /// As the URL standard reads a URI; `None` where it is none by that.
+    /// The reading by the URL standard; `None` if the text isn't a valid URL.
     fn of_url(kind: &str, text: &str) -> Option<Self> {
         let url = Url::parse(text).ok()?;
         let host = url.host().map_or_else(String::new, |host| host::plain(&host));
@@ -65,15 +65,16 @@ impl Reading {
         Some(Self::new(&format!("{kind}:{}", url.scheme()), &rest, url.port(), PATH_ENDS[0]))
     }
 
-    /// Whether a deny with the other reading is for this one: it is the same place, and has all parameters that
-    /// the deny names, be there others or not.
+    /// Whether a deny with reading `denied` covers this one: same place, and this one has all parameters of
+    /// the denied reading, possibly among others.
     pub(crate) fn is_denied_by(&self, denied: &Self) -> bool {
         self.place == denied.place
             && denied.parameters.iter().all(|one| self.parameters.binary_search(one).is_ok())
     }
 }
 
-/// The readings of a resource's or a completion's URI by its rule name (`Subject::rule_name`); none of anything else.
+/// The readings of a resource's or completion's URI, given its rule name (`Subject::rule_name`); empty for
+/// tools and prompts.
 pub(crate) fn readings(rule_name: &str) -> Vec<Reading> {
     let (kind, uri) = match Subject::of_rule_name(rule_name) {
         Subject::Resource { uri } => ("resource", uri),
@@ -93,10 +94,10 @@ pub(crate) fn readings(rule_name: &str) -> Vec<Reading> {
         let parted = folded.split_once(':').filter(|(scheme, _)| is_scheme(scheme));
         let (scheme, rest) = parted.unwrap_or(("", folded.as_str()));
         let root = format!("{kind}:{scheme}");
-        // Others leave out which machine a file is on.
+        // Other servers ignore the host of a file URI.
         let path = rest.strip_prefix("//").filter(|_| scheme == "file").and_then(|rest| rest.split_once('/'));
         for ends in PATH_ENDS {
-            // To many servers the host is the first step of a path, which `..` can leave again.
+            // Many servers treat the host as the first path segment, which `..` can remove.
             add(Reading::new(&root, &format!("/{rest}"), None, ends));
             if let Some((_, path)) = path {
                 add(Reading::new(&root, &format!("/{path}"), None, ends));
@@ -107,15 +108,15 @@ pub(crate) fn readings(rule_name: &str) -> Vec<Reading> {
     readings
 }
 
-/// Whether what a deny names is another spelling of what is used, both by their rule names.
+/// Whether `denied` and `used` (both rule names) may be spellings of the same URI.
 pub(crate) fn is_another_spelling(denied: &str, used: &str) -> bool {
     let used = readings(used);
     !used.is_empty()
         && readings(denied).iter().any(|denied| used.iter().any(|used| used.is_denied_by(denied)))
 }
 
-/// What ends a URI as it is written, reader by reader: the fragment and the query of a file are heeded by few, and for
-/// some both belong to the path.
+/// Characters that end a URI as written, for each kind of server: most ignore the fragment, and the query of a file
+/// URI; for some both belong to the path.
 fn raw_ends(uri: &str) -> &'static [&'static [char]] {
     let is_file = uri.split_once(':').is_some_and(|(scheme, _)| scheme.eq_ignore_ascii_case("file"));
     match (is_file, uri.contains('?'), uri.contains('#')) {
@@ -126,13 +127,13 @@ fn raw_ends(uri: &str) -> &'static [&'static [char]] {
     }
 }
 
-/// A text with escapes undone, compatibility forms and case folded, `/` for `\`, and without what cannot be seen.
+/// Decodes escapes, folds compatibility forms and case, replaces `\` by `/`, and removes invisible characters.
 fn folded(text: &str) -> String {
     let folded = seen(&unescaped(text));
     if !folded.contains('%') {
         return folded;
     }
-    // What was a compatibility form of `%` or of a figure makes an escape only now.
+    // Compatibility forms of `%` or of digits may form an escape only after folding.
     seen(&unescaped(&folded))
 }
 
@@ -145,8 +146,7 @@ fn seen(text: &str) -> String {
     case_folded(text).map(plain).filter(is_kept).collect()
 }
 
-/// A step without blanks around it and without the dots at its end, which some file systems and name servers leave
-/// out.
+/// Trims a path segment and removes trailing dots, which some file systems and name servers ignore.
 fn plain_step(step: &str) -> &str {
     let step = step.trim();
     if matches!(step, "." | "..") { step } else { step.trim_end_matches(['.', ' ']) }

@@ -1,13 +1,13 @@
-//! The verdict on one call, with the rule that made it (PERM-1, 3, 4, 5, 6, 8, 18).
+//! The verdict on one call, with the rule that led to it (PERM-1, 3, 4, 5, 6, 8, 18).
 //!
-//! Rules are looked up by server, then by exact call, by name, and last among the wide ones, so that
-//! thousands of rules cost one call little; the common case allocates nothing. Denies of resources are
-//! looked up by the places that a URI can be read as. A rule never allows what it cannot be sure to cover,
-//! and a deny never lets go of what it might be meant for.
+//! Rules are looked up by server, then by exact call, by name, and last among those with a wide scope, so that
+//! a call stays cheap with thousands of rules; the common case doesn't allocate. Denies of resources are
+//! looked up by the readings of the URI. An allow never applies to a call that it may not cover, and a deny
+//! always applies to a call that it may cover.
 //!
-//! Where an allow is suspended because the tool's definition changed, only that allow is: an answer
-//! that was given for the definition as it is now (a ticket, a newer grant) still counts, or the user
-//! would be asked again for ever.
+//! If an allow is suspended because the tool's definition changed, only that allow is affected: an approval of
+//! the current definition (a late-approval ticket, a newer grant) still counts. Otherwise the user would be
+//! asked again and again.
 
 use std::collections::HashMap;
 
@@ -24,30 +24,24 @@ use crate::uri_fold::{Reading, readings};
 /// Everything that a verdict depends on.
 #[derive(Clone, Copy)]
 pub struct CallFacts<'a> {
-    /// Who calls.
     pub client: &'a ClientId,
-    /// The session, for clients of the stateful revisions.
+    /// Set for clients of the stateful protocol revisions.
     pub session: Option<&'a SessionId>,
-    /// The program that the connection was seen from.
+    /// The program of the peer process, if it is known.
     pub program: Option<&'a str>,
-    /// What the server is (SRV-16).
+    /// The server, its generation and its identity (SRV-16).
     pub server: &'a ServerBinding,
-    /// What is used: `Subject::rule_name`.
+    /// Its rule name (`Subject::rule_name`).
     pub subject: &'a str,
-    /// Its access class.
     pub class: &'a Classified,
-    /// What defines it.
     pub definition: Defined<'a>,
-    /// The arguments.
     pub arguments: &'a Json,
-    /// Hash of this exact call.
     pub hash: &'a CallHash,
-    /// The present moment.
+    /// The current time.
     pub now: Timestamp,
-    /// Turns a path into the absolute one that it leads to, with `..` and links resolved; `None`
-    /// when it cannot tell. Only the paths of [`RuleBook::paths`] make a difference.
+    /// Resolves a path to an absolute one, including `..` and links; `None` if it can't be resolved. Only asked for
+    /// the paths in [`RuleBook::paths`].
     pub resolve_path: &'a dyn Fn(&str) -> Option<String>,
-    /// What holds beside the rules.
     pub standing: Standing<'a>,
 }
 
@@ -63,25 +57,24 @@ impl<'a> CallFacts<'a> {
     }
 }
 
-/// What holds beside the rules.
+/// Facts beyond the rules that affect a verdict.
 #[derive(Clone, Copy, Debug)]
 pub struct Standing<'a> {
-    /// The policy file forbids the server: why.
+    /// The managed policy forbids the server, for this reason.
     pub blocked_by_file: Option<&'a str>,
-    /// Everything is paused.
     pub paused: bool,
-    /// The stored rights could be read and verified.
+    /// Whether the stored permissions could be read and their signature verified.
     pub verified: bool,
-    /// A late approval of this very call, found by its hash.
+    /// A late approval of this exact call, found by its hash.
     pub ticket: Option<&'a AskId>,
 }
 
-/// All rules, ready to decide.
+/// All rules, indexed for look-up.
 #[derive(Debug, Default)]
 pub struct RuleBook {
     entries: Vec<Entry>,
     shelves: HashMap<ServerId, Shelf>,
-    /// Denies for every server.
+    /// Denies that apply to every server.
     everywhere: Drawer,
 }
 
@@ -91,22 +84,21 @@ struct Entry {
     conditions: Conditions,
 }
 
-/// The rules of one server.
 #[derive(Debug, Default)]
 struct Shelf {
     denies: Drawer,
     allows: Drawer,
 }
 
-/// Positions of rules in [`RuleBook::entries`], by how they are found.
+/// Indices into [`RuleBook::entries`], by the key they are looked up with.
 #[derive(Debug, Default)]
 struct Drawer {
     by_call: HashMap<CallHash, Vec<usize>>,
     by_name: HashMap<Box<str>, Vec<usize>>,
-    /// Denies of a resource or a completion, by each place that its URI can be read as.
+    /// Denies of a resource or completion, by the place of each reading of its URI.
     by_place: HashMap<Box<str>, Vec<(usize, Reading)>>,
     wide: Vec<usize>,
-    /// Whether any rule in it has a condition about where a path leads.
+    /// Whether any rule here has a condition on a resolved path.
     needs_paths: bool,
 }
 
@@ -129,7 +121,8 @@ impl Drawer {
         }
     }
 
-    /// `used` are the readings of what is used, where this drawer has denies by place.
+    /// Candidates for a call. `used` are the readings of the call's subject, needed if there are denies by
+    /// place.
     fn candidates(&self, call: &CallFacts<'_>, used: &[Reading]) -> impl Iterator<Item = usize> {
         let by_call = if self.by_call.is_empty() { None } else { self.by_call.get(call.hash) };
         let by_name = if self.by_name.is_empty() { None } else { self.by_name.get(call.subject) };
@@ -142,20 +135,18 @@ impl Drawer {
     }
 }
 
-/// What an allow says of a call.
+/// What an allow says about a call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Says {
-    /// It runs.
     Allowed,
-    /// It would run if the allow were bound to the program that the call comes from.
+    /// It would be allowed if the rule were bound to the program that the call comes from.
     Unbound,
-    /// It would run if its definition were still the one that was allowed.
+    /// It would be allowed if the definition were still the granted one.
     Suspended,
-    /// Nothing.
     Nothing,
 }
 
-/// In which order allows are tried (PERM-6).
+/// Precedence of allows, highest first (PERM-6).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
     Conditioned,
@@ -164,7 +155,7 @@ enum Rank {
 }
 
 impl RuleBook {
-    /// Puts the rules in order. An allow without a server is not legal and never counts.
+    /// Indexes the rules. An allow without a server is invalid and never counts.
     #[must_use]
     pub fn new(rules: Vec<Grant>) -> Self {
         let mut book = Self::default();
@@ -187,13 +178,13 @@ impl RuleBook {
         book
     }
 
-    /// The rules, in the order in which they were given.
+    /// The rules in the order in which they were given.
     pub fn rules(&self) -> impl Iterator<Item = &Grant> {
         self.entries.iter().map(|entry| &entry.rule)
     }
 
-    /// The paths that have to be resolved before this call is decided on, some of them perhaps twice. An allow
-    /// takes only a yes, for which it is enough to know where the arguments lead; for a deny the folder counts too.
+    /// The paths that must be resolved before this call is judged; may contain duplicates. An allow needs
+    /// `Yes`, which depends only on the argument's path; for a deny the folder must be resolved too.
     #[must_use]
     pub fn paths(&self, call: &CallFacts<'_>) -> Vec<String> {
         let mut paths = Vec::new();
@@ -222,7 +213,7 @@ impl RuleBook {
         paths
     }
 
-    /// The rules in these drawers that may be about a call and have a condition about where a path leads.
+    /// The rules in these drawers that may cover a call and have a condition on a resolved path.
     fn with_paths<'b>(
         &'b self,
         drawers: impl Iterator<Item = &'b Drawer>,
@@ -235,7 +226,6 @@ impl RuleBook {
         entries.filter(|entry| entry.conditions.need_paths())
     }
 
-    /// Decides on one call.
     #[must_use]
     pub fn decide(&self, call: &CallFacts<'_>) -> Verdict {
         let standing = &call.standing;
@@ -263,7 +253,7 @@ impl RuleBook {
         std::iter::once(&self.everywhere).chain(shelf.map(|shelf| &shelf.denies))
     }
 
-    /// What is used, in all its readings, where a deny goes by them.
+    /// The readings of the call's subject, if there are denies by place.
     fn denied_readings(&self, shelf: Option<&Shelf>, call: &CallFacts<'_>) -> Vec<Reading> {
         let has_places = self.denies(shelf).any(|drawer| !drawer.by_place.is_empty());
         if has_places { readings(call.subject) } else { Vec::new() }
@@ -326,14 +316,14 @@ impl Entry {
         }
     }
 
-    /// A deny counts what it cannot judge.
+    /// A deny also applies if its conditions are `Unknown`.
     fn denies(&self, call: &CallFacts<'_>) -> bool {
         self.is_deny_for(call)
             && (self.conditions.is_empty()
                 || self.conditions.hold(call.arguments, call.resolve_path) != Held::No)
     }
 
-    /// Whether it denies a call for which its conditions hold.
+    /// Whether this deny covers the call, not considering its conditions.
     fn is_deny_for(&self, call: &CallFacts<'_>) -> bool {
         reach(&self.rule, &call.item(), Some(call.hash)) == Reach::Covers
             && is_in_force(&self.rule, &call.used_by())
@@ -347,7 +337,7 @@ impl Entry {
         if holds { says } else { Says::Nothing }
     }
 
-    /// What it says of a call for which its conditions hold.
+    /// What this allow says about the call, not considering its conditions.
     fn says(&self, call: &CallFacts<'_>) -> Says {
         let by = call.used_by();
         let is_in_force = is_in_force(&self.rule, &by);

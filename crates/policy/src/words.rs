@@ -1,10 +1,10 @@
-//! The words that say whether a tool changes something (PERM-2).
+//! Words in names that indicate whether a tool makes changes (PERM-2).
 //!
-//! A server picks its own words, so they are evidence in one direction only: a word of change makes
-//! a tool `write`, and a word of looking makes nothing `read` without a label that the user trusts.
-//! A mistake here must always fall on the side of `write`.
+//! A server chooses its own words, so they are evidence in one direction only: a word of change makes a tool
+//! `write`, but a word of reading doesn't make it `read` without a label that the user trusts. Mistakes must
+//! always be on the side of `write`.
 
-/// Part of any word of a name: changes something, wherever it stands.
+/// Indicates a change if contained in any word of a name.
 const CHANGE_STEMS: &[&str] = &[
     "append",
     "creat",
@@ -34,7 +34,7 @@ const CHANGE_STEMS: &[&str] = &[
     "written",
 ];
 
-/// Whole words of a name: changes something, wherever it stands.
+/// Indicates a change if it is a whole word of a name, in any position.
 pub(crate) const CHANGE_WORDS: &[&str] = &[
     "activate",
     "add",
@@ -141,8 +141,8 @@ pub(crate) const CHANGE_WORDS: &[&str] = &[
     "withdraw",
 ];
 
-/// Words that are as often things as deeds: `commit`, but `get_commit`. They count unless a looking
-/// verb stands before them.
+/// Words that are as often nouns as verbs, such as `commit` in `get_commit`. They count unless a verb of
+/// reading comes before them.
 pub(crate) const CHANGE_OR_THING: &[&str] = &[
     "archive", "backup", "block", "book", "branch", "build", "call", "change", "clone", "close", "comment",
     "commit", "copy", "do", "download", "email", "export", "follow", "fork", "format", "import", "like",
@@ -152,7 +152,7 @@ pub(crate) const CHANGE_OR_THING: &[&str] = &[
     "trigger", "turn", "type", "use", "vote",
 ];
 
-/// Verbs that look.
+/// Verbs of reading.
 const LOOK_VERBS: &[&str] = &[
     "analyze",
     "browse",
@@ -191,7 +191,7 @@ const LOOK_VERBS: &[&str] = &[
     "view",
 ];
 
-/// Things that one looks at; they agree with a read-only label, but excuse no other word.
+/// Nouns of things that are read. They are consistent with a read-only label but don't excuse any other word.
 const LOOK_THINGS: &[&str] = &[
     "cat",
     "details",
@@ -220,10 +220,10 @@ const LOOK_THINGS: &[&str] = &[
     "whoami",
 ];
 
-/// After these a second deed may follow, so that a looking verb before them excuses nothing.
+/// After one of these a second verb may follow, so a verb of reading before them no longer excuses anything.
 const JOINTS: &[&str] = &["after", "also", "and", "n", "or", "plus", "then"];
 
-/// The same in Chinese, which has no spaces to split at.
+/// Words of change in Chinese, which has no spaces to split at; matched as substrings.
 pub(crate) const CHANGE_CHINESE: &[&str] = &[
     "创建",
     "删除",
@@ -244,13 +244,13 @@ pub(crate) const CHANGE_CHINESE: &[&str] = &[
     "清空",
 ];
 
-/// Words of a name that say that a tool goes to a place that its arguments name.
+/// Words in a tool's name that indicate that it contacts a location given by its arguments.
 const OUTSIDE_NAMES: &[&str] = &[
     "browse", "browser", "crawl", "curl", "download", "email", "fetch", "http", "https", "internet", "mail",
     "navigate", "online", "scrape", "sms", "url", "web", "webhook", "website", "wget",
 ];
 
-/// Words of an argument's name that say that it names a place or a person.
+/// Words in an argument's name that indicate that it is a location or a recipient.
 const OUTSIDE_ARGUMENTS: &[&str] = &[
     "address",
     "addresses",
@@ -287,8 +287,8 @@ const OUTSIDE_ARGUMENTS: &[&str] = &[
     "website",
 ];
 
-/// Splits a name at everything that is neither letter nor digit, between letters and digits, and
-/// at the humps of camelCase; lower case.
+/// Splits a name into lower-case words: at characters that are neither letters nor digits, between letters and
+/// digits, and at camelCase boundaries.
 pub(crate) fn split(name: &str) -> Vec<String> {
     #[derive(Clone, Copy, PartialEq)]
     enum Kind {
@@ -329,7 +329,7 @@ pub(crate) fn split(name: &str) -> Vec<String> {
     words
 }
 
-/// The first word of a name that says that the tool changes or runs something.
+/// Returns the first word of a name that indicates that the tool changes or runs something.
 pub(crate) fn change_in_name(words: &[String]) -> Option<&str> {
     let mut excused = false;
     for word in words {
@@ -351,7 +351,7 @@ fn is_change(word: &str) -> bool {
         || CHANGE_CHINESE.iter().any(|deed| word.contains(deed))
 }
 
-/// Whether a name goes with a read-only label: plain characters, and a word of looking.
+/// Whether a name is consistent with a read-only label: ASCII only, and contains a word of reading.
 pub(crate) fn name_looks(name: &str, words: &[String]) -> bool {
     name.is_ascii()
         && words
@@ -359,12 +359,12 @@ pub(crate) fn name_looks(name: &str, words: &[String]) -> bool {
             .any(|word| LOOK_VERBS.contains(&word.as_str()) || LOOK_THINGS.contains(&word.as_str()))
 }
 
-/// Whether a tool's name says that it reaches outside.
+/// Whether a tool's name indicates that it reaches outside.
 pub(crate) fn name_reaches_outside(words: &[String]) -> bool {
     words.iter().any(|word| OUTSIDE_NAMES.contains(&word.as_str()))
 }
 
-/// Whether an argument's name says that it names a place or a person.
+/// Whether an argument's name indicates a location or a recipient.
 pub(crate) fn argument_reaches_outside(argument: &str) -> bool {
     let whole = argument.to_lowercase();
     whole == "to"

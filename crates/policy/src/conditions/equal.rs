@@ -1,5 +1,6 @@
-//! Whether an argument is one of some values (PERM-5). Readers round numbers, turn text into numbers and
-//! words into yes and no, and fold names; what may be equal to one of them is not known to be none.
+//! Whether an argument equals one of some values (PERM-5). Parsers round numbers, coerce text to numbers and
+//! words to booleans, and fold member names; a value that might be equal after such a conversion gives
+//! `Unknown`.
 
 use unicode_normalization::UnicodeNormalization as _;
 
@@ -7,15 +8,15 @@ use super::Held;
 use super::spelling::folded;
 use crate::json::{self, Json};
 
-/// So much is compared, in steps of about 64 bytes; after that the answer is not known. A client chooses how much
-/// there is to compare, and each call is judged several times.
+/// Limit on the work of one comparison, in steps of about 64 bytes; beyond it the result is `Unknown`. A client
+/// controls the size of the arguments, and each call is judged several times.
 const MOST_STEPS: usize = 200_000;
 
-/// What may still be compared.
+/// Remaining comparison steps.
 struct Budget(usize);
 
 impl Budget {
-    /// Whether it is used up by this many bytes more.
+    /// Charges for one step of this many bytes. Returns whether the budget is now used up.
     fn is_spent_by(&mut self, bytes: usize) -> bool {
         self.0 = self.0.saturating_sub(1 + bytes / 64);
         self.0 == 0
@@ -34,7 +35,7 @@ pub(super) fn is_one_of(value: &Json, wanted: &[Json]) -> Held {
     }
 }
 
-/// Whether some reader takes the one for the other, or it would take too long to tell.
+/// Whether some parser may treat the two as equal. Also true if the budget runs out.
 fn may_be_equal(a: &Json, b: &Json, budget: &mut Budget) -> bool {
     let text = |value: &Json| value.as_str().map_or(0, str::len);
     if budget.is_spent_by(text(a) + text(b)) {
@@ -48,7 +49,7 @@ fn may_be_equal(a: &Json, b: &Json, budget: &mut Budget) -> bool {
         (Json::String(text), Json::Number(number)) | (Json::Number(number), Json::String(text)) => {
             reads_as(text, number)
         }
-        // `"yes"`, `"on"`, `1`.
+        // `"yes"`, `"on"` and `1` may be coerced to booleans.
         (Json::Bool(_), Json::String(_) | Json::Number(_))
         | (Json::String(_) | Json::Number(_), Json::Bool(_)) => true,
         (Json::String(text), other @ (Json::Array(_) | Json::Object(_) | Json::Null))
@@ -63,17 +64,17 @@ fn may_be_equal(a: &Json, b: &Json, budget: &mut Budget) -> bool {
     }
 }
 
-/// Whether a text may be read as a number.
+/// Whether some parser may read a text as this number.
 fn reads_as(text: &str, number: &str) -> bool {
     let plain: String = text.nfkc().filter(|c| !matches!(c, '_' | ',') && !c.is_whitespace()).collect();
     match (plain.parse::<f64>(), number.parse::<f64>()) {
         (Ok(a), Ok(b)) => a == b,
-        // `0x10`, `1e`, figures of other scripts.
+        // `0x10`, `1e`, digits of other scripts.
         _ => plain.chars().any(char::is_numeric),
     }
 }
 
-/// Whether each member of the one may be a member of the other.
+/// Whether each member of `ones` may equal a member of `others`.
 fn have_a_partner(ones: &[(Box<str>, Json)], others: &[(Box<str>, Json)], budget: &mut Budget) -> bool {
     ones.iter().all(|(name, one)| {
         if budget.is_spent_by(name.len()) {
@@ -81,7 +82,7 @@ fn have_a_partner(ones: &[(Box<str>, Json)], others: &[(Box<str>, Json)], budget
         }
         let name = folded(name);
         others.iter().any(|(other, value)| {
-            // Of two spellings of one name the reader takes which it likes.
+            // If two members have the same folded name, which one a parser uses is unknown.
             let is_spent = budget.is_spent_by(other.len());
             let is_partner = |budget: &mut Budget| {
                 folded(other) == name && (may_be_equal(one, value, budget) || is_twice(&name, ones, budget))

@@ -1,8 +1,8 @@
-//! Whether an address goes to a host (PERM-5).
+//! Whether a URL goes to a given host (PERM-5).
 //!
-//! Parsers disagree about addresses, so a yes needs one that is written plainly: nothing before an `@`,
-//! no backslash, no blanks, and the host to the letter as it stands in the condition. A no needs that
-//! no reading of the host is the one of the condition.
+//! URL parsers disagree, so `Yes` requires an unambiguous URL: no user info, no backslash, no white space or
+//! control characters, and the host written exactly as in the condition. `No` requires that no interpretation
+//! of the host equals the condition's host.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -11,19 +11,19 @@ use url::{Host, Url};
 use super::Held;
 use crate::places::is_of_network;
 
-/// Schemes whose addresses name a host on the network as the URL standard reads it, and their usual ports.
+/// Network schemes whose authority is parsed as the URL standard does, with their default ports.
 const NETWORK: [(&str, u16); 5] = [("http", 80), ("https", 443), ("ws", 80), ("wss", 443), ("ftp", 21)];
 
-/// Where an address has to go.
+/// The host and port that a condition requires.
 #[derive(Debug)]
 pub(super) struct Wanted {
     host: Host<String>,
-    /// The usual port of the address's scheme where absent.
+    /// If absent, the default port of the URL's scheme.
     port: Option<u16>,
 }
 
 impl Wanted {
-    /// `None` where the text is no host.
+    /// `None` if the text isn't a valid host.
     pub(super) fn new(host: &str, port: Option<u16>) -> Option<Self> {
         Some(Self { host: read(host)?, port })
     }
@@ -42,11 +42,11 @@ pub(super) fn host_is(text: &str, wanted: &Wanted) -> Held {
     let Some((scheme, rest)) = text.split_once("://") else { return Held::Unknown };
     let Some(host) = url.host_str().map(str::to_ascii_lowercase) else {
         let is_file = scheme.eq_ignore_ascii_case("file");
-        // Some readers take `file:////host/share` for a share.
+        // Some parsers read `file:////host/share` as a network share.
         return if is_file && !is_of_network(text) { Held::No } else { Held::Unknown };
     };
     let (authority, after) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
-    // Some old readers look for the `@` beyond the end of the authority.
+    // Some old parsers look for the `@` beyond the end of the authority.
     if authority.contains(['@', '%']) || (!after.starts_with('/') && after.contains('@')) {
         return Held::Unknown;
     }
@@ -57,13 +57,13 @@ pub(super) fn host_is(text: &str, wanted: &Wanted) -> Held {
     if !written.eq_ignore_ascii_case(&host) {
         return Held::Unknown;
     }
-    // What another scheme does with a host (a file share, a script) is its own affair.
+    // How other schemes use the host (file share, script) is unknown.
     let Some((_, usual)) = NETWORK.iter().find(|(scheme, _)| *scheme == url.scheme()) else {
         return Held::Unknown;
     };
     match (url.port().unwrap_or(*usual), wanted.port) {
         (port, None) if port == *usual => Held::Yes,
-        // No port was named, so a deny is for all of them.
+        // The condition has no port: an allow covers only the default port, a deny covers all ports.
         (_, None) => Held::Unknown,
         (port, Some(wanted)) => {
             if port == wanted {
@@ -79,7 +79,7 @@ fn is_exactly(host: &str, wanted: &Host<String>) -> bool {
     host.strip_suffix('.').unwrap_or(host) == wanted.to_string()
 }
 
-/// The host of an authority without its port, be it the usual one or not.
+/// The host part of an authority, without the port (default or not).
 fn without_port<'a>(authority: &'a str, url: &Url) -> &'a str {
     let port = url.port().map_or_else(String::new, |port| format!(":{port}"));
     let written = authority.strip_suffix(port.as_str()).unwrap_or(authority);
@@ -87,18 +87,18 @@ fn without_port<'a>(authority: &'a str, url: &Url) -> &'a str {
     usual.unwrap_or(written).trim_end_matches(':')
 }
 
-/// Whether another reader could come to the host of the condition.
+/// Whether another parser could read the host as the condition's host.
 fn may_be(host: &str, written: &str, wanted: &Host<String>) -> bool {
     let again = [
         read(host),
         read(written),
-        // An older rule for names writes some letters in two, and leaves out joiners.
+        // IDNA 2003 maps `ß` to `ss` and `ς` to `σ`, and drops zero-width joiners.
         read(&written.replace('ß', "ss").replace('ς', "σ").replace(['\u{200c}', '\u{200d}'], "")),
     ];
     again.iter().flatten().any(|host| host == wanted || is_the_same_address(host, wanted))
 }
 
-/// An IPv4 address within an IPv6 one is the same place.
+/// An IPv4-mapped or otherwise embedded IPv6 address reaches the same host as the IPv4 address in it.
 fn is_the_same_address(a: &Host<String>, b: &Host<String>) -> bool {
     match (a, b) {
         (Host::Ipv6(six), Host::Ipv4(four)) | (Host::Ipv4(four), Host::Ipv6(six)) => {
@@ -108,7 +108,7 @@ fn is_the_same_address(a: &Host<String>, b: &Host<String>) -> bool {
     }
 }
 
-/// A host as a deny compares it: without a dot at its end, and an IPv4 address within an IPv6 one as that address.
+/// Normalizes a host for comparison by denies: no trailing dot, and an IPv4 address embedded in IPv6 as IPv4.
 pub(crate) fn plain(host: &Host<&str>) -> String {
     match host {
         Host::Domain(name) => name.trim_end_matches('.').to_owned(),

@@ -1,7 +1,8 @@
-//! Whether a path lies inside a folder (PERM-5): by its steps, after links and `..` were resolved.
+//! Whether a path is inside a folder (PERM-5), compared by components after links and `..` were resolved.
 //!
-//! Readers of a path differ: some undo escapes, trim it, take `\` for `/`, go up by the text instead of
-//! by the disk, or compose its letters. Where that could lead elsewhere nothing is known.
+//! Programs interpret a path differently: some decode escapes, trim it, treat `\` as `/`, resolve `..`
+//! lexically instead of on disk, or normalize Unicode. If that could lead to another file, the result is
+//! `Unknown`.
 
 use unicode_normalization::UnicodeNormalization as _;
 
@@ -9,13 +10,14 @@ use super::{Held, ResolvePath};
 
 const SEPARATORS: &[char] = if cfg!(windows) { &['/', '\\'] } else { &['/'] };
 
-/// Whether a folder can be one of a condition.
+/// Whether a text is valid as the folder of a condition.
 pub(super) fn is_folder(folder: &str) -> bool {
     steps(folder).is_some()
 }
 
-/// For a yes the path has to be inside the folder as it is written in the condition, so that a folder
-/// that becomes a link widens nothing; a folder that is itself reached by a link is merely not known.
+/// Whether all readings of a path are inside a folder. `Yes` requires that the resolved path is inside the
+/// folder as written in the condition, so that replacing the folder by a link can't widen the rule. A folder
+/// that is itself reached through a link gives `Unknown`.
 pub(super) fn inside(text: &str, folder: &str, resolve: ResolvePath<'_>) -> Held {
     let mut all = None;
     for reading in readings(text) {
@@ -30,7 +32,7 @@ pub(super) fn inside(text: &str, folder: &str, resolve: ResolvePath<'_>) -> Held
 fn reads_inside(text: &str, folder: &str, resolve: ResolvePath<'_>) -> Held {
     let Some(resolved) = resolve(text) else { return Held::Unknown };
     let (Some(path), Some(written)) = (steps(&resolved), steps(folder)) else { return Held::Unknown };
-    // Component by component, never as text: `/home/me` does not hold `/home/mean`.
+    // Compared by components, never as text: `/home/mean` isn't inside `/home/me`.
     if path.starts_with(&written) {
         return Held::Yes;
     }
@@ -42,7 +44,8 @@ fn reads_inside(text: &str, folder: &str, resolve: ResolvePath<'_>) -> Held {
     if perhaps(&real) || perhaps(&written) { Held::Unknown } else { Held::No }
 }
 
-/// The same for a file system that folds case or the forms of letters, or leaves out ends of names.
+/// Whether two components name the same file on a file system that folds case, normalizes Unicode, or ignores
+/// trailing spaces and dots.
 fn may_be_the_same(a: &str, b: &str) -> bool {
     let folded = |step: &str| {
         step.trim_end_matches([' ', '.']).nfkc().flat_map(char::to_lowercase).collect::<String>()
@@ -50,7 +53,7 @@ fn may_be_the_same(a: &str, b: &str) -> bool {
     a == b || folded(a) == folded(b)
 }
 
-/// Written so that readers may take it for something else.
+/// Whether a path is written in a way that programs may interpret differently.
 fn is_odd(text: &str) -> bool {
     let escape = |at: usize| {
         let digits = text.as_bytes().get(at + 1..at + 3);
@@ -67,8 +70,8 @@ fn is_odd(text: &str) -> bool {
         || text.split(SEPARATORS).any(ends_oddly)
 }
 
-/// The ways in which a path is read: as the disk goes up, as the text does, and in the other forms of
-/// its letters. Of a path that is written oddly none is known.
+/// The interpretations of a path: as written (`..` resolved on disk), with `..` resolved lexically, and each in
+/// Unicode forms NFC and NFD. Empty if the path is written ambiguously (see `is_odd`).
 #[must_use]
 pub fn readings(text: &str) -> Vec<String> {
     if is_odd(text) {
@@ -92,12 +95,12 @@ pub fn readings(text: &str) -> Vec<String> {
     readings
 }
 
-/// A path with each `..` and the step before it left out.
+/// Resolves `..` lexically: removes each `..` together with the component before it.
 pub(crate) fn by_the_text(path: &str) -> String {
     let mut kept: Vec<&str> = Vec::new();
     for step in path.split(SEPARATORS) {
         match step {
-            // What stands before the first separator stays: nothing, or a drive.
+            // The part before the first separator is kept: it is empty, or a drive.
             ".." if kept.len() > 1 => drop(kept.pop()),
             "" | "." | ".." if !kept.is_empty() => {}
             step => kept.push(step),
@@ -109,7 +112,7 @@ pub(crate) fn by_the_text(path: &str) -> String {
     kept.join("/")
 }
 
-/// The steps of an absolute path; `None` when it is none, or one that still leads back.
+/// The components of an absolute path; `None` if it isn't absolute or still contains `..`.
 fn steps(path: &str) -> Option<Vec<&str>> {
     let path = if cfg!(windows) { path.strip_prefix(r"\\?\").unwrap_or(path) } else { path };
     let drive = cfg!(windows) && path.as_bytes().get(1) == Some(&b':');

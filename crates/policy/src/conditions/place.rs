@@ -1,13 +1,13 @@
-//! Which argument a condition is about (PERM-5).
+//! Resolving a condition's JSON Pointer in the arguments of a call (PERM-5).
 
 use super::spelling::{folded, passes_for};
 use crate::json::{Json, array_index, unescape_segment};
 
-/// Most members of an object that are compared with the name of an argument. Each comparison folds a name, and a
-/// client chooses how many there are; what is found among more is doubtful.
+/// Maximum number of object members that are compared with an argument's name. Each comparison folds a name, and
+/// the client chooses their number; the result for a larger object is [`Found::Doubtful`].
 const MOST_MEMBERS: usize = 4096;
 
-/// The way to an argument: a JSON Pointer, taken apart.
+/// A parsed JSON Pointer (RFC 6901); `None` if it is invalid.
 #[derive(Debug)]
 pub(super) struct Place(Option<Vec<Segment>>);
 
@@ -17,13 +17,11 @@ struct Segment {
     folded: Box<str>,
 }
 
-/// What stands at a place.
+/// Result of a look-up.
 pub(super) enum Found<'a> {
-    /// This.
     Value(&'a Json),
-    /// Nothing.
     Nothing,
-    /// Readers may find different things there, or something where nothing is.
+    /// Parsers may find different values there, or a value where none is.
     Doubtful,
 }
 
@@ -39,13 +37,13 @@ impl Place {
         Self(pointer.strip_prefix('/').and_then(|rest| rest.split('/').map(segment).collect()))
     }
 
-    /// Whether this leads to an argument, there or not.
+    /// Whether the pointer is valid and names an argument, whether or not a call has it.
     pub(super) fn is_an_argument(&self) -> bool {
         self.0.as_ref().is_some_and(|segments| !segments.is_empty())
     }
 
-    /// Looks for the argument, with an eye on what other readers may find. A pointer that is none leads to
-    /// nothing certain.
+    /// Looks up the argument, considering what other parsers may find. An invalid pointer gives
+    /// [`Found::Doubtful`].
     pub(super) fn find<'a>(&self, arguments: &'a Json) -> Found<'a> {
         let Some(segments) = &self.0 else { return Found::Doubtful };
         let mut here = arguments;
@@ -60,7 +58,7 @@ impl Place {
                     members.iter().find(|(other, _)| other == name).map(|(_, value)| value)
                 }
                 Json::Array(items) => array_index(name).and_then(|index| items.get(index)),
-                // Some servers take text for the JSON that is written in it.
+                // Some servers parse a string as the JSON text in it.
                 Json::String(_) => return Found::Doubtful,
                 Json::Null | Json::Bool(_) | Json::Number(_) => None,
             };

@@ -1,10 +1,10 @@
-//! Whether two names of arguments may be one name to a reader (PERM-5), and how texts are folded for comparisons
-//! that must not miss a spelling.
+//! Whether a JSON parser may confuse two member names (PERM-5), and text folding for comparisons that must not
+//! miss an alternative spelling.
 //!
-//! Many readers of JSON look members up without regard to case (Go's `encoding/json`, Jackson and
-//! `System.Text.Json` on request), take `file_path` for `filePath`, compose letters, or cut a name at a
-//! control character. A condition is about one member by its exact name, so a sibling that such a reader may
-//! take for it makes the answer unknown.
+//! Many JSON parsers match member names case-insensitively (Go's `encoding/json`; Jackson and
+//! `System.Text.Json` optionally), accept `file_path` for `filePath`, normalize Unicode, or cut a name at a
+//! control character. A condition is about one member by its exact name; a sibling that such a parser may
+//! confuse with it makes the result `Unknown`.
 
 use std::borrow::Cow;
 
@@ -12,8 +12,8 @@ use unicode_normalization::UnicodeNormalization as _;
 
 use gatehouse_common::invisible_chars::hides;
 
-/// A name as the most lenient reader compares it: compatibility forms and case folded, and `_`, `-`, blanks
-/// and characters that cannot be seen left out.
+/// A member name as the most lenient parser compares it: compatibility forms (NFKC) and case folded, without
+/// `_`, `-`, white space and invisible characters.
 pub(super) fn folded(name: &str) -> Box<str> {
     if name.is_ascii() {
         let kept = name.bytes().filter(|byte| byte.is_ascii_graphic() && !matches!(byte, b'_' | b'-'));
@@ -22,16 +22,16 @@ pub(super) fn folded(name: &str) -> Box<str> {
     case_folded(name).filter(|c| !is_left_out(*c)).collect()
 }
 
-/// A text with compatibility forms and case folded.
+/// Folds compatibility forms (NFKC) and case.
 pub(crate) fn case_folded(text: &str) -> impl Iterator<Item = char> {
-    // Down, up and down again is full case folding and more: `ı` meets `i`, as in a reader that compares in
-    // capitals, and `ẞ` meets `ss`.
+    // Lower, upper and lower again is full case folding and more: `ı` becomes `i`, as in a parser that
+    // compares in upper case, and `ẞ` becomes `ss`.
     let cased = text.nfkc().flat_map(char::to_lowercase).flat_map(char::to_uppercase);
     cased.flat_map(char::to_lowercase).nfkc()
 }
 
-/// A text with its percent escapes undone, those too that only come about when others are undone. What is no UTF-8
-/// then is replaced. Takes time in proportion to the text.
+/// Decodes percent escapes, including those that only appear after others were decoded. Invalid UTF-8 is
+/// replaced. Runs in linear time.
 pub(crate) fn unescaped(text: &str) -> Cow<'_, str> {
     if !text.contains('%') {
         return Cow::Borrowed(text);
@@ -39,7 +39,7 @@ pub(crate) fn unescaped(text: &str) -> Cow<'_, str> {
     let mut bytes = Vec::with_capacity(text.len());
     for byte in text.bytes() {
         bytes.push(byte);
-        // An escape is complete only at the end of what is there, so nothing has to be read twice.
+        // An escape is only ever complete at the end of the output, so no byte is read twice.
         while let Some(byte) = last_escape(&bytes) {
             bytes.truncate(bytes.len().saturating_sub(3));
             bytes.push(byte);
@@ -48,22 +48,22 @@ pub(crate) fn unescaped(text: &str) -> Cow<'_, str> {
     Cow::Owned(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// What an escape at the end of some bytes stands for.
+/// The byte that a percent escape at the end of `bytes` encodes, if there is one.
 fn last_escape(bytes: &[u8]) -> Option<u8> {
     let [.., b'%', high, low] = bytes else { return None };
     let digit = |byte: u8| char::from(byte).to_digit(16);
     u8::try_from(digit(*high)? * 16 + digit(*low)?).ok()
 }
 
-/// Whether a character cannot be seen, or is what lower case leaves behind of the dot of `İ`.
+/// Whether a character is invisible, or is the combining dot that lower-casing `İ` leaves behind.
 pub(crate) fn is_unseen(c: char) -> bool {
     let dot_above = '\u{307}';
     c == dot_above || c.is_control() || hides(c, None)
 }
 
-/// Whether a name is another one than `exact`, but may be taken for it.
+/// Whether `name` differs from `exact` but a parser may confuse the two.
 pub(super) fn passes_for(name: &str, exact: &str, folded_exact: &str) -> bool {
-    // Some readers end a name at a zero byte.
+    // Some parsers end a name at a NUL byte.
     let ends = || name.split_once('\0').map(|(start, _)| folded(start));
     name != exact && (*folded(name) == *folded_exact || ends().is_some_and(|start| *start == *folded_exact))
 }

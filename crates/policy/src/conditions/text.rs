@@ -1,26 +1,27 @@
-//! Tests on the text of an argument: how it starts, and globs (PERM-5). Text that may be read as a path
-//! or an address is never taken by its letters alone where a reader could leave out, fold or undo some.
+//! Tests on the text of an argument: prefix and glob (PERM-5). A text that may be a path or URL isn't judged
+//! by its characters alone where a server could drop, fold or decode some of them.
 
 use globset::{GlobBuilder, GlobMatcher};
 
 use super::Held;
 use super::spelling::unescaped;
 
-/// Characters that end a step of a path or an address.
+/// Characters that end a component of a path or URL.
 const ENDS_STEP: [char; 4] = ['/', '\\', '?', '#'];
 
-/// A pattern, and the same without regard to case.
+/// A glob, compiled case-sensitively and case-insensitively.
 #[derive(Debug)]
 pub(super) struct Pattern {
     exact: GlobMatcher,
     any_case: GlobMatcher,
     of_steps: bool,
-    /// It is one of addresses, and says nothing of a query or a fragment: those of them.
+    /// For a URL pattern: `?` and `#`, as far as the pattern itself doesn't contain them. A text with one of
+    /// these gives `Unknown`.
     ends_address: Vec<char>,
 }
 
 impl Pattern {
-    /// `None` where the text is no pattern.
+    /// `None` if the pattern is invalid.
     pub(super) fn read(pattern: &str) -> Option<Self> {
         let build = |any_case| {
             let glob = GlobBuilder::new(pattern).literal_separator(true).case_insensitive(any_case).build();
@@ -36,7 +37,7 @@ impl Pattern {
     }
 
     pub(super) fn holds(&self, text: &str) -> Held {
-        // Readers leave out control characters or end there, and the path of an address ends before its query.
+        // Parsers drop control characters or stop at them, and the path of a URL ends before its query.
         if text.contains(|c: char| c.is_control() || self.ends_address.contains(&c)) {
             return Held::Unknown;
         }
@@ -45,14 +46,13 @@ impl Pattern {
     }
 }
 
-/// Whether a text starts so.
 pub(super) fn starts_with(text: &str, start: &str) -> Held {
     let of_steps = start.contains('/');
     let Some(rest) = text.strip_prefix(start) else {
         let perhaps = text.trim_start().to_lowercase().starts_with(&start.to_lowercase());
         return held(text, of_steps, false, perhaps);
     };
-    // `https://good.example` is no start of `https://good.example.evil.example`.
+    // `https://good.example` isn't a prefix of `https://good.example.evil.example` in the intended sense.
     let ends_in_authority =
         start.split_once("://").is_some_and(|(_, authority)| !authority.contains(['/', '?', '#']));
     if ends_in_authority && !rest.is_empty() && !rest.starts_with(['/', '?', '#']) {
@@ -61,8 +61,9 @@ pub(super) fn starts_with(text: &str, start: &str) -> Held {
     held(text, of_steps, true, false)
 }
 
-/// What a test on the text of a path or address says is worth nothing once a step leads back out, and
-/// says no of nothing whose steps could have been written in another way.
+/// Combines the result of a textual test with its reliability: `Unknown` if a component is `..`, which leads
+/// out of the matched path, or if a pattern with `/` meets empty or `.` components, which could be written
+/// differently.
 fn held(text: &str, of_steps: bool, holds: bool, perhaps: bool) -> Held {
     if perhaps || leads_back(text) || (of_steps && has_idle_steps(text)) {
         Held::Unknown
@@ -75,13 +76,13 @@ fn held(text: &str, of_steps: bool, holds: bool, perhaps: bool) -> Held {
 
 fn leads_back(text: &str) -> bool {
     text.split(ENDS_STEP).any(|step| {
-        // Readers of addresses leave out line breaks and tabs; some undo escapes twice.
+        // URL parsers drop line breaks and tabs; some decode escapes twice.
         let step: String = step.chars().filter(|c| !c.is_control()).collect();
         unescaped(&step).split(ENDS_STEP).any(|step| step.trim() == "..")
     })
 }
 
-/// Steps that lead nowhere: `/a/./b`, `/a//b`.
+/// Whether a path or URL has components without effect: `/a/./b`, `/a//b`.
 fn has_idle_steps(text: &str) -> bool {
     let path = text.split_once("://").map_or(text, |(_, rest)| rest);
     let path = path.split(['?', '#']).next().unwrap_or_default();
