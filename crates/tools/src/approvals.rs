@@ -1,7 +1,8 @@
-//! The questions that wait for a person, and what came of them (PERM-9 to PERM-11).
+//! The approval queue: approval requests that wait for the user, and their answers (PERM-9 to PERM-11).
+//! Requests of servers that need an answer (elicitation, sampling) wait here too.
 //!
-//! A question never waits for ever: it has a deadline, and nobody's answer is a no. An answer counts
-//! only for what it was given for, by id and hash. Nothing takes effect before it is written down.
+//! Every request has a deadline; without an answer it counts as denied. An answer counts only for the request
+//! that was shown, identified by id and hash. No answer takes effect before it is written to the audit.
 
 mod answering;
 mod desk;
@@ -31,18 +32,19 @@ use crate::rights::{Keeper, RightsKeeper};
 use crate::runs::{CallKey, Run, Runs};
 use desk::{About, Desk, Kept, Late, Presence, Question, Waiter, Word};
 
-/// How long people and programs are waited for.
+/// Time-outs and limits of approval requests.
 #[derive(Clone, Debug)]
 pub struct Patience {
-    /// After this time no answer is a no.
+    /// Without an answer within this time, a call is denied.
     pub ask_deadline: Duration,
-    /// After this time a client is told to call again, until more is known of it.
+    /// Initial client time-out estimate: after this time a client is told to call again. What was learned of a
+    /// client (see `hold`) can make it shorter, or longer if the client gets progress notifications.
     pub client_hold: Duration,
-    /// Time between signs of life to a client that waits.
+    /// Interval of progress notifications to a client that waits for the user.
     pub progress_every: Duration,
-    /// How long a question outlives its client, and how long a late answer counts.
+    /// How long a request stays pending after its last call has left, and how long a late answer is valid.
     pub ticket_life: Duration,
-    /// So many questions of one client may wait at once.
+    /// Maximum number of pending requests per client.
     pub max_pending_per_client: usize,
 }
 
@@ -58,34 +60,34 @@ impl Default for Patience {
     }
 }
 
-/// A person's yes to one call, this once, with the run that identical calls share.
+/// A user's approval of one call, valid once, with the run that identical calls share.
 #[derive(Debug)]
 pub(crate) struct Yes {
     pub(crate) ask: AskId,
     pub(crate) run: Run,
-    /// How many pauses there were before the question was put. A yes does not outlive a pause.
+    /// Value of the pause counter when the request was made. An approval is void after a pause.
     pauses: u64,
 }
 
-/// What came of a question about a call.
+/// Outcome of an approval request for a call.
 #[derive(Debug)]
 pub(crate) enum Settled {
-    /// This very call may run, this once.
+    /// The call may run once.
     Allowed(Yes),
-    /// It may not.
+    /// The call must not run; with the user's reason.
     Denied(AskId, Option<String>),
-    /// The rules changed, or the approval went to another call: judge anew.
+    /// The rules changed, or the approval was used by an identical call: the call must be judged again.
     JudgeAnew,
-    /// Nobody answered.
+    /// There was no answer in time.
     Lapsed(AskId),
 }
 
-/// How long a call may wait for a person.
+/// The time span in which a call may wait for the user.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Span {
-    /// When it came in.
+    /// When the call came in.
     pub(crate) since: Instant,
-    /// So long after that its client is told to call again.
+    /// Client time-out estimate: this long after `since`, the client is told to call again.
     pub(crate) hold: Duration,
 }
 
@@ -100,48 +102,48 @@ impl Span {
     }
 }
 
-/// Most bytes of arguments that wait for a person: of one client, and of all together. A call may have
-/// 16 MiB, and 64 calls of each client may wait.
+/// Most bytes of arguments of pending calls: per client, and in total. A call may have 16 MiB, and a client
+/// may have 64 pending calls.
 const CLIENT_BYTES: usize = 32 * 1024 * 1024;
 const ALL_BYTES: usize = 128 * 1024 * 1024;
 
-/// Most bytes of the questions about calls that one reply has with their details. A larger question comes as
-/// the only one of its reply, so that each can be read.
+/// Most bytes of approval requests that one reply contains with their details. A larger request is returned
+/// with details only if it is the first with details in its reply, so that every request can be fetched.
 const REPLY_BYTES: usize = 16 * 1024 * 1024;
 
-/// Bytes that hold one argument, in memory and in a reply, beside its name and text: many small arguments take
-/// room as well.
+/// Assumed overhead of one argument in memory and in a reply, in bytes, besides its name and text: many small
+/// arguments take memory too.
 const HOLDER_BYTES: usize = 64;
 
-/// Most bytes of all questions that are not about calls. A server may send 64 of 1 MiB.
+/// Most bytes of all pending requests of servers (not about calls). A server may send 64 of 1 MiB each.
 const PLAIN_BYTES: usize = 16 * 1024 * 1024;
 
-/// No room for another question.
+/// The queue has no room for another request.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum TooMany {
-    /// So many of this client wait, which is the most.
+    /// This client has the maximum number (given here) of pending requests.
     Count(usize),
-    /// What waits is too large already.
+    /// The pending requests are too large.
     Bytes,
 }
 
-/// Bytes of arguments as they are shown.
+/// Bytes of the arguments as shown.
 pub(crate) fn shown_bytes(arguments: &[ShownArgument]) -> usize {
     arguments.iter().map(|argument| argument.name.len() + argument.text.len()).sum()
 }
 
-/// Bytes of a question about a call: its arguments, what holds each of them, what is offered, and all that is
-/// announced of it.
+/// Bytes of an approval request for a call: its arguments with their overhead, its choices and conditions, and
+/// the announced part.
 fn call_size(announced: &CallAsk, details: &CallDetails) -> usize {
     let CallDetails { arguments, choices, denials, conditions } = details;
     let rest = serde_json::to_vec(&(announced, choices, denials, conditions));
-    // What cannot be written is too large for every limit.
+    // A request that can't be serialized counts as too large.
     let rest = rest.map_or(usize::MAX, |text| text.len());
     let holders = arguments.len().saturating_mul(HOLDER_BYTES);
     rest.saturating_add(shown_bytes(arguments)).saturating_add(holders)
 }
 
-/// Bytes of a question that is not about a call.
+/// Bytes of a request that isn't about a call.
 fn plain_size(ask: &Ask) -> usize {
     match ask {
         Ask::Elicitation(asked) => {
@@ -156,7 +158,7 @@ fn plain_size(ask: &Ask) -> usize {
     }
 }
 
-/// The questions that wait. Cheap to clone.
+/// The queue of pending requests. Cheap to clone.
 #[derive(Clone)]
 pub struct ApprovalQueue {
     pub(crate) inner: Arc<Queue>,
@@ -178,27 +180,25 @@ pub(crate) struct Queue {
     patience: Patience,
     schemas: Arc<SchemaChecker>,
     paths: Arc<PathLookup>,
-    /// What was let through and goes on, or has ended with nobody there.
+    /// Runs that the user approved: in progress, or ended with a result that the client may not have received.
     pub(crate) runs: Arc<Runs>,
     closing: CancellationToken,
     tracker: TaskTracker,
 }
 
-/// What a queue is made of beside the permissions.
+/// Dependencies of the queue, besides the permissions.
 pub(crate) struct QueueParts {
-    /// Where events go.
     pub(crate) events: Arc<dyn EventSink>,
-    /// How long what waits.
     pub(crate) patience: Patience,
-    /// Checks what is entered in forms.
+    /// Checks form input against the server's schema.
     pub(crate) schemas: Arc<SchemaChecker>,
-    /// Looks up paths that conditions are about.
+    /// Looks up the paths that conditions depend on.
     pub(crate) paths: Arc<PathLookup>,
-    /// What results that are kept count in.
+    /// Memory budget for kept results.
     pub(crate) kept_bytes: Arc<ByteBudget>,
     /// Cancelled by a shutdown.
     pub(crate) closing: CancellationToken,
-    /// Waits for the tasks of the queue.
+    /// Tracks the tasks of the queue.
     pub(crate) tracker: TaskTracker,
 }
 
@@ -221,32 +221,32 @@ impl ApprovalQueue {
         Self { inner: queue }
     }
 
-    /// The questions that wait, oldest first. As many as one reply has room for come with their arguments and what
-    /// they offer.
+    /// The pending requests, oldest first. Those that fit into one reply have their details (arguments,
+    /// choices, conditions).
     #[must_use]
     pub fn pending(&self) -> Vec<PendingAsk> {
         self.pending_beside(&[])
     }
 
-    /// The same, those that are known without their arguments and what they offer. Of the others one at least has
-    /// them, so that who asks again with what came as known gets them all.
+    /// As [`Self::pending`], but the requests in `known` come without details. At least one of the others has
+    /// its details, so that a caller gets all by asking again with the ones it knows.
     #[must_use]
     pub fn pending_beside(&self, known: &[AskId]) -> Vec<PendingAsk> {
         self.inner.desk.lock().pending(known)
     }
 
-    /// How many questions wait.
+    /// Number of pending requests.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.inner.desk.lock().len()
     }
 
-    /// One argument of a question about a call, with nothing masked: `place` counts the arguments as they
-    /// are shown. Nobody but the caller gets to see it.
+    /// One argument of a call that waits for approval, unmasked. `place` is its index among the arguments as
+    /// shown. Only for the caller that asked.
     ///
     /// # Errors
-    /// [`ErrorCode::StaleAnswer`] when the question is gone or shows another call by now;
-    /// [`ErrorCode::BadRequest`] when it is about no call or has no such argument.
+    /// [`ErrorCode::StaleAnswer`] if the request has ended or shows another call now;
+    /// [`ErrorCode::BadRequest`] if it isn't about a call or has no such argument.
     pub fn reveal(&self, id: &AskId, hash: &CallHash, place: usize) -> Result<RevealedArgument, Problem> {
         let matter = {
             let mut desk = self.inner.desk.lock();
@@ -262,14 +262,15 @@ impl ApprovalQueue {
         Ok(RevealedArgument { text })
     }
 
-    /// Answers questions: one, or a group that was shown together. All answers count or none.
+    /// Answers requests: one, or a group that was shown together. Either all answers take effect or none.
     ///
     /// # Errors
-    /// [`ErrorCode::StaleAnswer`] when a question is gone or shows another call by now; also when an
-    /// answer makes no sense, was not offered, or cannot be written down. Then nothing has changed.
+    /// [`ErrorCode::StaleAnswer`] if a request has ended or shows another call now. Other codes if an answer
+    /// is invalid, wasn't offered, or can't be written to the audit. On error nothing has changed, except if a
+    /// request of a group ended while the answers were written.
     pub async fn answer(&self, answers: Vec<AskAnswer>, by: &'static str) -> Result<(), Problem> {
         let queue = self.inner.clone();
-        // The answer is carried to its end whatever becomes of whoever gave it.
+        // Spawned, so that the answer is completed even if the caller goes away.
         let done = self.inner.tracker.spawn(async move { queue.answer(answers, by).await }).await;
         done.unwrap_or_else(|_| Err(Problem::new(ErrorCode::Internal, "The answer could not be taken.")))
     }
@@ -278,7 +279,7 @@ impl ApprovalQueue {
 impl AskUser for ApprovalQueue {
     fn ask(&self, ask: Ask) -> BoxFuture<'_, Answer> {
         Box::pin(async move {
-            // Calls come in by the call door alone.
+            // Calls are judged first (see `door`); they don't come in here.
             if matches!(ask, Ask::Call(_)) {
                 return Answer::Cancel;
             }
@@ -290,7 +291,8 @@ impl AskUser for ApprovalQueue {
     }
 }
 
-/// The place of one waiting call at its question. Leaving it gives up waiting, not the question.
+/// One call that waits for an approval request. Dropping this stops waiting; the approval request stays
+/// pending.
 pub(crate) struct Seat {
     queue: Arc<Queue>,
     ask: AskId,
@@ -300,12 +302,11 @@ pub(crate) struct Seat {
 }
 
 impl Seat {
-    /// The question.
     pub(crate) fn ask(&self) -> &AskId {
         &self.ask
     }
 
-    /// Waits until the question is settled.
+    /// Waits for the outcome of the request.
     pub(crate) async fn settled(&mut self) -> Settled {
         match (&mut self.settled).await {
             Ok(settled) => settled,
@@ -316,7 +317,7 @@ impl Seat {
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        // An approval that came in the moment of leaving is not lost.
+        // If an approval arrives at the same moment, it is kept as a late approval.
         if let Ok(Settled::Allowed(yes)) = self.settled.try_recv() {
             self.queue.give_back(&self.matter, yes);
         }
@@ -324,7 +325,7 @@ impl Drop for Seat {
     }
 }
 
-/// The place of whoever asked something that is not a call; leaving it withdraws the question.
+/// A pending request that isn't about a call. Dropping this withdraws the request.
 pub(crate) struct PlainSeat {
     queue: Arc<Queue>,
     ask: AskId,
@@ -348,8 +349,8 @@ impl Queue {
         }
     }
 
-    /// The seat at a question for the same call of the same program, if one waits (PERM-11). What the
-    /// question shows stays as it is.
+    /// Joins the pending request for the same call of the same program, if there is one (PERM-11). What the
+    /// request shows isn't changed.
     pub(crate) fn attach(
         self: &Arc<Self>,
         matter: &Arc<Matter>,
@@ -362,7 +363,7 @@ impl Queue {
         Ok(Some(seat))
     }
 
-    /// Takes a seat at the question for the same call, if one waits; for [`Queue::joined`] afterwards.
+    /// As `attach`, with the lock held. The caller must call [`Queue::joined`] after unlocking.
     fn join(
         self: &Arc<Self>,
         desk: &mut Desk,
@@ -373,7 +374,7 @@ impl Queue {
         let (own, all) = desk.bytes(&matter.caller.client.id);
         let Some(question) = desk.by_hash(&matter.shown_hash) else { return Ok(None) };
         let About::Call { waiters, .. } = &mut question.about else { return Ok(None) };
-        // Each call that waits holds its own arguments; the first are those of the question.
+        // Every waiting call holds its own arguments; those of the first are counted by the request itself.
         let more = if waiters.is_empty() { 0 } else { question.size };
         if own + more > CLIENT_BYTES || all + more > ALL_BYTES {
             return Err(TooMany::Bytes);
@@ -390,13 +391,13 @@ impl Queue {
         Ok(Some((seat, desk.announce(&ask, now))))
     }
 
-    /// Tells of a call that joined a question; nothing is locked.
+    /// Announces that a call joined a request. Must be called without the lock.
     fn joined(&self, pending: Option<PendingAsk>) {
         self.wake.notify_one();
         self.tell_change(pending);
     }
 
-    /// Puts a question about a call, or takes a seat at the one that is there already.
+    /// Makes an approval request for a call, or joins the pending one for the same call.
     pub(crate) fn put(
         self: &Arc<Self>,
         matter: &Arc<Matter>,
@@ -405,7 +406,7 @@ impl Queue {
     ) -> Result<Seat, TooMany> {
         let details = call.take_details().unwrap_or_default();
         let size = call_size(&call, &details);
-        // Under one lock, or two identical calls at once would each put a question.
+        // One lock for both steps, so that two identical calls at once don't make two requests.
         let mut desk = self.desk.lock();
         if let Some((seat, pending)) = self.join(&mut desk, matter, span)? {
             drop(desk);
@@ -452,7 +453,7 @@ impl Queue {
         Ok(seat)
     }
 
-    /// Puts a question that is not about a call.
+    /// Makes a request that isn't about a call.
     fn put_plain(self: &Arc<Self>, ask: Ask) -> Result<(PlainSeat, oneshot::Receiver<Answer>), TooMany> {
         let mut desk = self.desk.lock();
         let limit = self.patience.max_pending_per_client;
@@ -489,8 +490,7 @@ impl Queue {
         Ok((seat, answer))
     }
 
-    /// Gives up waiting. The last to leave turns the question into an offer for the next identical
-    /// call.
+    /// Removes a waiting call. When the last one leaves, the request stays pending for the next identical call.
     fn leave(&self, ask: &AskId, no: u64) {
         let mut desk = self.desk.lock();
         let Some(question) = desk.get(ask) else { return };
@@ -519,16 +519,16 @@ impl Queue {
         Instant::now() + self.patience.ticket_life
     }
 
-    /// Makes a ticket of a yes whose call did not run because its client had left.
+    /// Turns an approval into a late approval (ticket) because its call didn't run: its client had left.
     pub(crate) fn give_back(&self, matter: &Matter, yes: Yes) {
         let Yes { ask, run, pauses } = yes;
         self.keep_late(matter, Late::new(ask, Word::Allowed, pauses));
-        // Calls that share the run are judged anew, and the first of them uses the ticket.
+        // Calls that share the run are judged again; the first of them uses the ticket.
         drop(run);
     }
 
-    /// Keeps an answer that nobody waited for, unless there was a pause since the question was put or nothing
-    /// tells where the call came from.
+    /// Keeps an answer that no call waited for, unless there was a pause since the request was made or the
+    /// source of the call is unknown.
     fn keep_late(&self, matter: &Matter, late: Late) {
         let mut desk = self.desk.lock();
         if late.pauses == desk.pauses && matter.key.names_a_source() {
@@ -539,14 +539,14 @@ impl Queue {
         self.wake.notify_one();
     }
 
-    /// The late approval of this very call, if there is one. It is not used up by looking.
+    /// Looks up a late approval of this exact call, without using it up.
     pub(crate) fn ticket(&self, key: &CallKey) -> Option<AskId> {
         let desk = self.desk.lock();
         let kept = desk.late.get(key)?;
         (kept.late.word == Word::Allowed && kept.until > Instant::now()).then(|| kept.late.ask.clone())
     }
 
-    /// Uses up the late approval; `None` when another call was quicker.
+    /// Uses up the late approval; `None` if another call used it first.
     pub(crate) fn use_ticket(&self, matter: &Matter, ask: &AskId) -> Option<Yes> {
         let mut desk = self.desk.lock();
         let kept = desk.late.get(&matter.key)?;
@@ -557,7 +557,7 @@ impl Queue {
         Some(Yes { ask, pauses, run: self.runs.begin(matter) })
     }
 
-    /// Uses up the late refusal of this very call, if there is one.
+    /// Uses up a late denial of this exact call, if there is one.
     pub(crate) fn use_refusal(&self, key: &CallKey) -> Option<(AskId, Option<String>)> {
         let mut desk = self.desk.lock();
         let kept = desk.late.get(key)?;

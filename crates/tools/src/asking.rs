@@ -1,4 +1,4 @@
-//! Putting one call to a person and waiting for what comes of it (PERM-9, PERM-11).
+//! Approval flow of one call: makes an approval request and waits for its outcome (PERM-9, PERM-11).
 
 use std::sync::Arc;
 
@@ -25,29 +25,28 @@ use crate::request::Request;
 use crate::rounds::{Carried, Step};
 use crate::texts::{self, Words};
 
-/// What came of a call that nothing had decided.
+/// Outcome for a call that no rule decided.
 pub(crate) enum Asked {
-    /// It may run.
     Approved(Approval),
-    /// The rules are others by now.
+    /// The rules have changed.
     JudgeAnew,
-    /// It does not run.
+    /// The call doesn't run.
     Ended(Ended),
 }
 
-/// What ends the wait for a person.
+/// How waiting for the user ended.
 enum Wait {
     Settled(Settled),
-    /// The client is told to call again.
+    /// The client time-out estimate was reached; the client is told to call again.
     Held,
-    /// The client has given up.
+    /// The client cancelled the call.
     Cancelled,
-    /// The client no longer listens, and may come back.
+    /// The client's connection closed; it may come back.
     Left,
 }
 
 impl Inner {
-    /// Settles a call that no rule has decided.
+    /// Gets a decision for a call that no rule decided.
     pub(crate) async fn settle(self: &Arc<Self>, request: &Request, course: &mut Course) -> Asked {
         let matter = course.resolved.matter.clone();
         let carried = match request.step {
@@ -61,7 +60,7 @@ impl Inner {
         if let Some((ask, reason)) = queue.use_refusal(&matter.key) {
             return Asked::Ended(refused(course, Rule::Answered { ask }, reason.as_deref()));
         }
-        // Nobody is asked about a call that could not be sent anyway.
+        // No approval request for a call that couldn't be sent anyway.
         let handle = &course.resolved.handle;
         let status = handle.status();
         let is_unusable =
@@ -81,7 +80,7 @@ impl Inner {
         }
         let with_progress = request.progress.is_some();
         if let Some(first) = queue.waits_since(&matter.shown_hash) {
-            // Some clients give up without a word and call again.
+            // Some clients give up without cancelling and call again.
             let gap = course.started.saturating_duration_since(first);
             self.note(&matter, Sign::GaveUp(gap), with_progress);
         }
@@ -111,7 +110,7 @@ impl Inner {
                 self.note(&matter, Sign::Waited(span.since.elapsed()), with_progress);
             }
             Wait::Cancelled => self.note(&matter, Sign::GaveUp(span.since.elapsed()), with_progress),
-            // Whether it gave up is seen when it does not come back.
+            // Whether the client gave up is known once it doesn't come back.
             Wait::Left => {}
         }
         match came {
@@ -135,15 +134,15 @@ impl Inner {
         }
     }
 
-    /// How long a call may wait for a person.
+    /// How long this call may wait for the user.
     fn span(&self, request: &Request, course: &Course) -> Span {
         let hold = self.holds.of(&request.caller.client.id, request.progress.is_some());
         Span { since: course.started, hold }
     }
 
-    /// Waits for a client that does not listen: `None` when it is back, and the call is judged anew with
-    /// whatever was answered meanwhile. One that stays away gets "call again" for the case that it
-    /// asks for the end of its stream later.
+    /// Waits for a client whose connection closed. `None` when it is back: the call is judged again, with any
+    /// answer given in the meantime. If it stays away, the call ends with "call again", in case the client
+    /// resumes its stream later.
     pub(crate) async fn until_back(&self, request: &Request, course: &mut Course) -> Option<Ended> {
         let matter = course.resolved.matter.clone();
         let left = Instant::now();
@@ -163,7 +162,8 @@ impl Inner {
         ended
     }
 
-    /// Learns from what a client did while its question waited. Whose access was ended did nothing.
+    /// Updates the client time-out estimate from what a client did while its call was pending. Clients whose
+    /// access was revoked are ignored: they didn't give up by themselves.
     fn note(&self, matter: &Matter, sign: Sign, with_progress: bool) {
         let caller = &matter.caller;
         if !self.closing() && !self.gone.lock().contains(&caller.client.id) {
@@ -192,13 +192,13 @@ impl Inner {
         }
     }
 
-    /// The question as the prompt shows it.
+    /// The approval request as the UI shows it.
     async fn question(&self, request: &Request, course: &Course, matter: &Matter) -> CallAsk {
         let rule = &course.verdict.rule;
         let shown = course.shown.as_ref().and_then(Origin::definition);
         let changes = match (rule, shown, matter.origin.definition()) {
             (Rule::ChangedDefinition { grant }, ..) => self.changes_since(matter, grant).await,
-            // It changed while a person looked at it.
+            // The definition changed while the request was shown.
             (_, Some((_, shown)), Some((_, now))) => diff(shown.get(), now.get()),
             _ => Vec::new(),
         };
@@ -249,7 +249,7 @@ impl Inner {
         }
     }
 
-    /// What changed in the definition since a grant was given (PERM-8).
+    /// The differences between the current definition and the one that a grant was given for (PERM-8).
     async fn changes_since(&self, matter: &Matter, grant: &GrantId) -> Vec<FieldChange> {
         let (Some((of, definition)), Defined::As { pin, .. }) =
             (matter.origin.definition(), matter.origin.defined())
@@ -271,12 +271,13 @@ impl Inner {
             }
             Err(_) => None,
         };
-        // What was kept carries no seal. Where it is not what was allowed, all of the present one is new.
+        // Stored definitions aren't signed. If the stored one isn't the pinned one, all fields are shown as
+        // new.
         let before = before.filter(|before| fingerprint(of, before).is_ok_and(|found| found == pinned));
         diff(before.as_deref().unwrap_or("{}"), definition.get())
     }
 
-    /// From which programs calls of this client were let through, as far as is known.
+    /// The programs that allowed calls of this client came from, as far as known.
     async fn programs_of(&self, matter: &Matter) -> Vec<String> {
         let (store, client) = (self.store.clone(), matter.caller.client.id.clone());
         let known = tokio::task::spawn_blocking(move || store.activity().programs_of(&client)).await;
@@ -290,7 +291,7 @@ impl Inner {
         }
     }
 
-    /// Whether nothing of that name was ever let through, as far as is known.
+    /// Whether this subject of the server has never been allowed before, as far as known.
     async fn is_first_use(&self, matter: &Matter) -> bool {
         let name = matter.subject.rule_name();
         let used = self.used.lock().get(matter.server()).is_some_and(|names| names.contains(&*name));

@@ -1,8 +1,9 @@
-//! How many bytes are kept in memory for clients that may come back for them: results that perhaps nobody received,
-//! and streams that can be resumed. There is one limit for each client, over all of its sessions, and one for all
-//! clients. What is over a limit goes: the oldest of that client first, or of the client that has most.
+//! Memory budget for data that is kept for clients that may come back for it: results that perhaps weren't
+//! received, and resumable streams. There is one limit per client, over all of its sessions, and one for all
+//! clients together. Over a limit, data is evicted: the oldest of that client first, or of the client that has
+//! most.
 //!
-//! What is on its way to somebody who reads it is not kept, and is not counted here.
+//! Data that is being sent to a connected client isn't counted here.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -11,10 +12,10 @@ use std::sync::{Arc, Weak};
 use gatehouse_model::ClientId;
 use parking_lot::Mutex;
 
-/// Most bytes that are kept.
+/// Limits in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ByteLimits {
-    /// For one client.
+    /// Per client.
     pub client: usize,
     /// For all clients together.
     pub all: usize,
@@ -26,22 +27,22 @@ impl Default for ByteLimits {
     }
 }
 
-/// What is kept. The kinds go in this order.
+/// Kind of kept data, in the order of eviction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum KeptKind {
-    /// All of something that has ended.
+    /// The complete data of something that has ended.
     Finished,
-    /// What has come so far of something that goes on.
+    /// The data so far of something that is in progress.
     Running,
 }
 
-/// Holds bytes that are counted in a [`ByteBudget`].
+/// Owner of bytes that are counted in a [`ByteBudget`].
 pub trait Evict: Send + Sync {
-    /// Lets go of them. What somebody has begun to read in this moment stays.
+    /// Frees the bytes. Data that a client has just begun to read stays.
     fn evict(&self);
 }
 
-/// The bytes that are kept, and for whom.
+/// Counts the kept bytes per client.
 pub struct ByteBudget {
     limits: ByteLimits,
     state: Mutex<State>,
@@ -62,7 +63,7 @@ struct Share {
     kept: BTreeMap<Place, Kept>,
 }
 
-/// The order in which it goes: by kind, and by age.
+/// Eviction order: by kind, then by age.
 type Place = (KeptKind, u64);
 
 struct Kept {
@@ -70,29 +71,28 @@ struct Kept {
     owner: Weak<dyn Evict>,
 }
 
-/// Bytes that are kept. Dropping it gives them back to the budget.
+/// Counted bytes. Dropping this returns them to the budget.
 pub struct Reservation {
     budget: Arc<ByteBudget>,
     client: ClientId,
     place: Place,
 }
 
-/// What has to go. It is no longer counted, and [`Surplus::evict`] frees it.
+/// Data to evict. It is no longer counted; [`Surplus::evict`] frees it.
 #[derive(Default)]
 #[must_use]
 pub struct Surplus(Vec<Weak<dyn Evict>>);
 
 impl ByteBudget {
-    /// Nothing is kept.
     #[must_use]
     pub fn new(limits: ByteLimits) -> Arc<Self> {
         Arc::new(Self { limits, state: Mutex::default() })
     }
 
-    /// Counts bytes that `owner` keeps for a client from now on, and says what has to go for them. That may be the
-    /// new ones themselves: what is larger than a limit makes nothing else go.
+    /// Counts bytes that `owner` keeps for a client, and returns what must be evicted to make room. That may
+    /// be the new data itself: data larger than a limit doesn't evict anything else.
     ///
-    /// Whoever holds a lock that an [`Evict`] takes gives it back before [`Surplus::evict`].
+    /// Release any lock that [`Evict::evict`] takes before calling [`Surplus::evict`].
     pub fn reserve<E: Evict + 'static>(
         self: &Arc<Self>,
         client: &ClientId,
@@ -113,7 +113,7 @@ impl ByteBudget {
         (Reservation { budget: Arc::clone(self), client: client.clone(), place }, surplus)
     }
 
-    /// How many bytes are kept in all.
+    /// Total number of kept bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.state.lock().all
@@ -139,7 +139,7 @@ impl State {
         Some(kept)
     }
 
-    /// Takes out what is over the limits, after something was added for this client.
+    /// Removes entries until the limits are met, after data was added for this client.
     fn make_room(&mut self, client: &ClientId, limits: ByteLimits) -> Surplus {
         let mut gone = Vec::new();
         while self.clients.get(client).is_some_and(|share| share.bytes > limits.client) {
@@ -165,7 +165,6 @@ impl State {
 }
 
 impl Surplus {
-    /// Frees it.
     pub fn evict(self) {
         for owner in self.0.iter().filter_map(Weak::upgrade) {
             owner.evict();

@@ -1,5 +1,4 @@
-//! What comes in at the call door and what goes out of it: who calls, what is called, and the raw
-//! bytes of the answer. Nothing here decides anything.
+//! Input and output types of calls: the caller, the call, and the raw bytes of the result. No decisions here.
 
 use std::fmt;
 use std::future::pending;
@@ -15,32 +14,30 @@ use tokio_util::sync::CancellationToken;
 use crate::inquiries::ClientAsk;
 use crate::peer::Peer;
 
-/// Which family of protocol revisions a client speaks.
+/// Family of protocol revisions that a client speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Era {
-    /// 2025-11-25 and older: there is a session.
+    /// Revisions up to 2025-11-25, which have sessions.
     Stateful,
-    /// 2026-07-28: there is none.
+    /// Revision 2026-07-28, which has no sessions.
     Stateless,
 }
 
-/// Who calls.
+/// The client that makes a call.
 #[derive(Clone, Debug)]
 pub struct Caller {
     /// The client that the token belongs to.
     pub client: Arc<ClientEntry>,
-    /// Its session, for clients of the stateful revisions.
+    /// Set for clients of the stateful protocol revisions.
     pub session: Option<SessionId>,
-    /// What it says of itself.
+    /// How the client identifies itself (`clientInfo`); unverified.
     pub says: Option<String>,
-    /// The other end of its connection.
     pub peer: Peer,
-    /// Which revisions it speaks.
     pub era: Era,
 }
 
 impl Caller {
-    /// The user, in Gatehouse's own window.
+    /// The user, calling from Gatehouse's own window.
     pub(crate) fn user() -> Self {
         let client = ClientEntry {
             id: "gatehouse".into(),
@@ -52,16 +49,15 @@ impl Caller {
     }
 }
 
-/// Takes the params of progress notifications for the client, without its token.
+/// Sends the params of a progress notification to the client. The `progressToken` is added by the receiver.
 pub type ProgressOut = Arc<dyn Fn(Box<RawValue>) + Send + Sync>;
 
-/// Whether the client of a call still listens for its answer, as far as its connection shows. It may stop, and
-/// may come back before the answer is there.
+/// Whether the client of a call is still connected to receive its result. It may disconnect and come back
+/// before the call ends.
 #[derive(Clone, Debug)]
 pub struct Listening(watch::Receiver<bool>);
 
 impl Listening {
-    /// Follows this value.
     #[must_use]
     pub fn new(is_there: watch::Receiver<bool>) -> Self {
         Self(is_there)
@@ -71,46 +67,44 @@ impl Listening {
         *self.0.borrow()
     }
 
-    /// The same from now on; `None` while the client is there.
+    /// A copy that observes changes from now on; `None` while the client is connected.
     pub(crate) fn once_left(&self) -> Option<Self> {
         let mut is_there = self.0.clone();
         let left = !*is_there.borrow_and_update();
         left.then_some(Self(is_there))
     }
 
-    /// Whether the client was there at any time since it had left.
+    /// Whether the client has been connected at any time since [`Self::once_left`].
     pub(crate) fn has_been_there(&self) -> bool {
         let is_there = self.0.borrow();
         *is_there || is_there.has_changed()
     }
 
-    /// Waits until the client is there, or is not.
+    /// Waits until the client is connected (`there`) or disconnected.
     pub(crate) async fn becomes(&self, there: bool) {
         let mut is_there = self.0.clone();
         if is_there.wait_for(|now| *now == there).await.is_err() {
-            // Nobody is left who could change it.
+            // The sender is gone, so the value can't change any more.
             pending::<()>().await;
         }
     }
 }
 
-/// One `tools/call`.
 pub struct ToolCall {
-    /// The name that the client used.
+    /// The exposed name that the client used.
     pub exposed_name: String,
     /// `arguments`, byte for byte.
     pub arguments: Option<Box<RawValue>>,
     /// The other members of the params, such as `inputResponses`, `requestState` and `task`.
     pub rest: Vec<(Box<str>, Box<RawValue>)>,
-    /// `_meta`.
     pub meta: Option<Box<RawValue>>,
-    /// Where progress goes; present when the client sent a `progressToken`.
+    /// Progress sink; set if the client sent a `progressToken`.
     pub progress: Option<ProgressOut>,
-    /// The client, where it can be asked what the server wants to know.
+    /// The client, if it can answer the server's requests.
     pub asks: Option<Arc<dyn ClientAsk>>,
-    /// Whether the client still listens, where leaving is not the same as cancelling.
+    /// Set if a disconnect doesn't cancel the call.
     pub listening: Option<Listening>,
-    /// Cancelled when the client cancels the call, or leaves and may not come back.
+    /// Cancelled when the client cancels the call, or disconnects and can't come back.
     pub cancel: CancellationToken,
 }
 
@@ -120,7 +114,7 @@ impl fmt::Debug for ToolCall {
     }
 }
 
-/// What else of a server can be used (PERM-18).
+/// Uses of a server other than tool calls (PERM-18).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AccessKind {
     /// `resources/read` of a URI.
@@ -136,7 +130,7 @@ pub enum AccessKind {
 }
 
 impl AccessKind {
-    /// The method on the wire.
+    /// The JSON-RPC method.
     #[must_use]
     pub fn method(self) -> &'static str {
         match self {
@@ -147,7 +141,7 @@ impl AccessKind {
         }
     }
 
-    /// What rules and prompts call it.
+    /// The subject that rules and approval requests use.
     #[must_use]
     pub fn subject(self, target: &str) -> Subject {
         let target = target.to_owned();
@@ -159,29 +153,25 @@ impl AccessKind {
     }
 }
 
-/// One request that is not a tool call but is judged like one (PERM-18). The member that names the
-/// target (`uri`, `name`, `ref`) is written by Gatehouse from `target`, so that what is judged and
-/// what is sent cannot differ.
+/// A request that isn't a tool call but is judged like one (PERM-18). Gatehouse writes the member that names
+/// the target (`uri`, `name`, `ref`) from `target`, so that what is judged and what is sent can't differ.
 pub struct AccessCall {
-    /// The server that it goes to.
     pub server: ServerId,
-    /// What is wanted.
     pub kind: AccessKind,
     /// The URI, or the prompt's name on the server.
     pub target: String,
-    /// The name that the client used, where it is another one.
+    /// The exposed name or URI that the client used.
     pub exposed_name: String,
-    /// All other members of the params but `_meta`, in their order.
+    /// All other members of the params except `_meta`, in their order.
     pub rest: Vec<(Box<str>, Box<RawValue>)>,
-    /// `_meta`.
     pub meta: Option<Box<RawValue>>,
-    /// Where progress goes; present when the client sent a `progressToken`.
+    /// Progress sink; set if the client sent a `progressToken`.
     pub progress: Option<ProgressOut>,
-    /// The client, where it can be asked what the server wants to know.
+    /// The client, if it can answer the server's requests.
     pub asks: Option<Arc<dyn ClientAsk>>,
-    /// Whether the client still listens, where leaving is not the same as cancelling.
+    /// Set if a disconnect doesn't cancel the call.
     pub listening: Option<Listening>,
-    /// Cancelled when the client cancels the request, or leaves and may not come back.
+    /// Cancelled when the client cancels the request, or disconnects and can't come back.
     pub cancel: CancellationToken,
 }
 
@@ -194,16 +184,16 @@ impl fmt::Debug for AccessCall {
     }
 }
 
-/// How a call ends for its client: raw bytes either way. A refusal is a result with `isError`.
+/// The response to the client, as raw bytes. A denied tool call is a result with `isError`.
 #[derive(Clone)]
 pub enum CallEnd {
-    /// The `result`.
+    /// The JSON-RPC `result`.
     Result(Box<RawValue>),
     /// The whole JSON-RPC `error` object.
     Error(Box<RawValue>),
 }
 
-/// Says which and how long: results are not for logs.
+/// Prints only the variant and the length: results must not get into logs.
 impl fmt::Debug for CallEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -214,7 +204,7 @@ impl fmt::Debug for CallEnd {
 }
 
 impl CallEnd {
-    /// The bytes, whichever it is.
+    /// The raw bytes of either variant.
     #[must_use]
     pub fn body(&self) -> &RawValue {
         match self {

@@ -1,5 +1,5 @@
-//! The catalogue over all servers (TOOL-1): an immutable value, made anew when a list changes and
-//! looked up by exposed name. Never decides whether a tool may run.
+//! The tool catalog over all servers (TOOL-1): an immutable value that is rebuilt when a list changes, with
+//! look-up by exposed name. It never decides whether a tool may run.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -23,15 +23,14 @@ use crate::permissions::LastingRules;
 use crate::shelf::{ListOf, Place, Shelf, Stock, Supplier};
 use crate::standing::RightsNow;
 
-/// The server of some tools, as it was when the catalogue was made.
+/// The server of some tools, at the time when the catalog was built.
 pub(crate) struct Home {
     pub(crate) config: Arc<ServerConfig>,
-    /// What the server is, as rules are bound to it.
+    /// The server's generation and identity, to which rules are bound.
     pub(crate) binding: ServerBinding,
     pub(crate) lists: Arc<Lists>,
 }
 
-/// One tool.
 #[derive(Clone)]
 pub struct CatalogueTool {
     pub(crate) exposed: Arc<str>,
@@ -49,54 +48,51 @@ impl fmt::Debug for CatalogueTool {
 }
 
 impl CatalogueTool {
-    /// Name that clients use.
+    /// The name that clients use.
     #[must_use]
     pub fn exposed_name(&self) -> &str {
         &self.exposed
     }
 
-    /// Name on the server.
+    /// The name on the server.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.definition.name
     }
 
-    /// The server.
     #[must_use]
     pub fn server(&self) -> &ServerId {
         &self.home.config.id
     }
 
-    /// The server's generation.
     #[must_use]
     pub fn generation(&self) -> Generation {
         self.home.config.generation
     }
 
-    /// What the server is, as rules are bound to it.
+    /// The server's generation and identity, to which rules are bound.
     pub(crate) fn binding(&self) -> &ServerBinding {
         &self.home.binding
     }
 
-    /// The server's name.
     #[must_use]
     pub fn server_name(&self) -> &str {
         &self.home.config.name
     }
 
-    /// Title, cleaned.
+    /// The title, without invisible characters.
     #[must_use]
     pub fn title(&self) -> Option<&str> {
         self.definition.title.as_deref()
     }
 
-    /// The definition as the server gave it, byte for byte.
+    /// The definition as the server sent it, byte for byte.
     #[must_use]
     pub fn definition(&self) -> &RawValue {
         &self.definition.raw
     }
 
-    /// It as rules see it, with its access class as it now stands.
+    /// The tool as an item for rules, with its current access class.
     pub(crate) fn item<'a>(&'a self, class: &'a Classified) -> Item<'a> {
         Item {
             server: self.binding(),
@@ -106,14 +102,13 @@ impl CatalogueTool {
         }
     }
 
-    /// Fingerprint of the definition.
     #[must_use]
     pub fn fingerprint(&self) -> &Fingerprint {
         &self.definition.fingerprint
     }
 }
 
-/// All tools of all enabled servers.
+/// Tools, resources, templates and prompts of all enabled servers.
 pub struct Catalogue {
     tools: Vec<CatalogueTool>,
     by_exposed: HashMap<Arc<str>, usize>,
@@ -131,23 +126,22 @@ impl fmt::Debug for Catalogue {
     }
 }
 
-/// What one server's lists were read to; kept from one catalogue to the next.
+/// The parsed lists of one server; reused from one catalog to the next.
 struct Part {
     lists: Arc<Lists>,
     tools: Vec<Arc<Definition>>,
-    /// Name and reason of what is not offered.
+    /// Names and reasons of tools that are left out.
     left_out: Vec<(String, String)>,
     stock: Arc<Stock>,
 }
 
-/// A server as the catalogue takes it in.
+/// Input for a server's part of the catalog.
 pub(crate) struct Source {
     pub(crate) config: Arc<ServerConfig>,
     pub(crate) lists: Arc<Lists>,
 }
 
 impl Catalogue {
-    /// A catalogue of nothing.
     pub(crate) fn empty(rights: Arc<ArcSwap<RightsNow>>) -> Self {
         Self {
             tools: Vec::new(),
@@ -161,7 +155,7 @@ impl Catalogue {
         }
     }
 
-    /// The catalogue of these servers; what did not change is taken over from this one.
+    /// Builds the catalog of these servers. Parts that didn't change are reused.
     pub(crate) fn rebuilt(&self, sources: &[Source], naming: ToolNaming, names: &mut Names) -> Self {
         let mut next = Self::empty(self.rights.clone());
         next.naming = naming;
@@ -173,7 +167,7 @@ impl Catalogue {
             .collect();
         let mut suppliers = Vec::new();
         for source in sources {
-            // Lists of an older generation are another server's.
+            // Lists of an older generation belong to the server before it was edited.
             if !source.config.enabled || source.lists.generation != source.config.generation {
                 continue;
             }
@@ -224,7 +218,7 @@ impl Catalogue {
         next
     }
 
-    /// Whether a catalogue of these servers would be the same.
+    /// Whether this is already the catalog of these servers.
     pub(crate) fn is_of(&self, sources: &[Source], naming: ToolNaming) -> bool {
         let counted =
             |source: &&Source| source.config.enabled && source.lists.generation == source.config.generation;
@@ -259,19 +253,19 @@ impl Catalogue {
         self.shelf.same_prompts(&other.shelf)
     }
 
-    /// All tools, server by server.
+    /// All tools, grouped by server.
     #[must_use]
     pub fn tools(&self) -> &[CatalogueTool] {
         &self.tools
     }
 
-    /// The tool behind an exposed name.
+    /// The tool with an exposed name.
     #[must_use]
     pub fn by_exposed(&self, name: &str) -> Option<&CatalogueTool> {
         self.tools.get(*self.by_exposed.get(name)?)
     }
 
-    /// A tool by its server and its name there.
+    /// A tool by its server and its name on that server.
     #[must_use]
     pub fn find(&self, server: &ServerId, name: &str) -> Option<&CatalogueTool> {
         self.tools.iter().find(|tool| tool.name() == name && tool.server() == server)
@@ -282,13 +276,14 @@ impl Catalogue {
         self.tools.iter().filter(move |tool| tool.server() == server)
     }
 
-    /// Each tool as clients get it: the server's bytes with exposed name and cleaned words.
+    /// The tool definitions for clients: the server's bytes with exposed names and cleaned titles and
+    /// descriptions.
     #[must_use]
     pub fn list_json(&self) -> &[Box<RawValue>] {
         &self.list
     }
 
-    /// One of the lists as clients get it: the servers' bytes with exposed names.
+    /// One of the lists for clients: the servers' bytes with exposed names.
     #[must_use]
     pub fn list(&self, of: ListOf) -> &[Box<RawValue>] {
         match of {
@@ -297,26 +292,26 @@ impl Catalogue {
         }
     }
 
-    /// Whose a resource is: the server that lists it, else the one with the closest template.
+    /// The server of a resource: the one that lists it, otherwise the one with the closest matching template.
     #[must_use]
     pub fn resource(&self, uri: &str) -> Option<Place> {
         self.shelf.resource(uri)
     }
 
-    /// Whose a resource template is, or a resource, for completing its arguments.
+    /// The server of a resource template or of a resource, for completing arguments.
     #[must_use]
     pub fn template(&self, uri: &str) -> Option<Place> {
         self.shelf.template(uri)
     }
 
-    /// Whose a prompt is, by its exposed name.
+    /// The server of a prompt, by its exposed name.
     #[must_use]
     pub fn prompt(&self, exposed: &str) -> Option<Place> {
         self.shelf.prompt(exposed)
     }
 
-    /// What something beside a tool is. Nothing is known of it where the server's lists were not read, or are
-    /// of another generation.
+    /// Access class and definition of something other than a tool. Unknown if the server's lists aren't
+    /// available, or are of another generation.
     pub(crate) fn origin(&self, server: &ServerId, generation: Generation, subject: &Subject) -> Known {
         match self.parts.get(server).filter(|part| part.lists.generation == generation) {
             Some(part) => Known { lists: Some(part.lists.clone()), ..part.stock.origins.of(subject) },
@@ -334,25 +329,25 @@ impl Catalogue {
         part.into_iter().flat_map(|part| part.stock.origins.described())
     }
 
-    /// The tools that are not offered, with the reason.
+    /// The tools that are left out, with reasons.
     #[must_use]
     pub fn left_out(&self) -> &[LeftOutTool] {
         &self.left_out
     }
 
-    /// How names are made.
+    /// How exposed names are formed.
     #[must_use]
     pub fn naming(&self) -> ToolNaming {
         self.naming
     }
 
-    /// The access class of a tool as it now stands.
+    /// The current access class of a tool.
     #[must_use]
     pub fn class(&self, tool: &CatalogueTool) -> Classified {
         self.rights.load().class_of(tool).clone()
     }
 
-    /// Each tool as people see it.
+    /// All tools as the UI shows them.
     #[must_use]
     pub fn views(&self) -> Vec<ToolView> {
         let rights = self.rights.load();

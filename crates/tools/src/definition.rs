@@ -1,5 +1,5 @@
-//! One tool as a server defined it, read once: fingerprint, words, flags, access classes, and the
-//! bytes that clients get. Never changes anything but name, title and description.
+//! A parsed tool definition: fingerprint, cleaned texts, flags, access classes, and the bytes for clients. For
+//! clients only the name, title and description are changed.
 
 use std::borrow::Cow;
 
@@ -17,36 +17,35 @@ use serde_json::value::RawValue;
 
 use crate::output::{Checks, Output};
 
-/// What is read from a definition; cached by its bytes.
+/// What is parsed from a tool definition; cached as long as its bytes don't change.
 #[derive(Debug)]
 pub(crate) struct Definition {
-    /// Name on the server.
+    /// The name on the server.
     pub(crate) name: Box<str>,
-    /// The name as the server wrote it, for the wire.
+    /// The name as JSON, as the server wrote it; sent in calls.
     pub(crate) name_json: Box<RawValue>,
     /// The whole definition, byte for byte.
     pub(crate) raw: Box<RawValue>,
-    /// Title, cleaned.
+    /// Without invisible characters.
     pub(crate) title: Option<String>,
-    /// Description, cleaned.
+    /// Without invisible characters.
     pub(crate) description: Option<String>,
     /// The input schema, byte for byte.
     pub(crate) input_schema: Box<str>,
-    /// Fingerprint of the definition as the server gave it.
     pub(crate) fingerprint: Fingerprint,
-    /// Where hidden characters are that are passed on.
+    /// JSON Pointers to invisible characters that aren't removed.
     pub(crate) flags: Vec<String>,
-    /// `title` and `description`, where hidden characters were taken out.
+    /// Those of `title` and `description` that invisible characters were removed from.
     pub(crate) cleaned: Vec<&'static str>,
-    /// `name` and `title`, where letters are in it that pass for others.
+    /// Those of `name` and `title` that contain characters that can be confused with others.
     pub(crate) alike: Vec<&'static str>,
-    /// Access class in each of the user's moods.
+    /// The access classes for each of the user's settings.
     classes: Classes,
-    /// What results have to be; made when the first one comes.
+    /// The `outputSchema` that results are checked against.
     output: Output,
 }
 
-/// The access class for every word that the user may have said, so that a call computes none.
+/// The access class for each combination of user settings, precomputed so that calls needn't compute any.
 #[derive(Debug)]
 struct Classes {
     untrusted: Classified,
@@ -55,7 +54,7 @@ struct Classes {
     as_write: Classified,
 }
 
-/// The tools of a server that is only being tried out: what makes no sense is left out.
+/// The tools of a server that is being tested. Tools with invalid definitions are left out.
 #[must_use]
 pub fn tried(tools: &[ToolDefinition]) -> Vec<TestedTool> {
     let known = tools.iter().filter_map(|tool| Definition::read(&tool.raw).ok());
@@ -70,13 +69,13 @@ pub fn tried(tools: &[ToolDefinition]) -> Vec<TestedTool> {
 }
 
 impl Definition {
-    /// Reads a definition.
+    /// Parses a definition.
     ///
     /// # Errors
-    /// Why the tool cannot be offered, in words.
+    /// The reason why the tool is left out, as a sentence.
     pub(crate) fn read(raw: &RawValue) -> Result<Self, String> {
         let text = raw.get();
-        // Strict reading comes first: past it no member is there twice.
+        // The fingerprint parses strictly, so from here on no member occurs twice.
         let fingerprint = fingerprint(DefinitionOf::Tool, text)
             .map_err(|defect| format!("Its definition cannot be read safely: {defect}."))?;
         let members = Members::read(text).map_err(|_| "Its definition is not an object.")?;
@@ -149,7 +148,7 @@ impl Definition {
         })
     }
 
-    /// The access class as the user's words make it.
+    /// The access class for the user's settings.
     pub(crate) fn class(&self, user: Option<AccessClass>, trusted_labels: bool) -> &Classified {
         match (user, trusted_labels) {
             (Some(AccessClass::Read), _) => &self.classes.as_read,
@@ -159,18 +158,18 @@ impl Definition {
         }
     }
 
-    /// What of a result does not fit the tool's `outputSchema` (TOOL-5), if something does not.
+    /// What in a result doesn't match the tool's `outputSchema` (TOOL-5), if anything.
     pub(crate) fn unfit(&self, result: &RawValue, by: Checks<'_>) -> Option<String> {
         self.output.unfit(result, by)
     }
 
-    /// Whether results have to be of a certain shape.
+    /// Whether the tool has an `outputSchema`.
     pub(crate) fn promises(&self) -> bool {
         self.output.promises()
     }
 
-    /// The definition as clients get it: the exposed name and cleaned words in the place of the
-    /// server's, every other byte as the server wrote it.
+    /// The definition for clients: with the exposed name and cleaned title and description; every other byte
+    /// is as the server wrote it.
     pub(crate) fn exposed(&self, exposed_name: &str) -> Box<RawValue> {
         let text = self.raw.get();
         let Ok(members) = Members::read(text) else { return self.raw.clone() };

@@ -1,5 +1,5 @@
-//! The way of one call: resolve, judge, ask where nobody has decided, check again, send, record.
-//! Every way out of here that is not an allow is a refusal.
+//! The call pipeline: resolve, judge, get an approval if no rule decides, check again, dispatch, record. Every
+//! exit that isn't an allow is a refusal.
 
 use std::fmt;
 use std::sync::Arc;
@@ -27,67 +27,66 @@ use crate::rounds::{Carried, Step, URL_ELICITATION};
 use crate::runs::{CallKey, EarlierResult, Found, LEAST_TIMEOUT, Receipt, RunId};
 use crate::texts::{self, Words};
 
-/// A call is judged anew so many times before it is given up.
+/// A call is judged at most this many times before it is refused.
 const TURNS: usize = 256;
 
-/// So many names of one server are remembered as used, and none that is longer, in bytes.
+/// Limits for the used names that are remembered per server: their number, and the length of one in bytes.
 const MOST_USED: usize = 4096;
 const LONGEST_USED: usize = 1024;
 
 const CHANGING: &str = "This server or what is allowed on it is changing all the time; the call was not sent. Try again in a moment.";
 
-/// A call with what it goes to, as both are now.
+/// A call with its target in the current state.
 pub(crate) struct Resolved {
     pub(crate) matter: Arc<Matter>,
     pub(crate) handle: ServerHandle,
-    /// The lists that the definition is from; `None` where there is none.
+    /// The lists that the definition comes from; `None` if there is none.
     pub(crate) lists: Option<Arc<Lists>>,
 }
 
-/// How far a call has come; what its record is made of when it is cut short.
+/// Progress of a call. Used to write its record if the call is cancelled.
 pub(crate) struct Course {
     pub(crate) resolved: Resolved,
     pub(crate) verdict: Verdict,
     pub(crate) waited: Duration,
-    /// What it was defined by when a person was shown it last.
+    /// The definition that an approval request last showed.
     pub(crate) shown: Option<Origin>,
-    /// When the call came in; its client counts from then.
+    /// When the call came in. The client's time-out starts then.
     pub(crate) started: Instant,
     sent: bool,
     /// Whether it was sent again because the server had lost its session.
     sent_again: bool,
 }
 
-/// How a call began.
 struct Began {
     id: CallId,
     at: Timestamp,
 }
 
-/// How a call ended.
+/// Outcome of a call.
 #[derive(Clone)]
 pub(crate) struct Ended {
     end: CallEnd,
     outcome: CallOutcome,
-    /// What Gatehouse says itself, where the end is not the server's.
+    /// Gatehouse's own message, if the outcome isn't the server's.
     said: Option<Box<str>>,
-    /// Whether the call reached its server and this is what came of it.
+    /// Whether the call reached its server and this is the result.
     ran: bool,
 }
 
-/// Says no more than which: results are not for logs.
+/// Prints only the variant and length: results must not get into logs.
 impl fmt::Debug for Ended {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Ended").field("end", &self.end).finish_non_exhaustive()
     }
 }
 
-/// A person's yes to one exact call.
+/// An approval of one exact call.
 pub(crate) struct Approval {
     hash: CallHash,
     rule: Rule,
     carried: Option<Carried>,
-    /// The answer of a person to this very call; what is carried over or the user's own call has none.
+    /// The user's answer to this exact call; `None` for carried-over approvals and the user's own calls.
     yes: Option<Yes>,
 }
 
@@ -115,22 +114,23 @@ impl Ended {
         Self { end: CallEnd::Result(texts::error_result(text)), outcome, said: Some(text.into()), ran: false }
     }
 
-    /// An end that came from somewhere else.
+    /// Outcome of an aborted call, or of one that the server answered.
     fn came(end: CallEnd, outcome: CallOutcome) -> Self {
         Self { end, outcome, said: None, ran: false }
     }
 
-    /// The same as what came of a call at its server.
+    /// Sets whether this is the result of a call that ran on its server.
     fn having_run(self, ran: bool) -> Self {
         Self { ran, ..self }
     }
 
-    /// Bytes of it.
+    /// Size of the body in bytes.
     pub(crate) fn size(&self) -> usize {
         self.end.body().get().len()
     }
 
-    /// Only the results of tools know `isError`; whoever asked for something else gets an error.
+    /// Converts Gatehouse's own message to an error for anything but tool calls: only tool results have
+    /// `isError`.
     fn fitting(self, target: &Target) -> Self {
         match (target, &self.said) {
             (Target::Access { .. }, Some(text)) => {
@@ -146,13 +146,13 @@ impl Ended {
 }
 
 impl Inner {
-    /// Carries one request to its end.
+    /// Runs one request to its end.
     pub(crate) async fn run(self: &Arc<Self>, request: Request) -> CallEnd {
         self.run_under(request, None).await
     }
 
-    /// Carries a request of the user's own to its end: nobody has to be asked, but what the user
-    /// has blocked stays blocked.
+    /// Runs a request of the user's own to its end: no approval is needed, but what the user has blocked stays
+    /// blocked.
     pub(crate) async fn run_for_user(self: &Arc<Self>, request: Request) -> CallEnd {
         self.run_under(request, Some(Rule::ByUser)).await
     }
@@ -160,12 +160,12 @@ impl Inner {
     async fn run_under(self: &Arc<Self>, request: Request, given: Option<Rule>) -> CallEnd {
         let started = Instant::now();
         let at = self.clock.now();
-        // Taken before the pause is looked at: a pause that comes later cancels this one.
+        // Loaded before the pause is checked: a later pause then cancels this token.
         let halt = self.halt.load_full();
         self.rights.inner.saw_client(&request.caller.client);
         let resolved = match self.resolve(&request).await {
             Ok(resolved) => resolved,
-            // What was never connected has no tools that could be known.
+            // While MCP is off, servers that were never connected have no known tools.
             Err(_) if !self.servers.is_on() => {
                 return Ended::refused(&Rule::SwitchedOff, None, request.words())
                     .fitting(&request.target)
@@ -215,7 +215,7 @@ impl Inner {
         ended.end
     }
 
-    /// The end of a call that a pause or the end of Gatehouse cuts short.
+    /// Outcome of a call that a pause, the MCP switch or a shutdown aborts.
     fn halted(&self, course: &mut Course) -> Ended {
         let off = !self.servers.is_on();
         let words = Words::of(&course.resolved.matter.subject);
@@ -236,7 +236,7 @@ impl Inner {
         Ended::told(&text, CallOutcome::Refused)
     }
 
-    /// What a request is about, as things are now.
+    /// Resolves the target of a request in the current state.
     async fn resolve(self: &Arc<Self>, request: &Request) -> Result<Resolved, CallEnd> {
         for _ in 0..TURNS {
             match self.look_up(request)? {
@@ -247,7 +247,7 @@ impl Inner {
         Err(Ended::told(CHANGING, CallOutcome::Refused).fitting(&request.target).end)
     }
 
-    /// As `resolve`; `None` when the catalogue is behind the server.
+    /// As `resolve`; `None` if the catalog is older than the server's lists.
     fn look_up(&self, request: &Request) -> Result<Option<Resolved>, CallEnd> {
         let rights = self.rights.inner.now();
         let (handle, (config, binding), subject, exposed_name, known) = match &request.target {
@@ -304,7 +304,8 @@ impl Inner {
             hash = hash_of(&format!("{}{}", request.exact, request.round));
             is_unknown_round = true;
         }
-        // The question shows the round, so what is answered later is for the call with just this one.
+        // The approval request shows the round, so a late answer is valid only for the call with exactly this
+        // round.
         let key = if request.round.is_empty() {
             round_key.clone()
         } else {
@@ -337,8 +338,8 @@ impl Inner {
         Ok(Some(Resolved { matter, handle, lists }))
     }
 
-    /// What the policy says now. Paths are looked up first, each time afresh; everything else is as it is at the
-    /// end of that, and rules that came meanwhile have their paths looked up too.
+    /// The verdict of the policy now. Paths are looked up first, each time afresh. Everything else is read
+    /// after that, and if new rules came in the meantime, their paths are looked up too.
     pub(crate) async fn judge(&self, matter: &Matter, with_ticket: bool) -> Verdict {
         let keeper = &self.rights.inner;
         let deadline = path_lookup::deadline();
@@ -364,7 +365,7 @@ impl Inner {
         let by_grant = (verdict.decision == Decision::Allow && !by_ticket)
             || matches!(verdict.rule, Rule::UnboundGrant { .. });
         if matter.is_unknown_round && by_grant {
-            // No rule knows of input that nobody has asked for.
+            // No rule covers input that Gatehouse didn't see a server require.
             return Verdict { decision: Decision::Ask, rule: Rule::DefaultAsk };
         }
         verdict
@@ -387,9 +388,9 @@ impl Inner {
             }
             looked_up = false;
             let matter = course.resolved.matter.clone();
-            // Whatever became of the call meanwhile: an approval is for the one that was shown.
+            // An approval is only for the call that was shown.
             approval = approval.filter(|approval| approval.hash == matter.hash);
-            // Before anything else is looked at, since paths may take a moment.
+            // Judged before the checks below, since path look-ups may take a moment.
             let verdict = self.judge(&matter, approval.is_none()).await;
             if self.gone.lock().contains(&request.caller.client.id) {
                 return Ended::told("The user has ended the access of this client.", CallOutcome::Refused);
@@ -404,7 +405,7 @@ impl Inner {
             }
             let runs = &self.approvals.inner.runs;
             if approval.is_none() && request.step == Step::Retry {
-                // A result is given out once, so whoever has left does not get it.
+                // A result is given out once, so it isn't given to a client that has left.
                 if request.is_left() && runs.knows(&matter.key) {
                     match self.until_back(request, course).await {
                         Some(ended) => return ended,
@@ -443,13 +444,14 @@ impl Inner {
                     }
                 }
             }
-            // A connection that had to be made first may have brought other definitions.
+            // Connecting may have brought other definitions.
             match course.resolved.handle.ready(&request.cancel).await {
                 Ok(false) => {}
                 Ok(true) => continue,
                 Err(error) => return Self::failed(course, &error),
             }
-            // Nobody sees what would happen now; the yes is for the next identical call.
+            // The client has left and wouldn't see the result; the approval is kept for the next identical
+            // call.
             if request.is_left()
                 && let Some(yes) = approval.as_mut().and_then(|approval| approval.yes.take())
             {
@@ -478,7 +480,8 @@ impl Inner {
         }
     }
 
-    /// Sends the call; `None` when the server is another one by now and nothing was sent.
+    /// Sends the call; `None` if nothing was sent because the server changed, or the call is to be sent again
+    /// because the server had lost its session.
     async fn dispatch(
         self: &Arc<Self>,
         request: &Request,
@@ -499,7 +502,7 @@ impl Inner {
                 return None;
             }
             Sent::Stopped(why) => return Some(Ended::told(&why, CallOutcome::Cancelled)),
-            // Nothing was done with it, so it goes out once more in the new session.
+            // The server did nothing with it, so it is sent once more in the new session.
             Sent::Answered(Err(CallError::SessionLost)) if !course.sent_again => {
                 course.sent = false;
                 course.sent_again = true;
@@ -532,7 +535,7 @@ impl Inner {
         })
     }
 
-    /// The end of a call that shares an earlier run; `None` when it is to be judged anew.
+    /// Outcome of a call that shares an earlier run; `None` if it is to be judged again.
     async fn share(&self, found: Found, request: &Request, course: &mut Course) -> Option<Ended> {
         let earlier = match found {
             Found::Kept(earlier) => earlier,
@@ -582,8 +585,8 @@ impl Inner {
         Ended::told(&text, outcome)
     }
 
-    /// Where the server's progress goes. It is always wanted, for it resets the limit of a silent
-    /// call (SRV-8); the client hears of it only when it asked.
+    /// Progress sink for the server. Always set, because progress resets the time-out of a silent call
+    /// (SRV-8); relayed to the client only if it asked for progress.
     pub(crate) fn progress(&self, request: &Request, id: &CallId) -> ProgressSink {
         let rising = request.progress.clone();
         let (events, running, id) = (self.events.clone(), self.running.clone(), id.clone());
@@ -598,8 +601,8 @@ impl Inner {
         })
     }
 
-    /// Remembers that a tool was let through once. A client can make up names without end; the activity knows
-    /// those that are not remembered here.
+    /// Remembers that a subject was allowed once. A client can make up any number of names; names that aren't
+    /// remembered here are looked up in the activity database.
     fn note_use(&self, matter: &Matter) {
         let name = matter.subject.rule_name();
         if name.len() > LONGEST_USED {

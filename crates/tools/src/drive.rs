@@ -1,6 +1,6 @@
-//! Sends a call to its server, and again where the server wants input first: what the client cannot
-//! answer itself is answered here, round by round (multi round-trip requests of 2026-07-28, and
-//! `-32042` of the older revisions). The call stays the one that was approved.
+//! Dispatches a call to its server, and again if the server requires input first. What the client can't answer
+//! itself is answered here, round by round (input required of 2026-07-28, and error `-32042` of the older
+//! revisions). The call remains the one that was approved.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,11 +23,11 @@ use crate::rounds::{InputRequired, URL_ELICITATION, by_a_person};
 use crate::runs::RunId;
 use crate::texts;
 
-/// Rounds of one call that are answered here.
+/// Most rounds of one call that are answered here.
 const MOST_ROUNDS: u32 = 10;
-/// After the first try, a call that needs a page is tried so many times again (SRV-15).
+/// Retries of a call that first needs the user to open a page (SRV-15).
 const RETRIES: u32 = 3;
-/// The pause before a call is sent again that its server only wants later.
+/// Delay before a call is sent again if the server requires no input but only another request.
 const LATER: Duration = Duration::from_secs(1);
 const INTERNAL: i32 = -32603;
 
@@ -35,33 +35,33 @@ const CHANGED: &str = "This server changed while it worked on the call, so what 
 const REVOKED: &str =
     "What allowed this call does so no more, so what the server wanted next was not sent to it.";
 
-/// What the next round brings.
+/// Input for the next round.
 struct Round {
     responses: Option<Box<RawValue>>,
     state: Option<Box<RawValue>>,
 }
 
-/// What came of sending a call.
+/// Outcome of sending a call.
 pub(crate) enum Sent {
     /// The server's answer.
     Answered(Result<Reply, CallError>),
-    /// Nothing was sent: the server is another one by now.
+    /// Nothing was sent because the server has changed.
     Nothing,
-    /// Its first round was sent, and its next one was not, for this reason.
+    /// The first round was sent and a later one was not, for this reason.
     Stopped(String),
 }
 
-/// How a round ended.
+/// Outcome of one round.
 enum Next {
-    /// With the answer for the client.
+    /// The answer for the client.
     Done(Result<Reply, CallError>),
-    /// The server wants this first.
+    /// The server requires this first.
     Again(Round),
 }
 
 impl Inner {
-    /// Sends a call and drives it to its answer. Each round after the first is judged again, and is only for the
-    /// server that the first one was for.
+    /// Sends a call and answers its rounds until it ends. Each round after the first is judged again, and is
+    /// sent only to the same generation of the server as the first.
     pub(crate) async fn send(
         self: &Arc<Self>,
         request: &Request,
@@ -104,7 +104,7 @@ impl Inner {
         }
     }
 
-    /// Why the next round of a call must not go out, where it must not.
+    /// The reason why the next round of a call must not be sent, if there is one.
     async fn ends_before_next_round(&self, request: &Request, course: &Course) -> Option<String> {
         let matter = &course.resolved.matter;
         let verdict = self.judge(matter, false).await;
@@ -143,7 +143,7 @@ impl Inner {
         }
     }
 
-    /// Answers what a server wants before it goes on.
+    /// Answers the input that a server requires.
     async fn input(&self, course: &Course, asks: &OfCall, result: Box<RawValue>) -> Next {
         let Ok(wanted) = serde_json::from_str::<InputRequired<'_>>(result.get()) else {
             return Next::Done(Ok(Reply::Result(result)));
@@ -192,7 +192,7 @@ impl Inner {
         Some(ServerRequest { server, method: members.text("method")?.into(), params })
     }
 
-    /// Sends the user to the pages that an older server wants opened before it goes on.
+    /// Opens the pages for the user that a server of an older revision requires.
     async fn page(&self, course: &Course, asks: &OfCall, refusal: Box<RawValue>) -> Next {
         #[derive(Deserialize)]
         struct Refusal<'a> {

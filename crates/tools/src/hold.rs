@@ -1,8 +1,8 @@
-//! How long each client is let wait for a person before it is told to call again (PERM-11): learned
-//! from when it gave up, and from how long progress kept it waiting.
+//! Client time-out estimates: how long each client may wait for the user before it is told to call again
+//! (PERM-11). Learned from when clients gave up, and from how long progress notifications kept them waiting.
 //!
-//! A wrong guess costs the model one more call. It never allows or refuses one, so what is kept of it
-//! needs no seal, and what cannot be read is begun anew.
+//! A wrong estimate costs the model one more call. It never allows or denies a call, so the stored file isn't
+//! signed, and an unreadable one is discarded.
 
 use std::collections::HashMap;
 use std::fs;
@@ -18,25 +18,25 @@ use tokio_util::task::TaskTracker;
 
 use crate::kept::write_whole;
 
-/// A person who presses stop is quicker than any time-out.
+/// In seconds. Giving up sooner isn't a time-out: it is a user pressing stop.
 const SOONEST: u64 = 10;
-/// Nobody is told to call again sooner.
+/// Lower bound of the estimate, in seconds.
 const SHORTEST: u64 = 5;
-/// Nobody is held longer.
+/// Upper bound of the estimate.
 const LONGEST: Duration = Duration::from_secs(600);
-/// What a session's end cancels is cancelled within this time of it.
+/// Cancellations within this time before the end of a session count as caused by it.
 const SAME_MOMENT: Duration = Duration::from_secs(2);
 
 const FILE: &str = "client-waits.json";
 const VERSION: u32 = 1;
 
-/// What was seen of one kind of call, in whole seconds.
+/// Observations for one kind of call, in whole seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Seen {
-    /// The soonest that looked like a time-out.
+    /// The shortest time after which a client seemed to time out.
     gave_up: Option<u64>,
-    /// The longest that a call waited and was still there.
+    /// The longest time that a client waited without giving up.
     waited: Option<u64>,
 }
 
@@ -51,23 +51,22 @@ impl Seen {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Learned {
-    /// Of calls that got no signs of life.
+    /// For calls without progress notifications.
     silent: Seen,
-    /// Of calls that did.
+    /// For calls with progress notifications.
     with_progress: Seen,
 }
 
-/// Something that was seen of a call whose question waited, after so long.
+/// An observation of a pending call, with the time since it came in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sign {
-    /// The client gave up.
     GaveUp(Duration),
     /// The client was still there.
     Waited(Duration),
 }
 
 impl Learned {
-    /// How long a call is held. Progress doubles what it was seen to bridge.
+    /// The time-out estimate. With progress, the longest wait observed so far is doubled.
     fn hold(self, usual: Duration, with_progress: bool) -> Duration {
         let silent = usual.min(self.silent.limit());
         let limit = self.with_progress.limit();
@@ -76,7 +75,7 @@ impl Learned {
         grown.map_or(silent, |grown| grown.max(silent)).min(limit)
     }
 
-    /// What is known after a sign.
+    /// The state after an observation.
     fn after(mut self, sign: Sign, with_progress: bool) -> Self {
         let seen = if with_progress { &mut self.with_progress } else { &mut self.silent };
         match sign {
@@ -88,8 +87,8 @@ impl Learned {
                     return self;
                 }
                 if seen.waited.is_some_and(|waited| waited >= span) {
-                    // It was seen to wait longer, so somebody pressed stop, or it is another program
-                    // by now: what it says next will tell.
+                    // The client was seen to wait longer, so a user pressed stop, or the program has changed:
+                    // the next observation decides.
                     seen.waited = None;
                 } else {
                     seen.gave_up = Some(seen.gave_up.map_or(span, |before| before.min(span)));
@@ -109,19 +108,19 @@ struct Kept {
 #[derive(Debug, Default)]
 struct Entry {
     learned: Learned,
-    /// What was known before a call of this session was given up.
+    /// The state before a call of this session was given up.
     before: Option<(SessionId, Instant, Learned)>,
 }
 
 #[derive(Debug)]
 struct Book {
-    /// `None` when nothing is to be kept.
+    /// `None` if nothing is to be stored.
     file: Option<PathBuf>,
     clients: Mutex<HashMap<ClientId, Entry>>,
     saving: Mutex<()>,
 }
 
-/// How long each client is held.
+/// The time-out estimates of all clients.
 #[derive(Debug)]
 pub(crate) struct Holds {
     usual: Duration,
@@ -130,7 +129,7 @@ pub(crate) struct Holds {
 }
 
 impl Holds {
-    /// Reads what earlier runs learned.
+    /// Loads what earlier runs learned.
     pub(crate) async fn open(dir: &Path, usual: Duration, tracker: TaskTracker) -> Self {
         let file = dir.join(FILE);
         let read = tokio::task::spawn_blocking(move || Book::read(file)).await;
@@ -141,14 +140,14 @@ impl Holds {
         Self { usual: usual.min(LONGEST), book: Arc::new(book), tracker }
     }
 
-    /// How long a call of a client is held, counted from when it came in.
+    /// The time-out estimate for a call of a client, counted from when the call came in.
     pub(crate) fn of(&self, client: &ClientId, with_progress: bool) -> Duration {
         let clients = self.book.clients.lock();
         let learned = clients.get(client).map(|entry| entry.learned).unwrap_or_default();
         learned.hold(self.usual, with_progress)
     }
 
-    /// Takes note of a sign of a client.
+    /// Records an observation.
     pub(crate) fn note(
         &self,
         client: &ClientId,
@@ -167,7 +166,7 @@ impl Holds {
             if let (Sign::GaveUp(_), Some(session)) = (sign, session) {
                 let same =
                     |(of, at, _): &(SessionId, Instant, Learned)| of == session && at.elapsed() < SAME_MOMENT;
-                // The first of several calls that end together knows best.
+                // If several calls end together, the state before the first of them counts.
                 if !entry.before.as_ref().is_some_and(same) {
                     entry.before = Some((session.clone(), Instant::now(), before));
                 }
@@ -177,7 +176,7 @@ impl Holds {
         self.save();
     }
 
-    /// A session that ends gives up all its calls; that says nothing of how long it would have waited.
+    /// A session that ends cancels all its calls; that isn't a time-out, so what was learned from it is undone.
     pub(crate) fn session_ended(&self, session: &SessionId) {
         let mut unlearned = false;
         for entry in self.book.clients.lock().values_mut() {
@@ -193,7 +192,6 @@ impl Holds {
         }
     }
 
-    /// Forgets a client.
     pub(crate) fn forget(&self, client: &ClientId) {
         let known = self.book.clients.lock().remove(client);
         if known.is_some() {
@@ -235,7 +233,7 @@ impl Book {
         Self { file, clients: Mutex::new(clients), saving: Mutex::default() }
     }
 
-    /// Blocks on the disk. Whoever writes last writes what is known last.
+    /// Blocks on the disk. The lock makes sure that the last writer writes the latest state.
     fn save(&self) {
         let Some(file) = &self.file else { return };
         let _turn = self.saving.lock();
@@ -251,14 +249,13 @@ impl Book {
 mod tests {
     use super::*;
 
-    /// What is seen of a client, call by call: seconds, and how long the next calls are held, without
-    /// and with progress.
+    /// Observations of a client, call by call: seconds, and the resulting estimates without and with progress.
     #[test]
     fn holds_are_learned() {
         use Sign::{GaveUp, Waited};
         let s = Duration::from_secs;
         let tables: [&[(Sign, bool, u64, u64)]; 6] = [
-            // Pressing stop teaches nothing, time-outs do, and the soonest counts.
+            // Pressing stop teaches nothing; time-outs do, and the shortest counts.
             &[
                 (GaveUp(s(3)), false, 50, 50),
                 (GaveUp(s(9)), true, 50, 50),
@@ -266,9 +263,9 @@ mod tests {
                 (GaveUp(s(30)), false, 27, 27),
                 (GaveUp(s(40)), false, 27, 27),
             ],
-            // A little below is 2 s at least.
+            // The margin below a time-out is at least 2 s.
             &[(GaveUp(s(12)), false, 10, 10), (GaveUp(s(10)), false, 8, 8)],
-            // Progress that bridges the limit doubles it, up to 10 minutes.
+            // Progress that outlasts the limit doubles it, up to 10 minutes.
             &[
                 (Waited(s(50)), true, 50, 100),
                 (Waited(s(50)), true, 50, 100),
@@ -277,14 +274,14 @@ mod tests {
                 (Waited(s(400)), true, 50, 600),
                 (Waited(s(600)), true, 50, 600),
             ],
-            // Without progress nothing grows; with it growth begins at the known limit.
+            // Without progress nothing grows; with progress, growth begins at the known limit.
             &[
                 (GaveUp(s(40)), false, 36, 36),
                 (Waited(s(36)), false, 36, 36),
                 (Waited(s(36)), true, 36, 72),
                 (Waited(s(72)), true, 36, 144),
             ],
-            // Growth ends where the client gives up in spite of it.
+            // Growth ends when the client gives up in spite of progress.
             &[
                 (Waited(s(50)), true, 50, 100),
                 (GaveUp(s(60)), true, 50, 54),
@@ -292,7 +289,7 @@ mod tests {
                 (GaveUp(s(40)), true, 50, 50),
                 (GaveUp(s(40)), true, 36, 36),
             ],
-            // A client that was seen to wait longer is asked twice before it is believed.
+            // If a client was seen to wait longer, one time-out isn't believed; the second one is.
             &[(Waited(s(50)), false, 50, 50), (GaveUp(s(20)), false, 50, 50), (GaveUp(s(20)), false, 18, 18)],
         ];
         for (number, table) in tables.into_iter().enumerate() {

@@ -1,9 +1,9 @@
-//! New ids. Uniqueness is all that is asked of them; nothing is secret about an id.
+//! New ids. They are unique but not secret.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Hands out 64 bits at a time that no one else was given.
+/// Generates unique 64-bit numbers: a counter that starts at a random value.
 #[derive(Debug)]
 pub(crate) struct Ids(AtomicU64);
 

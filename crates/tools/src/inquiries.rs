@@ -1,5 +1,5 @@
-//! What a server asks while it works on a call (SRV-15): put to the client of that call if it can
-//! answer, else to the user. Whatever goes wrong is no consent.
+//! Requests of a server during a call: elicitation, sampling, roots (SRV-15). Passed to the client of that
+//! call if it can answer them, otherwise to the user. A failure is never taken as consent.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -21,29 +21,29 @@ use crate::matter::Matter;
 use crate::runs::RunId;
 use crate::texts::rpc_error;
 
-/// Questions of one server that may wait for the user at a time.
+/// Most requests of one server that may wait for the user at a time.
 const MOST: usize = 3;
 /// Longest message that is shown, in characters.
 const LONGEST: usize = 4000;
-/// The user does not want it (MCP, Sampling).
+/// Error code for a sampling request that the user rejected (MCP, Sampling).
 const REJECTED: i32 = -1;
 const INTERNAL: i32 = -32603;
 
-/// A kind of question.
+/// Kind of a server's request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Inquiry {
-    /// Input in a form.
+    /// Elicitation in form mode.
     Form,
-    /// A page that the user opens.
+    /// Elicitation in URL mode: a page that the user opens.
     Url,
-    /// A model's answer.
+    /// `sampling/createMessage`
     Sampling,
-    /// The folders that it may work in.
+    /// `roots/list`: the folders that the server may work in.
     Roots,
 }
 
 impl Inquiry {
-    /// Which kind a request is.
+    /// The kind of a request; `None` if it isn't supported.
     #[must_use]
     pub fn of(request: &ServerRequest) -> Option<Self> {
         #[derive(Deserialize)]
@@ -63,27 +63,27 @@ impl Inquiry {
     }
 }
 
-/// The client of a call, as somebody who can be asked.
+/// The client of a call, as the one that answers a server's requests.
 pub trait ClientAsk: Send + Sync {
-    /// Whether the client declared that it can answer this.
+    /// Whether the client declared the capability to answer this.
     fn can(&self, what: Inquiry) -> bool;
 
-    /// Puts a request to the client. Dropping the future withdraws it.
+    /// Sends a request to the client. Dropping the future withdraws it.
     fn ask(&self, request: ServerRequest) -> BoxFuture<'static, ServerAnswer>;
 
-    /// Passes on what the server logged about the call, if the client wants to know: the params of
-    /// its `notifications/message`.
+    /// Forwards the params of the server's `notifications/message` about the call, if the client wants this
+    /// level.
     fn logged(&self, level: LogLevel, params: &RawValue);
 }
 
-/// Answers for one call.
+/// Answers a server's requests during one call.
 #[derive(Clone)]
 pub(crate) struct OfCall {
     inner: Weak<Inner>,
     client: Option<Arc<dyn ClientAsk>>,
     asker: Arc<Asker>,
     until_done: bool,
-    /// What identical calls share, as long as the client itself is asked nothing.
+    /// The run that identical calls share. It is no longer shared once the client itself is asked.
     run: Option<RunId>,
 }
 
@@ -97,7 +97,7 @@ impl OfCall {
         Self { inner: Arc::downgrade(inner), client, asker: Arc::new(matter.asks()), until_done: false, run }
     }
 
-    /// The same for pages that have to be done before the call can go on.
+    /// The same for pages that must be completed before the call can go on.
     pub(crate) fn until_done(&self) -> Self {
         Self { until_done: true, ..self.clone() }
     }
@@ -118,7 +118,8 @@ impl Respond for OfCall {
         let able = Inquiry::of(&request).is_some_and(|what| self.can(what));
         match &self.client {
             Some(client) if able => {
-                // An identical call would wait for what this client alone can answer.
+                // Identical calls would wait for input that only this client can give, so the run is no longer
+                // shared.
                 if let Some(run) = &self.run {
                     run.unshare();
                 }
@@ -138,7 +139,7 @@ impl Respond for OfCall {
     }
 }
 
-/// Answers where no client is known to be meant.
+/// Answers requests that can't be attributed to a call.
 pub(crate) struct Unclaimed(pub(crate) Weak<Inner>);
 
 impl Respond for Unclaimed {
@@ -162,11 +163,11 @@ fn ask_user(inner: &Weak<Inner>, request: ServerRequest, whom: Whom) -> BoxFutur
     })
 }
 
-/// How many questions of each server wait for the user.
+/// Number of requests per server that wait for the user.
 #[derive(Default)]
 pub(crate) struct Waiting(Mutex<HashMap<ServerId, usize>>);
 
-/// The place of one question among them.
+/// One counted request. Dropping this decrements the count.
 struct Place<'a>(&'a Waiting, ServerId);
 
 impl Waiting {
@@ -194,7 +195,7 @@ impl Drop for Place<'_> {
 }
 
 impl Inner {
-    /// Puts a question to the user; folders are answered as the user has set them.
+    /// Answers a request: roots from the server's settings, everything else by asking the user.
     async fn asked(&self, request: ServerRequest, whom: Whom) -> ServerAnswer {
         let refused = |why: &str| Err(rpc_error(INTERNAL, why));
         if self.rights.inner.paused() || !self.servers.is_on() {
@@ -250,7 +251,7 @@ fn shown(text: &str) -> String {
     clean_text(&cut).into_owned()
 }
 
-/// `role: text` of a message.
+/// A message as `role: text`.
 fn line(message: &Value) -> String {
     let role = message.get("role").and_then(Value::as_str).unwrap_or("?");
     let content = message.get("content").cloned().unwrap_or_default();

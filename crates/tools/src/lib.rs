@@ -1,8 +1,8 @@
-//! The tools of all servers in one catalogue, and the one door that every call goes through: judged
-//! by policy, put to a person where nothing has decided, checked again, sent, and recorded.
+//! The tools of all servers in one catalog, and the single call pipeline: every call is judged by policy, put
+//! to the user if no rule decides, checked again, sent, and recorded.
 //!
-//! Nothing here speaks MCP to a client, keeps a connection, or knows a window. Arguments and results
-//! pass as the bytes that somebody wrote.
+//! Nothing here speaks MCP to a client, keeps a connection, or knows a window. Arguments and results pass
+//! through byte for byte.
 
 mod approvals;
 mod asking;

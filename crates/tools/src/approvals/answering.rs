@@ -1,4 +1,4 @@
-//! Taking answers: checked as a whole, written down, and only then made to count.
+//! Answering requests: all answers are validated together, written to the audit, and only then take effect.
 
 use std::collections::HashSet;
 
@@ -16,18 +16,18 @@ use crate::path_lookup::{self, KnownPaths};
 use crate::rights::Plan;
 use crate::rules::RuleDraft;
 
-/// One answer about a call, checked.
+/// A validated answer to the approval request of a call.
 struct Decision {
     ask: AskId,
     matter: Arc<Matter>,
     allowed: bool,
     choice: GrantChoice,
     reason: Option<String>,
-    /// The grant that was shown as waiting for its first use, which an allow binds.
+    /// The grant that the request showed as waiting for its first use; an allow binds it to the program.
     unbound: Option<GrantId>,
 }
 
-/// The grant that a question shows as waiting for its first use.
+/// The grant that an approval request shows as waiting for its first use.
 pub(super) fn unbound_grant(call: &CallAsk) -> Option<&GrantId> {
     call.warnings.iter().find_map(|warning| {
         if let Warning::UnboundGrant { grant, .. } = warning { Some(grant) } else { None }
@@ -92,7 +92,7 @@ impl Queue {
         Ok(())
     }
 
-    /// The check of what was entered in a form, where the question is one.
+    /// The schema check of entered form data, if the request is a form.
     fn entered(&self, id: &AskId, answer: &Answer) -> Option<Result<SchemaCheck, &'static str>> {
         let Answer::Accept { content } = answer else { return None };
         let mut desk = self.desk.lock();
@@ -101,8 +101,8 @@ impl Queue {
         Some(form_check(&asked.server.id, schema, content.as_deref().unwrap_or("{}")))
     }
 
-    /// Keeps a question that is not about a call from taking another
-    /// answer, and gives the entry that the audit needs before the answer takes effect.
+    /// Reserves a request that isn't about a call, so that it takes no other answer, and returns the audit
+    /// entry that must be written before the answer takes effect.
     fn hold_plain(&self, id: &AskId, answer: &Answer, by: &str) -> Result<Option<AuditEvent>, Problem> {
         let decision = match answer {
             Answer::Accept { .. } => ServerRequestAnswer::Accepted,
@@ -118,7 +118,7 @@ impl Queue {
         Ok(server_request(&question.ask, id, decision, Some(by)))
     }
 
-    /// Checks all answers against what waits now and holds their questions.
+    /// Validates all answers against the pending requests and reserves these.
     fn take(&self, answers: Vec<AskAnswer>) -> Result<Vec<Decision>, Problem> {
         let distinct: HashSet<&AskId> = answers.iter().map(|answer| &answer.id).collect();
         if answers.is_empty() || distinct.len() != answers.len() {
@@ -170,7 +170,7 @@ impl Queue {
         Ok(decisions)
     }
 
-    /// Refuses allows whose conditions a person wrote in such a way that they do not cover the very call.
+    /// Rejects allows whose conditions, edited by the user, don't cover the call in question.
     async fn check(&self, decisions: &[Decision]) -> Result<(), Problem> {
         let mut known = KnownPaths::default();
         let paths = decisions.iter().flat_map(Decision::paths).collect();
@@ -212,7 +212,7 @@ impl Queue {
                 plan.audit = decided;
                 let mut known: Vec<gatehouse_model::Grant> = Vec::new();
                 for (rule, kept) in rules {
-                    // A group that is answered alike leaves one rule.
+                    // Equal answers of a group make one rule.
                     if known.iter().any(|other| crate::rules::replaces(&rule, other)) {
                         continue;
                     }
@@ -229,7 +229,7 @@ impl Queue {
             .await
     }
 
-    /// Makes an answer count; false when its question has ended meanwhile.
+    /// Applies an answer; returns false if its request has ended in the meantime.
     fn settle(self: &Arc<Self>, decision: Decision) -> bool {
         let Some(question) = self.desk.lock().remove(&decision.ask) else { return false };
         let About::Call { matter, waiters } = question.about else { return false };
@@ -248,13 +248,13 @@ impl Queue {
                     tracing::debug!(%ask, "a waiting call left in the moment of the answer");
                 }
             }
-            // A wider block speaks for itself.
+            // A lasting block needs no late denial: the rule itself denies the next call.
             (nobody && choice.lifetime == ChoiceLifetime::Once).then_some(Word::Refused(reason))
         };
         match late {
             Some(word) => {
                 self.keep_late(&matter, Late::new(ask.clone(), word, pauses));
-                // The answer is for the first of them.
+                // The answer is used by the first of the identical calls.
                 self.end_twins(&matter.key, |_| true);
             }
             None => self.end_twins(&matter.key, <[Waiter]>::is_empty),
@@ -263,8 +263,8 @@ impl Queue {
         true
     }
 
-    /// Lets one of the calls run that wait: the newest, which has its client for certain. The others are
-    /// judged anew and find its run. Gives the yes back where nobody is left.
+    /// Lets one of the waiting calls run: the newest, whose client is most certainly still there. The others
+    /// are judged again and then share its run. Returns the approval if no call is left.
     fn allow(&self, yes: Yes, waiters: Vec<Waiter>) -> Option<Yes> {
         let ask = yes.ask.clone();
         let mut yes = Some(yes);
@@ -290,7 +290,7 @@ struct HeldRequest<'a> {
 }
 
 impl HeldRequest<'_> {
-    /// The request, which nobody can answer any more.
+    /// Removes the request from the queue; it can't be answered any more.
     fn take(self) -> Option<Question> {
         self.queue.desk.lock().remove(self.ask)
     }
@@ -305,7 +305,7 @@ impl Drop for HeldRequest<'_> {
     }
 }
 
-/// The audit entry for the answer to a server's request; `None` for what has an entry of its own.
+/// The audit entry for the answer to a server's request; `None` for requests with an audit entry of their own.
 pub(super) fn server_request(
     ask: &Ask,
     id: &AskId,
@@ -318,18 +318,18 @@ pub(super) fn server_request(
 }
 
 impl Decision {
-    /// The paths that [`Self::check`] has to know.
+    /// The paths that [`Self::check`] needs.
     fn paths(&self) -> Vec<String> {
         let conditions = if self.allowed { &*self.choice.conditions } else { &[] };
         Conditions::new(conditions).paths(&self.matter.arguments)
     }
 
-    /// Refuses an allow whose conditions do not cover this very call.
+    /// Rejects an allow whose conditions don't cover this exact call.
     fn check(&self, paths: &KnownPaths) -> Result<(), Problem> {
         if self.allowed { self.matter.check_conditions(&self.choice.conditions, paths) } else { Ok(()) }
     }
 
-    /// The grant that this binds, with the program that was shown.
+    /// The grant that this answer binds, with the program that was shown.
     fn binding(&self) -> Option<(GrantId, String)> {
         let grant = self.unbound.clone().filter(|_| self.allowed)?;
         Some((grant, self.matter.program()?.to_owned()))

@@ -1,4 +1,4 @@
-//! The questions as they lie on the desk. Plain data; nothing here waits or tells anybody.
+//! The data of the approval queue. No waiting and no notifications here.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use super::{REPLY_BYTES, Settled};
 use crate::matter::Matter;
 use crate::runs::CallKey;
 
-/// Who waits for the questions of one client is announced at most once in this time: a client that calls and
-/// leaves again and again must not keep the buttons asleep.
+/// Changes in whether a client waits are announced at most once in this interval per client: a client that
+/// calls and leaves repeatedly must not keep the answer buttons disabled.
 const ANNOUNCE_APART: Duration = Duration::from_secs(3);
 
-/// One question.
+/// One pending request.
 pub(super) struct Question {
     pub(super) id: AskId,
     pub(super) asked_at: Timestamp,
@@ -25,40 +25,40 @@ pub(super) struct Question {
     pub(super) deadline: Instant,
     /// Without the details.
     pub(super) ask: Ask,
-    /// The details of a question about a call.
+    /// The details of an approval request for a call.
     pub(super) details: Option<CallDetails>,
-    /// Bytes of what is asked about.
+    /// Size in bytes, counted against the limits.
     pub(super) size: usize,
     pub(super) about: About,
-    /// Who waits, as it was announced last.
+    /// Whether a call waits, as last announced.
     pub(super) presence: Presence,
-    /// When a change of that is announced.
+    /// When a change of `presence` is to be announced.
     pub(super) announce_at: Option<Instant>,
-    /// Whether the stored rights could be verified when the choices were made.
+    /// Whether the stored permissions were verified when the choices were computed.
     pub(super) rights_verified: bool,
-    /// How many pauses there were before it was put.
+    /// Value of the pause counter when the request was made.
     pub(super) pauses: u64,
-    /// An answer is being written down; until that is done the question neither ends nor takes
-    /// another answer.
+    /// An answer is being written to the audit. Until that is done, the request neither ends nor takes another
+    /// answer.
     pub(super) answering: bool,
 }
 
-/// Whether somebody waits for a question, and until when.
+/// Whether any call waits for a request, and until when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Presence {
     pub(super) waiting: bool,
     pub(super) until: Option<Timestamp>,
 }
 
-/// What a question is about and who waits for it.
+/// What a request is about, with those that wait for the answer.
 pub(super) enum About {
-    /// A call; nobody waits when it is an offer for the next identical one.
+    /// A call. Without waiters, the request stays pending for the next identical call.
     Call { matter: Arc<Matter>, waiters: Vec<Waiter> },
-    /// Anything else.
+    /// A server's request.
     Plain(Option<oneshot::Sender<Answer>>),
 }
 
-/// One call that waits.
+/// One waiting call.
 pub(super) struct Waiter {
     pub(super) no: u64,
     pub(super) to: oneshot::Sender<Settled>,
@@ -68,11 +68,11 @@ pub(super) struct Waiter {
     pub(super) until: Timestamp,
 }
 
-/// An answer that came when nobody waited any more.
+/// An answer that came after all calls had left.
 pub(super) struct Late {
     pub(super) ask: AskId,
     pub(super) word: Word,
-    /// How many pauses there were before its question was put.
+    /// Value of the pause counter when the request was made.
     pub(super) pauses: u64,
 }
 
@@ -82,14 +82,14 @@ impl Late {
     }
 }
 
-/// The same while it is good for one identical call.
+/// A late answer with its expiry; valid for one identical call.
 pub(super) struct Kept {
     pub(super) late: Late,
     pub(super) client: ClientId,
     pub(super) until: Instant,
 }
 
-/// What a late answer says.
+/// Content of a late answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Word {
     Allowed,
@@ -97,7 +97,7 @@ pub(super) enum Word {
 }
 
 impl Question {
-    /// The question with everything that is in it.
+    /// The request with all details.
     pub(super) fn whole(&self) -> PendingAsk {
         let mut pending = self.announced();
         if let (Ask::Call(call), Some(details)) = (&mut pending.ask, &self.details) {
@@ -106,7 +106,7 @@ impl Question {
         pending
     }
 
-    /// The question without its details, for which the reply has no room.
+    /// The request without its details because the reply has no room for them.
     fn abridged(&self) -> PendingAsk {
         let mut pending = self.announced();
         if let Ask::Call(call) = &mut pending.ask {
@@ -115,7 +115,7 @@ impl Question {
         pending
     }
 
-    /// The question without its details, which can be large.
+    /// The request without its details, as it is announced in events.
     pub(super) fn announced(&self) -> PendingAsk {
         let mut ask = self.ask.clone();
         if let Ask::Call(call) = &mut ask {
@@ -130,7 +130,7 @@ impl Question {
         }
     }
 
-    /// Bytes of what is asked about, for each call that waits with it.
+    /// Bytes of the request, counted once per waiting call.
     fn held(&self) -> usize {
         match &self.about {
             About::Call { waiters, .. } => self.size.saturating_mul(waiters.len().max(1)),
@@ -138,7 +138,8 @@ impl Question {
         }
     }
 
-    /// Who waits now. The moment that was announced stands for as long as it is not over.
+    /// The current presence. An announced `until` is kept as long as it is in the future and not later than
+    /// the last waiter.
     fn present(&self, now: Timestamp) -> Presence {
         let About::Call { waiters, .. } = &self.about else { return self.presence };
         let last = waiters.iter().map(|waiter| waiter.until).max();
@@ -147,7 +148,6 @@ impl Question {
         Presence { waiting: last.is_some(), until: until.or(last) }
     }
 
-    /// The call that it is about.
     pub(super) fn matter(&self) -> Option<&Arc<Matter>> {
         match &self.about {
             About::Call { matter, .. } => Some(matter),
@@ -156,14 +156,14 @@ impl Question {
     }
 }
 
-/// What a reply holds of questions with their details.
+/// Bytes of requests with details in one reply.
 #[derive(Default)]
 struct ReplyRoom {
     taken: usize,
 }
 
 impl ReplyRoom {
-    /// Takes a question of so many bytes in, if there is room for it. There always is for the first.
+    /// Reserves room for a request of this size. Always succeeds for the first one.
     fn takes(&mut self, size: usize) -> bool {
         let after = self.taken.saturating_add(size);
         let fits = self.taken == 0 || after <= REPLY_BYTES;
@@ -174,22 +174,22 @@ impl ReplyRoom {
     }
 }
 
-/// All questions, in the order in which they came.
+/// All pending requests, in the order in which they came.
 #[derive(Default)]
 pub(super) struct Desk {
     questions: BTreeMap<u64, Question>,
     places: HashMap<AskId, u64>,
     hashes: HashMap<CallHash, u64>,
     pub(super) late: HashMap<CallKey, Kept>,
-    /// How often all questions about calls were ended.
+    /// Pause counter: how often all approval requests for calls were ended at once.
     pub(super) pauses: u64,
-    /// When somebody's coming or going was announced last, by client.
+    /// When a change of presence was last announced, per client.
     announced: HashMap<ClientId, Instant>,
     count: u64,
 }
 
 impl Desk {
-    /// A number that was not given before.
+    /// A new unique number.
     pub(super) fn next(&mut self) -> u64 {
         self.count += 1;
         self.count
@@ -224,8 +224,8 @@ impl Desk {
         self.questions.get_mut(self.hashes.get(hash)?)
     }
 
-    /// All questions. Those that are known come without their details, and of the others those for which the
-    /// reply has no room.
+    /// All requests. Those in `known` come without their details, and of the others those that don't fit into
+    /// the reply.
     pub(super) fn pending(&self, known: &[AskId]) -> Vec<PendingAsk> {
         let mut room = ReplyRoom::default();
         let each = |question: &Question| {
@@ -244,14 +244,14 @@ impl Desk {
         self.questions.values()
     }
 
-    /// Questions of one client.
+    /// Number of pending calls of one client.
     pub(super) fn of_client(&self, client: &ClientId) -> usize {
         self.iter()
             .filter(|question| question.matter().is_some_and(|matter| matter.caller.client.id == *client))
             .count()
     }
 
-    /// Bytes of the calls that wait: those of one client, and all.
+    /// Bytes of pending calls: of one client, and in total.
     pub(super) fn bytes(&self, client: &ClientId) -> (usize, usize) {
         self.iter().fold((0, 0), |(own, all), question| match question.matter() {
             Some(matter) if matter.caller.client.id == *client => {
@@ -262,24 +262,25 @@ impl Desk {
         })
     }
 
-    /// Bytes of the questions that are not about calls.
+    /// Bytes of the requests that aren't about calls.
     pub(super) fn plain_bytes(&self) -> usize {
         self.iter().filter(|question| question.matter().is_none()).map(|question| question.size).sum()
     }
 
-    /// Questions that are not about calls.
+    /// Number of requests that aren't about calls.
     pub(super) fn plain(&self) -> usize {
         self.iter().filter(|question| question.matter().is_none()).count()
     }
 
-    /// The next moment at which something ends.
+    /// When the next deadline, announcement or expiry is due.
     pub(super) fn next_end(&self) -> Option<Instant> {
         let questions = self.iter().filter(|question| !question.answering).map(|question| question.deadline);
         let changes = self.iter().filter_map(|question| question.announce_at);
         questions.chain(changes).chain(self.late.values().map(|kept| kept.until)).min()
     }
 
-    /// Takes note of who waits for a question now. What is to be announced at once; else it is later.
+    /// Updates whether calls wait for a request. Returns the request if the change is to be announced now;
+    /// otherwise schedules the announcement if there is a change.
     pub(super) fn announce(&mut self, ask: &AskId, now: Timestamp) -> Option<PendingAsk> {
         let question = self.questions.get_mut(self.places.get(ask)?)?;
         let present = question.present(now);
@@ -300,7 +301,7 @@ impl Desk {
         Some(question.announced())
     }
 
-    /// The questions whose change is to be announced by now.
+    /// The requests whose change of presence is due to be announced.
     pub(super) fn changes_due(&self) -> Vec<AskId> {
         let now = Instant::now();
         let due = |question: &&Question| question.announce_at.is_some_and(|at| at <= now);
@@ -319,7 +320,6 @@ mod tests {
     use super::*;
     use crate::approvals::call_size;
 
-    /// A question about a call, without its details.
     fn asked() -> CallAsk {
         let client =
             AskClient { id: "c".into(), name: "C".into(), says: None, seen_from: None, session: None };

@@ -1,5 +1,5 @@
-//! The end of questions that nobody answers: deadlines, pauses, clients that are gone, blocks that
-//! came meanwhile, shutdown. None of them is ever a yes.
+//! Ends requests without an answer: deadlines, pauses, revoked clients, new blocks, shutdown. None of these is
+//! ever an approval.
 
 use gatehouse_model::GrantId;
 use gatehouse_model::record::ServerRequestAnswer;
@@ -12,7 +12,7 @@ use crate::path_lookup::{self, KnownPaths};
 use crate::standing::RightsNow;
 
 impl Queue {
-    /// Lets questions end in time until everything closes.
+    /// Task that ends requests when due, until shutdown.
     pub(super) async fn keep(self: Arc<Self>) {
         let mut changes = self.rights.changes();
         loop {
@@ -53,13 +53,13 @@ impl Queue {
         self.end(|question| !question.answering && question.deadline <= now, Settled::Lapsed);
     }
 
-    /// Calls that a new rule blocks need no answer any more, and questions whose choices and warnings
-    /// would be others by now are put anew.
+    /// Ends requests whose call a new rule denies, and those whose choices or warnings are out of date; their
+    /// calls are judged again.
     async fn apply_rights(self: &Arc<Self>) {
         let rights = Arc::clone(&self.rights.now());
         let mut known = KnownPaths::default();
-        // Before the questions are locked. One that comes meanwhile is judged without its paths, and is put
-        // anew at worst.
+        // Looked up before the queue is locked. A call that comes in meanwhile is judged without its paths; at
+        // worst it is judged again and gets a new request.
         let missing = self.missing_paths(&rights, &known);
         self.paths.look_up(missing, path_lookup::deadline(), &mut known).await;
         let rules_alone = self.rules_alone(&known);
@@ -77,7 +77,7 @@ impl Queue {
         );
     }
 
-    /// The paths that have to be known to judge all calls that wait.
+    /// The paths needed to judge all pending calls.
     fn missing_paths(&self, rights: &RightsNow, known: &KnownPaths) -> Vec<String> {
         let waiting: Vec<Arc<Matter>> =
             self.desk.lock().iter().filter_map(|question| question.matter().cloned()).collect();
@@ -85,17 +85,17 @@ impl Queue {
         known.missing(waiting.iter().flat_map(|matter| matter.paths(rights, rules_alone)).collect())
     }
 
-    /// Nothing that counts beside the rules.
+    /// Neutral values for everything that affects a verdict besides the rules.
     fn rules_alone<'a>(&self, paths: &'a KnownPaths) -> Beside<'a> {
         Beside { blocked_by_file: None, paused: false, ticket: None, now: self.rights.time(), paths }
     }
 
-    /// Whether a question would show the same if it were put now.
+    /// Whether a request for the same call would show the same if it were made now.
     pub(super) fn is_current(&self, question: &Question) -> bool {
         let Some(matter) = question.matter() else { return true };
         let rights = self.rights.now();
         let catalogue = self.rights.catalogue.load();
-        // Where the tool is gone or defined otherwise, the check before dispatch notices.
+        // If the tool is gone or its definition changed, the check before dispatch notices.
         let same_class = catalogue
             .by_exposed(&matter.exposed_name)
             .filter(|tool| matter.is_of(tool))
@@ -105,7 +105,7 @@ impl Queue {
         same_class && question.rights_verified == rights.verified && unbound.is_none_or(still_waits)
     }
 
-    /// Ends all questions about calls, every late answer, and what identical calls share (PERM-13).
+    /// Ends all approval requests for calls, all late answers and all shared runs (PERM-13).
     pub(crate) fn end_calls(self: &Arc<Self>) {
         {
             let mut desk = self.desk.lock();
@@ -116,7 +116,7 @@ impl Queue {
         self.end(|question| question.matter().is_some(), |_| Settled::JudgeAnew);
     }
 
-    /// Ends the questions of a client whose access ended.
+    /// Ends the requests of a client whose access was revoked.
     pub(crate) fn end_client(self: &Arc<Self>, client: &ClientId) {
         self.desk.lock().late.retain(|_, kept| kept.client != *client);
         self.runs.forget_client(client);
@@ -124,8 +124,8 @@ impl Queue {
         self.end(|question| question.matter().is_some_and(of), Settled::Lapsed);
     }
 
-    /// Ends the other questions about a call that was just answered: `which` of them. Where it is not known where
-    /// calls come from, none is the other's.
+    /// Ends the other approval requests for the same call after one was answered, as far as `which` selects
+    /// them. Without a known source, calls never count as identical.
     pub(super) fn end_twins(self: &Arc<Self>, key: &CallKey, which: impl Fn(&[Waiter]) -> bool) {
         if !key.names_a_source() {
             return;
@@ -151,14 +151,14 @@ impl Queue {
                 About::Call { matter, waiters } => {
                     lapsed.push(AuditEvent::Lapsed { ask: id.clone(), hash: matter.hash.clone() });
                     for waiter in waiters {
-                        // Whoever has left in this moment needs no answer.
+                        // A call that has left at this moment needs no answer.
                         tell(waiter, how(id.clone())).ok();
                     }
                 }
                 About::Plain(to) => {
                     let unanswered = ServerRequestAnswer::Unanswered;
                     lapsed.extend(super::answering::server_request(&ask, &id, unanswered, None));
-                    // Dropping the way to whoever asked is a "cancel".
+                    // Dropping the sender answers the server's request with "cancel".
                     drop(to);
                 }
             }
@@ -175,7 +175,7 @@ impl Queue {
     }
 }
 
-/// Tells one waiting call; gives back what it was told when it has left in this moment.
+/// Sends the outcome to a waiting call; gives it back if the call has left.
 pub(super) fn tell(waiter: Waiter, settled: Settled) -> Result<(), Settled> {
     waiter.to.send(settled)
 }
