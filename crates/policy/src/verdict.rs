@@ -63,7 +63,7 @@ pub struct Standing<'a> {
     /// The managed policy forbids the server, for this reason.
     pub blocked_by_file: Option<&'a str>,
     pub paused: bool,
-    /// Whether the stored permissions could be read and their signature verified.
+    /// Whether the stored permissions could be read and their MAC verified.
     pub verified: bool,
     /// A late approval of this exact call, found by its hash.
     pub ticket: Option<&'a AskId>,

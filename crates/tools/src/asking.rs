@@ -271,8 +271,7 @@ impl Inner {
             }
             Err(_) => None,
         };
-        // Stored definitions aren't signed. If the stored one isn't the pinned one, all fields are shown as
-        // new.
+        // Stored definitions have no MAC. If the stored one isn't the pinned one, all fields are shown as new.
         let before = before.filter(|before| fingerprint(of, before).is_ok_and(|found| found == pinned));
         diff(before.as_deref().unwrap_or("{}"), definition.get())
     }

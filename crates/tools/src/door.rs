@@ -114,7 +114,7 @@ impl Ended {
         Self { end: CallEnd::Result(texts::error_result(text)), outcome, said: Some(text.into()), ran: false }
     }
 
-    /// Outcome of an aborted call, or of one that the server answered.
+    /// Outcome with a given response: the server's, or an error from resolving the target.
     fn came(end: CallEnd, outcome: CallOutcome) -> Self {
         Self { end, outcome, said: None, ran: false }
     }

@@ -1,5 +1,5 @@
-//! The one door for calls, with everything behind it: catalogue, rights, questions, records.
-//! Gateway, command line and windows all come in here, so nothing goes round the policy.
+//! The entry point for calls and everything behind it: catalog, permissions, approval requests, records. The
+//! gateway, the command line and the windows all use it, so nothing bypasses the policy.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -38,22 +38,17 @@ use crate::rights::{KeeperParts, RightsKeeper};
 use crate::rounds::Rounds;
 use crate::running::RunningCalls;
 
-/// How long a pause waits for the servers to be told.
+/// How long a pause waits until the servers were told to cancel.
 const PAUSE_WAIT: Duration = Duration::from_millis(800);
 
-/// What the tool manager is made of.
+/// Dependencies of the tool manager.
 pub struct ToolDeps {
-    /// The upstream servers.
     pub servers: ServerManager,
-    /// What is kept.
     pub store: Arc<Store>,
-    /// Takes events.
     pub events: Arc<dyn EventSink>,
-    /// The time.
     pub clock: Arc<dyn Clock>,
-    /// How long people and programs are waited for.
     pub patience: Patience,
-    /// Says where the paths in arguments lead.
+    /// Resolves the paths in arguments.
     pub paths: Arc<dyn PathResolver>,
 }
 
@@ -63,18 +58,16 @@ impl fmt::Debug for ToolDeps {
     }
 }
 
-/// A number for each kind of list, which changes whenever clients would see another one.
+/// A counter per kind of list; it changes whenever the list for clients changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// Of the tools.
     pub tools: u64,
-    /// Of the resources and their templates.
+    /// Resources and their templates.
     pub resources: u64,
-    /// Of the prompts.
     pub prompts: u64,
 }
 
-/// The tools of all servers, and the only way to call one. Cheap to clone; everything ends when the
+/// The tools of all servers, and the only way to call one. Cheap to clone; everything is shut down when the
 /// last clone is dropped.
 #[derive(Clone)]
 pub struct ToolManager {
@@ -98,22 +91,23 @@ pub(crate) struct Inner {
     pub(crate) approvals: ApprovalQueue,
     pub(crate) holds: Holds,
     pub(crate) rounds: Rounds,
-    /// Questions of servers that wait for the user.
+    /// Requests of servers that wait for the user.
     pub(crate) inquiries: Waiting,
     /// Looks up the paths that verdicts depend on.
     pub(crate) paths: Arc<PathLookup>,
-    /// Looks up the paths that are only shown or tried, so that those never keep a verdict waiting.
+    /// Looks up paths that are only shown or used in simulations; separate, so that these never delay a
+    /// verdict.
     pub(crate) shown_paths: PathLookup,
     pub(crate) recorder: Recorder,
     pub(crate) catalogue: Arc<ArcSwap<Catalogue>>,
     pub(crate) ids: Ids,
-    /// Cancelled, and replaced, by a pause.
+    /// Cancelled and replaced by each pause.
     pub(crate) halt: ArcSwap<CancellationToken>,
-    /// Tools that were let through before, by server.
+    /// Subjects that were allowed before, by server.
     pub(crate) used: Mutex<HashMap<ServerId, HashSet<String>>>,
-    /// Calls that have begun and not ended.
+    /// Calls in progress.
     pub(crate) running: RunningCalls,
-    /// Clients whose access ended.
+    /// Clients whose access was revoked.
     pub(crate) gone: Mutex<HashSet<ClientId>>,
     kept_bytes: Arc<ByteBudget>,
     changes: watch::Sender<Changes>,
@@ -125,10 +119,11 @@ pub(crate) struct Inner {
 }
 
 impl ToolManager {
-    /// Reads rights and names, makes the first catalogue and begins to follow the servers.
+    /// Loads permissions and names, builds the first catalog and starts following the servers.
     ///
     /// # Errors
-    /// None as of now: rights that cannot be read make everything ask and are told in the view.
+    /// None at present: if the permissions can't be loaded, every call needs an approval, and the permissions
+    /// view says why.
     pub async fn start(deps: ToolDeps) -> Result<Self, Problem> {
         let ToolDeps { servers, store, events, clock, patience, paths: resolver } = deps;
         let paths = Arc::new(PathLookup::new(resolver.clone()));
@@ -192,37 +187,37 @@ impl ToolManager {
             tracker: tracker.clone(),
         });
         inner.servers.answer_with(Arc::new(Unclaimed(Arc::downgrade(&inner))));
-        // Subscribed before the first look, so that no change falls between the two.
+        // Subscribed before the first refresh, so that no change is missed between the two.
         let revision = inner.servers.revision();
         inner.refresh().await;
         tracker.spawn(inner.clone().follow(revision));
         Ok(Self { inner, _closes: Arc::new(closing.drop_guard()) })
     }
 
-    /// What everything counts in that is kept in memory for clients that may come back for it.
+    /// Memory budget for everything that is kept for clients that may come back for it.
     #[must_use]
     pub fn kept_bytes(&self) -> Arc<ByteBudget> {
         self.inner.kept_bytes.clone()
     }
 
-    /// The catalogue as it now is.
+    /// The current catalog.
     #[must_use]
     pub fn catalogue(&self) -> Arc<Catalogue> {
         self.inner.catalogue.load_full()
     }
 
-    /// Numbers that change whenever clients would see another list.
+    /// Counters that change whenever a list for clients changes.
     #[must_use]
     pub fn catalogue_changes(&self) -> watch::Receiver<Changes> {
         self.inner.changes.subscribe()
     }
 
-    /// Makes the catalogue anew if it is not the servers' present one.
+    /// Rebuilds the catalog if it is out of date.
     pub async fn refresh(&self) {
         self.inner.refresh().await;
     }
 
-    /// Sets how exposed names are made.
+    /// Sets how exposed names are formed.
     pub async fn set_naming(&self, naming: ToolNaming) {
         *self.inner.naming.lock() = naming;
         self.inner.refresh().await;
@@ -236,7 +231,7 @@ impl ToolManager {
         }
     }
 
-    /// Reads a resource, subscribes to one, gets a prompt or completes (PERM-18).
+    /// Reads a resource, subscribes to one, gets a prompt or completes an argument (PERM-18).
     pub async fn access(&self, caller: Caller, call: AccessCall) -> CallEnd {
         match Request::access(caller, call) {
             Ok(request) => self.inner.run(request).await,
@@ -244,8 +239,8 @@ impl ToolManager {
         }
     }
 
-    /// Calls a tool for the user, who has seen what is called: nobody is asked, but what the user
-    /// has blocked stays blocked.
+    /// Calls a tool for the user, who entered the call: no approval is needed, but what the user has blocked
+    /// stays blocked.
     pub async fn call_for_user(&self, call: ToolCall) -> CallEnd {
         match Request::tool(Caller::user(), call) {
             Ok(request) => self.inner.run_for_user(request).await,
@@ -253,7 +248,7 @@ impl ToolManager {
         }
     }
 
-    /// Reads a resource, gets a prompt or completes for the user.
+    /// Reads a resource, gets a prompt or completes an argument for the user.
     pub async fn access_for_user(&self, call: AccessCall) -> CallEnd {
         match Request::access(Caller::user(), call) {
             Ok(request) => self.inner.run_for_user(request).await,
@@ -268,18 +263,18 @@ impl ToolManager {
         }
     }
 
-    /// The most that any client wants servers to log.
+    /// Sets the most verbose log level that any client wants from servers.
     pub fn set_clients_log_level(&self, level: Option<LogLevel>) {
         self.inner.servers.set_clients_log_level(level);
     }
 
-    /// Resources that changed, as their servers say, from now on.
+    /// Resource changes that servers report from now on.
     #[must_use]
     pub fn updates(&self) -> broadcast::Receiver<Updated> {
         self.inner.servers.updates()
     }
 
-    /// What of a result does not fit the tool's `outputSchema` (TOOL-5), if something does not.
+    /// What in a result doesn't match the tool's `outputSchema` (TOOL-5), if anything.
     pub async fn unfit(&self, exposed_name: &str, result: &RawValue) -> Option<String> {
         let catalogue = self.inner.catalogue.load_full();
         let tool = catalogue.by_exposed(exposed_name)?;
@@ -293,23 +288,21 @@ impl ToolManager {
         looked.unwrap_or_else(|_| Some("The result was not checked against the outputSchema.".to_owned()))
     }
 
-    /// The questions that wait.
     #[must_use]
     pub fn approvals(&self) -> &ApprovalQueue {
         &self.inner.approvals
     }
 
-    /// The rights.
     #[must_use]
     pub fn rights(&self) -> &RightsKeeper {
         &self.inner.rights
     }
 
-    /// Stops everything (PERM-13): calls in flight are cancelled, what was allowed for a while ends,
-    /// new calls are refused until resumed. All of it holds when this returns, whatever it returns.
+    /// Pauses Gatehouse (PERM-13): calls in progress are cancelled, allows with a limited lifetime end, and
+    /// new calls are refused until resumed. All of this is in effect when this returns, even with an error.
     ///
     /// # Errors
-    /// When the pause cannot be written down: then it does not outlive a restart.
+    /// If the pause can't be stored; then it doesn't survive a restart.
     pub async fn pause(&self) -> Result<(), Problem> {
         let inner = &self.inner;
         let keeper = &inner.rights.inner;
@@ -327,8 +320,8 @@ impl ToolManager {
         if was && ended.is_empty() { Ok(()) } else { keeper.keep_pause(true, ended).await }
     }
 
-    /// Ends every call and every question about one, because MCP was just switched off
-    /// ([`ServerManager::set_on`]), which also refuses the next ones.
+    /// Ends every call and every approval request for one because MCP was just switched off
+    /// ([`ServerManager::set_on`]), which also refuses new calls.
     pub fn switched_off(&self) {
         let inner = &self.inner;
         inner.halt.swap(Arc::new(CancellationToken::new())).cancel();
@@ -339,7 +332,7 @@ impl ToolManager {
     /// Ends a pause.
     ///
     /// # Errors
-    /// When that cannot be written down; then everything stays paused.
+    /// If it can't be stored; then everything stays paused.
     pub async fn resume(&self) -> Result<(), Problem> {
         let keeper = &self.inner.rights.inner;
         if !keeper.paused() {
@@ -351,16 +344,16 @@ impl ToolManager {
         Ok(())
     }
 
-    /// Calls that have begun and not ended, oldest first.
+    /// Calls in progress, oldest first.
     #[must_use]
     pub fn running_calls(&self) -> Vec<RunningCall> {
         self.inner.running.list()
     }
 
-    /// Cancels a call that is with its server, as its client could.
+    /// Cancels a call that was sent to its server, as its client could.
     ///
     /// # Errors
-    /// [`ErrorCode::NotFound`] when it has ended, or still waits for a decision.
+    /// [`ErrorCode::NotFound`] if the call has ended or still waits for a decision.
     pub fn cancel_call(&self, call: &CallId) -> Result<(), Problem> {
         if self.inner.running.cancel(call) {
             return Ok(());
@@ -369,14 +362,14 @@ impl ToolManager {
             .why("It has ended, or waits for your answer."))
     }
 
-    /// Ends what was allowed for a session.
+    /// Ends the allows and the learned state of a session.
     pub fn session_ended(&self, session: &SessionId) {
         self.inner.rights.inner.session_ended(session);
         self.inner.holds.session_ended(session);
         self.inner.approvals.inner.runs.forget_session(session);
     }
 
-    /// Ends everything that waits for a client or was allowed to it: its access was revoked.
+    /// Ends all calls and approval requests of a client and drops its rules, because its access was revoked.
     pub fn client_gone(&self, client: &ClientId) {
         self.inner.gone.lock().insert(client.clone());
         self.inner.approvals.inner.end_client(client);
@@ -389,7 +382,7 @@ impl ToolManager {
         });
     }
 
-    /// Ends everything and waits until it has ended. Questions that wait end without an answer.
+    /// Ends everything and waits for it. Pending requests end without an answer.
     pub async fn shutdown(&self) {
         self.inner.closing.cancel();
         self.inner.halt.load().cancel();
@@ -418,7 +411,7 @@ impl Inner {
         }
     }
 
-    /// Makes the catalogue anew if it is not the servers' present one.
+    /// Rebuilds the catalog if it is out of date.
     pub(crate) async fn refresh(self: &Arc<Self>) {
         let mut known = self.refreshing.lock().await;
         let sources: Vec<Source> = self
@@ -470,8 +463,8 @@ impl Inner {
             }
         }
         drop(known);
-        // A server that is another one by now keeps nothing of what was allowed to the old one, also
-        // where it became another one while Gatehouse did not run.
+        // A server that was removed or edited loses what was allowed on it, also if that happened while
+        // Gatehouse wasn't running.
         let gone = removed.into_iter().map(|server| (server, None));
         for (server, but) in gone.chain(others.into_iter().map(|(server, now)| (server, Some(now)))) {
             if but.is_none() || edited.contains(&server) {

@@ -1,5 +1,5 @@
-//! One call as it is judged: everything that an approval is for, with its hash (PERM-7). The same
-//! value goes to policy, to the prompt and to the check before dispatch.
+//! A pending call: everything that an approval is bound to, with its hash (PERM-7). The same value is used by
+//! the policy, the approval request and the check before dispatch.
 
 use std::sync::Arc;
 
@@ -21,44 +21,41 @@ use crate::path_lookup::KnownPaths;
 use crate::runs::CallKey;
 use crate::standing::RightsNow;
 
-/// One call as it is judged.
+/// A pending call, as it is judged.
 pub(crate) struct Matter {
     pub(crate) caller: Arc<Caller>,
     pub(crate) config: Arc<ServerConfig>,
-    /// What the server is; what the hash and every rule is bound to (SRV-16).
+    /// The server's generation and identity, to which the hash and every rule is bound (SRV-16).
     pub(crate) binding: ServerBinding,
     pub(crate) subject: Subject,
     pub(crate) exposed_name: Arc<str>,
     pub(crate) class: Classified,
-    /// What defines it.
     pub(crate) origin: Origin,
     pub(crate) arguments: Arc<Json>,
-    /// What is shown after the arguments.
+    /// Other parts of the request, shown after the arguments.
     pub(crate) beside: Arc<[Json]>,
-    /// What rules for one exact call go by.
+    /// Hash of the exact call; used by rules for one call.
     pub(crate) hash: CallHash,
-    /// What an answer has to repeat: the call, and who was seen to make it.
+    /// Hash that an answer must repeat: the call and the process it came from.
     pub(crate) shown_hash: CallHash,
-    /// What tickets and shared runs go by.
+    /// Key of late approvals (tickets) and shared runs.
     pub(crate) key: CallKey,
-    /// The same for the call without its round.
+    /// Key of the call without its round.
     pub(crate) round_key: CallKey,
-    /// Whether it brings input for a round that Gatehouse knows nothing of.
+    /// Whether the call has input for a round that Gatehouse doesn't know.
     pub(crate) is_unknown_round: bool,
 }
 
-/// What counts beside the rules when a call is judged.
+/// What affects a verdict besides the rules.
 #[derive(Clone, Copy)]
 pub(crate) struct Beside<'a> {
-    /// Why the computer's administrator forbids the server.
+    /// Why the managed policy forbids the server.
     pub(crate) blocked_by_file: Option<&'a str>,
-    /// Everything is paused.
     pub(crate) paused: bool,
-    /// A late approval of this very call.
+    /// A late approval of this exact call.
     pub(crate) ticket: Option<&'a AskId>,
-    /// The present moment.
     pub(crate) now: Timestamp,
-    /// Where the paths of [`Matter::paths`] lead.
+    /// Where the paths in [`Matter::paths`] lead.
     pub(crate) paths: &'a KnownPaths,
 }
 
@@ -71,28 +68,28 @@ impl Matter {
         self.config.generation
     }
 
-    /// What is used, as rules see it; `subject` is its rule name.
+    /// The item that rules are matched against; `subject` is its rule name.
     pub(crate) fn item<'a>(&'a self, subject: &'a str) -> Item<'a> {
         Item { server: &self.binding, subject, class: &self.class, definition: self.origin.defined() }
     }
 
-    /// The program that the client was seen from, as rules are bound to it; `None` where it cannot be told what
-    /// runs in it.
+    /// The program of the peer process, to which rules are bound; `None` if it is unknown what the program
+    /// runs.
     pub(crate) fn program(&self) -> Option<&str> {
         self.seen_program().filter(|program| program.is_known).map(|program| program.path.as_str())
     }
 
-    /// The program that the client was seen from.
+    /// The program of the peer process, if known.
     pub(crate) fn seen_program(&self) -> Option<&Program> {
         self.caller.peer.program()
     }
 
-    /// Whether it is a call of this tool.
+    /// Whether it is a call of this tool in its current definition.
     pub(crate) fn is_of(&self, tool: &CatalogueTool) -> bool {
         tool.binding() == &self.binding && self.origin.fingerprint() == Some(tool.fingerprint())
     }
 
-    /// The client as a prompt shows it.
+    /// The client as the approval request shows it.
     pub(crate) fn asks(&self) -> AskClient {
         let caller = &self.caller;
         let plain = |program: &Program| Program {
@@ -112,17 +109,16 @@ impl Matter {
         }
     }
 
-    /// One of the arguments that are shown, by its place among them, with nothing masked.
+    /// One of the shown arguments, unmasked, by its index.
     pub(crate) fn unmasked(&self, place: usize) -> Option<String> {
         let beside = self.beside.iter().flat_map(argument_values);
         argument_values(&self.arguments).into_iter().chain(beside).nth(place).map(unmasked)
     }
 
-    /// Whether conditions of an allow are known to hold for this call, given where the paths that they are about
-    /// lead.
+    /// Checks that the conditions of an allow hold for this call, given where the paths in it lead.
     ///
     /// # Errors
-    /// When they are not, or when they would write a masked value into a rule.
+    /// If they don't, or if they would write a masked value into a rule.
     pub(crate) fn check_conditions(
         &self,
         conditions: &[Condition],
@@ -157,12 +153,11 @@ impl Matter {
         .todo("Change the condition so that it holds for the arguments of this call."))
     }
 
-    /// What the policy says.
     pub(crate) fn judge(&self, rights: &RightsNow, beside: Beside<'_>) -> Verdict {
         self.with_facts(rights, beside, |facts| rights.book.decide(facts))
     }
 
-    /// The paths that [`Self::judge`] has to know.
+    /// The paths that [`Self::judge`] needs.
     pub(crate) fn paths(&self, rights: &RightsNow, beside: Beside<'_>) -> Vec<String> {
         self.with_facts(rights, beside, |facts| rights.book.paths(facts))
     }

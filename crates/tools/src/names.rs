@@ -1,6 +1,6 @@
-//! Exposed names (TOOL-2): legal everywhere, unique, and stable from run to run. A name once given
-//! stays with its owner; what comes later goes round it. Never gives one name to two tools, nor to two
-//! prompts; below, what is said of tools goes for prompts in a book of their own.
+//! Exposed names (TOOL-2): valid for every client, unique, and stable across restarts. A name once assigned
+//! stays with its tool; later tools avoid it. No two tools have the same name, nor have two prompts. Prompts
+//! have a name book of their own; the docs below say "tool" for both.
 
 use std::collections::HashMap;
 use std::fs;
@@ -17,7 +17,7 @@ const TOOLS: &str = "tool-names.json";
 const PROMPTS: &str = "prompt-names.json";
 const VERSION: u32 = 1;
 
-/// The names of everything that has one.
+/// The names of tools and prompts.
 #[derive(Debug)]
 pub(crate) struct Names {
     pub(crate) tools: NameBook,
@@ -25,25 +25,25 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// Reads the names of earlier runs.
+    /// Loads the names of earlier runs.
     pub(crate) fn open(dir: Option<&Path>) -> Self {
         Self { tools: NameBook::open(dir, TOOLS), prompts: NameBook::open(dir, PROMPTS) }
     }
 
-    /// Gives back the names of a server that was removed.
+    /// Releases the names of a server that was removed.
     pub(crate) fn forget(&mut self, server: &ServerId) {
         self.tools.forget(server);
         self.prompts.forget(server);
     }
 
-    /// Writes the names down when there are new ones. Blocks on the disk.
+    /// Stores the names if there are new ones. Blocks on the disk.
     pub(crate) fn save(&mut self) {
         self.tools.save();
         self.prompts.save();
     }
 }
 
-/// All names that were ever given.
+/// All assigned names.
 #[derive(Debug)]
 pub(crate) struct NameBook {
     file: Option<PathBuf>,
@@ -67,8 +67,7 @@ struct KeptName {
 }
 
 impl NameBook {
-    /// Reads the names of earlier runs. A file that cannot be read is begun anew: names confer no
-    /// rights.
+    /// Loads the names of earlier runs. An unreadable file is replaced: names don't grant permissions.
     pub(crate) fn open(dir: Option<&Path>, file: &str) -> Self {
         let file = dir.map(|dir| dir.join(file));
         let mut book = Self { file, given: HashMap::new(), taken: HashMap::new(), unsaved: false };
@@ -97,13 +96,13 @@ impl NameBook {
         book
     }
 
-    /// The exposed name of a tool: the one that it always had, else a new one.
+    /// The exposed name of a tool: the assigned one, otherwise a new one.
     pub(crate) fn name(&mut self, naming: ToolNaming, server: (&ServerId, &str), tool: &str) -> Box<str> {
         let (id, server_name) = server;
         let candidates = candidates(naming, id, server_name, tool);
         let given = self.given.get(&(naming, id.clone())).and_then(|tools| tools.get(tool));
         if let Some(given) = given {
-            // In the modes that always show the server, a renamed server gets new names.
+            // In the modes that always include the server, a renamed server gets new names.
             if naming == ToolNaming::OnConflict || candidates.contains(given) {
                 return given.clone();
             }
@@ -125,7 +124,7 @@ impl NameBook {
         }
     }
 
-    /// Gives back the names of a server that was removed.
+    /// Releases the names of a server that was removed.
     pub(crate) fn forget(&mut self, server: &ServerId) {
         self.given.retain(|(_, owner), _| owner != server);
         let before = self.taken.len();
@@ -133,7 +132,7 @@ impl NameBook {
         self.unsaved |= before != self.taken.len();
     }
 
-    /// Writes the names down when there are new ones. Blocks on the disk.
+    /// Stores the names if there are new ones. Blocks on the disk.
     pub(crate) fn save(&mut self) {
         let Some(file) = self.file.as_ref().filter(|_| self.unsaved) else { return };
         let mut names: Vec<KeptName> = self
@@ -183,7 +182,7 @@ fn candidates(naming: ToolNaming, id: &ServerId, server_name: &str, tool: &str) 
     names
 }
 
-/// The start of a name with a short hash behind it, at most as long as is legal.
+/// A prefix of the name with a short hash, within the maximum length.
 fn hashed(name: &str, of: &str) -> Box<str> {
     let digest = hex::encode(Sha256::digest(of.as_bytes()));
     let tail = digest.get(..8).unwrap_or_default();
@@ -239,7 +238,7 @@ mod tests {
         assert_eq!(&*book.name(ToolNaming::OnConflict, (&a, "one"), "read"), "read");
         let third = book.name(ToolNaming::OnConflict, (&"c".into(), "two"), "read");
         assert!(third.starts_with("two__read_") && legal(&third), "{third}");
-        // Two tools of one server that look the same once made legal.
+        // Two tools of one server whose names become the same once sanitized.
         assert_eq!(&*book.name(ToolNaming::OnConflict, (&a, "one"), "x.y"), "x_y");
         assert_eq!(&*book.name(ToolNaming::OnConflict, (&a, "one"), "x y"), "one__x_y");
     }

@@ -1,4 +1,4 @@
-//! What a prompt offers and warns of (PERM-4, PERM-5, PERM-9). Pure: where paths lead is passed in.
+//! Choices and warnings of an approval request (PERM-4, PERM-5, PERM-9). Pure: resolved paths are passed in.
 
 use gatehouse_mcp_wire::json::Json;
 use gatehouse_model::ask::{ChoiceLifetime, ChoiceWidth, Warning};
@@ -15,14 +15,14 @@ use crate::proposals::{Earlier, proposals};
 use crate::request::cut;
 use crate::standing::RightsNow;
 
-/// Arguments with hidden characters that are named one by one.
+/// Most arguments with invisible characters that are named individually.
 const NAMED: usize = 8;
 
-/// What is known of calls before this one.
+/// What is known of earlier calls.
 pub(crate) struct Past {
-    /// None of this tool was let through.
+    /// The subject was never allowed before.
     pub(crate) first_use: bool,
-    /// The programs that calls of this client came from and were let through, the latest first.
+    /// The programs that allowed calls of this client came from, most recent first.
     pub(crate) programs: Vec<String>,
 }
 
@@ -59,7 +59,7 @@ pub(crate) fn warnings(matter: &Matter, rights: &RightsNow, rule: &Rule, past: &
     warnings
 }
 
-/// Says which grant an allow would bind to the program of this call.
+/// The grant that an allow would bind to the program of this call.
 fn unbound_grant(matter: &Matter, rights: &RightsNow, rule: &Rule) -> Option<Warning> {
     let Rule::UnboundGrant { grant } = rule else { return None };
     let rule = rights.rules().find(|rule| rule.id == *grant && is_unbound(rule))?;
@@ -67,8 +67,8 @@ fn unbound_grant(matter: &Matter, rights: &RightsNow, rule: &Rule) -> Option<War
     Some(Warning::UnboundGrant { grant: grant.clone(), what: describe_width(&rule.width), program })
 }
 
-/// The arguments with hidden characters. A client chooses how many there are and how long their names, and
-/// warnings are announced to everybody who listens, so only some are named, and not at any length.
+/// The arguments with invisible characters. A client controls their number and the length of their names, and
+/// warnings are announced to all listeners; so both are limited.
 fn hidden_in(arguments: &Json) -> Vec<String> {
     let Json::Object(members) = arguments else { return Vec::new() };
     let mut hidden = members.iter().filter(|(name, value)| has_hidden(name) || hides(value));
@@ -89,8 +89,8 @@ fn hides(value: &Json) -> bool {
     }
 }
 
-/// The program that this client was used from before, where it is another one: that of an always-grant for this,
-/// or the latest, when nothing was ever let through from the present one.
+/// The program that this client was used from before, if it differs: the one of a stored allow for this call, or
+/// the most recent one if no call from the present program was ever allowed.
 fn other_program(matter: &Matter, rights: &RightsNow, past: &Past) -> Option<String> {
     program_of_grant(matter, rights).or_else(|| {
         let now = matter.program()?;
@@ -114,18 +114,18 @@ fn program_of_grant(matter: &Matter, rights: &RightsNow) -> Option<String> {
         .find_map(|rule| rule.program.clone())
 }
 
-/// What a question offers.
+/// What an approval request offers.
 pub(crate) struct Offer {
-    /// To allow.
+    /// Choices to allow.
     pub(crate) choices: Vec<OfferedChoice>,
-    /// To deny.
+    /// Choices to deny.
     pub(crate) denials: Vec<OfferedChoice>,
-    /// To narrow either.
+    /// Conditions to narrow either.
     pub(crate) conditions: Vec<OfferedCondition>,
 }
 
-/// The choices and denials in the order of the menu, and the conditions that are proposed, given where the paths lead
-/// that conditions may be proposed for.
+/// The choices and denials in menu order, and the proposed conditions, given the resolved paths of the
+/// arguments.
 pub(crate) fn offer(
     matter: &Matter,
     rights: &RightsNow,
@@ -147,9 +147,9 @@ pub(crate) fn offer(
     }
 }
 
-/// The ways to allow a call.
+/// The choices to allow a call.
 fn allows(matter: &Matter, rights: &RightsNow, warnings: &[Warning]) -> Vec<GrantChoice> {
-    // While stored rights cannot be verified everything asks, so nothing lasting is promised.
+    // If the stored permissions can't be verified, everything needs an approval, so nothing lasting is offered.
     if !rights.verified {
         return combined(&[], &[]);
     }
@@ -159,7 +159,7 @@ fn allows(matter: &Matter, rights: &RightsNow, warnings: &[Warning]) -> Vec<Gran
             Warning::DefinitionChanged | Warning::HiddenCharacters { .. } | Warning::UnconfirmedServer
         )
     });
-    // What is allowed to one client is for its program, and for its session alone where that is unknown.
+    // An allow for one client is bound to its program, or if that is unknown, to its session only.
     let can_be_bound = matter.program().is_some();
     let mut lifetimes = Vec::new();
     if can_be_bound {
@@ -182,7 +182,7 @@ fn allows(matter: &Matter, rights: &RightsNow, warnings: &[Warning]) -> Vec<Gran
     combined(&widths, &lifetimes)
 }
 
-/// The ways to deny a call. What keeps an allow from lasting keeps no denial from it.
+/// The choices to deny a call. What prevents a lasting allow doesn't prevent a lasting denial.
 fn denials(matter: &Matter) -> Vec<GrantChoice> {
     let mut lifetimes = vec![ChoiceLifetime::QuarterHour];
     if matter.caller.session.is_some() {
@@ -197,13 +197,13 @@ fn denials(matter: &Matter) -> Vec<GrantChoice> {
     combined(&widths, &lifetimes)
 }
 
-/// Whether a rule about all reads is about this call.
+/// Whether a rule about all reads covers this call.
 fn is_read(matter: &Matter, effect: Effect) -> bool {
     is_about(effect, &Width::Reads, &matter.item(&matter.subject.rule_name()), None)
 }
 
-/// This call, once, and every width for every lifetime. Each is for this client, and for every client where it is
-/// not about one call, one client or one session.
+/// This call once, and every scope with every lifetime. Each choice is for this client; also for every client
+/// unless it is about one call, one client or one session.
 fn combined(widths: &[ChoiceWidth], lifetimes: &[ChoiceLifetime]) -> Vec<GrantChoice> {
     let mut choices = vec![GrantChoice::once()];
     for &width in widths {
@@ -220,7 +220,7 @@ fn combined(widths: &[ChoiceWidth], lifetimes: &[ChoiceLifetime]) -> Vec<GrantCh
     choices
 }
 
-/// The values that arguments of this tool have to have by rules that allow it for this client.
+/// The values that allows of this subject for this client require of its arguments.
 fn earlier_values(matter: &Matter, rights: &RightsNow) -> Earlier {
     let name = matter.subject.rule_name();
     let me = ClientScope::One { client: matter.caller.client.id.clone() };
@@ -245,7 +245,8 @@ fn earlier_values(matter: &Matter, rights: &RightsNow) -> Earlier {
     earlier
 }
 
-/// Whether an answer's allow is one of the offered ones; conditions only narrow it.
+/// Whether the allow of an answer is one of the offered choices. Conditions aren't compared, since they only
+/// narrow it.
 pub(crate) fn is_offered(choice: &GrantChoice, offered: &[OfferedChoice]) -> bool {
     offered.iter().any(|offer| {
         offer.lifetime == choice.lifetime

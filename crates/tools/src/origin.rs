@@ -1,5 +1,5 @@
-//! What defines something that is used (PERM-8, PERM-18): a tool, a prompt, a resource template, the server's list
-//! of resources, or nothing that is known. Rules are for the definition that they were given for.
+//! What defines a subject (PERM-8, PERM-18): a tool, a prompt, a resource template, the server's list of
+//! resources, or nothing known. Rules are bound to the definition that they were granted for.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -17,21 +17,19 @@ use serde_json::value::RawValue;
 
 use crate::definition::Definition;
 
-/// What defines something that is used.
+/// What defines a subject.
 #[derive(Clone, Debug)]
 pub(crate) enum Origin {
-    /// A tool's definition.
     Tool(Arc<Definition>),
-    /// A prompt's definition, or the template that a resource comes from.
+    /// The definition of a prompt, or of the template that matches a resource.
     Other(Arc<Described>),
-    /// The server's own list of resources.
+    /// The server's resource list contains it.
     Listed,
-    /// Nothing that is known.
     Unknown,
 }
 
 impl Origin {
-    /// The same, as rules see it.
+    /// The definition as rules see it.
     pub(crate) fn defined(&self) -> Defined<'_> {
         match self {
             Self::Tool(tool) => Defined::As { pin: &tool.name, fingerprint: &tool.fingerprint },
@@ -48,7 +46,7 @@ impl Origin {
         }
     }
 
-    /// What it is a definition of, and its bytes.
+    /// The kind of definition and its bytes.
     pub(crate) fn definition(&self) -> Option<(DefinitionOf, &RawValue)> {
         match self {
             Self::Tool(tool) => Some((DefinitionOf::Tool, &tool.raw)),
@@ -57,7 +55,6 @@ impl Origin {
         }
     }
 
-    /// The tool, if it is one.
     pub(crate) fn tool(&self) -> Option<&Arc<Definition>> {
         match self {
             Self::Tool(tool) => Some(tool),
@@ -66,16 +63,16 @@ impl Origin {
     }
 }
 
-/// What is known of something that is used.
+/// What is known of a subject.
 pub(crate) struct Known {
     pub(crate) class: Classified,
     pub(crate) origin: Origin,
-    /// The lists that say so.
+    /// The lists that this was read from.
     pub(crate) lists: Option<Arc<Lists>>,
 }
 
 impl Known {
-    /// What is in no list of its server can be anything.
+    /// Something in none of its server's lists; it may be anything, so it counts as reaching outside.
     pub(crate) fn nothing() -> Self {
         Self { class: resource("", ResourceFrom::Nowhere), origin: Origin::Unknown, lists: None }
     }
@@ -85,11 +82,11 @@ impl Known {
     }
 }
 
-/// A prompt or a resource template as its server defined it.
+/// A parsed definition of a prompt or resource template.
 #[derive(Debug)]
 pub(crate) struct Described {
     of: DefinitionOf,
-    /// Where its pin stands among those of a rule: `prompt:NAME` or `template:URI`.
+    /// Key of its pin in a rule: `prompt:NAME` or `template:URI`.
     pin: Box<str>,
     fingerprint: Fingerprint,
     class: Classified,
@@ -97,7 +94,7 @@ pub(crate) struct Described {
 }
 
 impl Described {
-    /// Reads the definition of a prompt or a template by its name; `None` where it cannot be read safely.
+    /// Parses the definition of a prompt or template; `None` if it can't be parsed safely.
     fn read(of: DefinitionOf, name: &str, raw: &RawValue) -> Option<Self> {
         let class = match of {
             DefinitionOf::Prompt => match argument_names(raw) {
@@ -124,7 +121,7 @@ impl Described {
         Defined::As { pin: &self.pin, fingerprint: &self.fingerprint }
     }
 
-    /// It as rules of all reads and of everything see it.
+    /// The item as rules for all reads and for everything see it.
     pub(crate) fn item<'a>(&'a self, server: &'a ServerBinding) -> Item<'a> {
         Item { server, subject: &self.pin, class: &self.class, definition: self.defined() }
     }
@@ -134,7 +131,7 @@ fn prompt_pin(name: &str) -> String {
     Subject::Prompt { name: name.to_owned() }.rule_name().into_owned()
 }
 
-/// The names of a prompt's arguments; `None` where they cannot be read.
+/// The names of a prompt's arguments; `None` if they can't be parsed.
 fn argument_names(raw: &RawValue) -> Option<Vec<String>> {
     let members = Members::of(raw).ok()?;
     let Some(arguments) = members.get("arguments").filter(|raw| raw.get() != "null") else {
@@ -145,11 +142,11 @@ fn argument_names(raw: &RawValue) -> Option<Vec<String>> {
     listed.iter().map(name).collect()
 }
 
-/// What defines the resources and prompts of one server.
+/// The definitions of the resources and prompts of one server.
 #[derive(Debug, Default)]
 pub(crate) struct Origins {
     listed: HashSet<Box<str>>,
-    /// With the templates that can be compared with URIs, in the order of the server's list.
+    /// Together with the templates that can be matched against URIs, in the order of the server's list.
     templates: Vec<(Box<str>, Option<UriTemplate>, Arc<Described>)>,
     prompts: HashMap<Box<str>, Arc<Described>>,
 }
@@ -171,7 +168,7 @@ impl Origins {
         }
     }
 
-    /// What something beside a tool is, and what defines it.
+    /// Access class and definition of a subject that isn't a tool.
     pub(crate) fn of(&self, subject: &Subject) -> Known {
         match subject {
             Subject::Resource { uri } => self.of_resource(uri),
@@ -202,7 +199,7 @@ impl Origins {
             template.as_ref().filter(|template| template.matches(uri)).map(|known| (known, text, described))
         });
         let best = fits.rev().max_by_key(|(template, ..)| template.literal_prefix());
-        // What a server may take for one of a template, but the template cannot make, comes from nowhere certain.
+        // A URI that the template matches but can't produce is treated as unknown.
         match best.filter(|(template, ..)| template.makes(uri)) {
             Some((_, text, described)) => {
                 Known::described(resource(uri, ResourceFrom::Template(text)), described)
@@ -211,7 +208,7 @@ impl Origins {
         }
     }
 
-    /// Everything that has a definition.
+    /// All parsed definitions.
     pub(crate) fn described(&self) -> impl Iterator<Item = &Arc<Described>> {
         self.templates.iter().map(|(_, _, described)| described).chain(self.prompts.values())
     }

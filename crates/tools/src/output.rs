@@ -1,5 +1,5 @@
-//! What a tool promises of its results (`outputSchema`, TOOL-5). Nothing here compiles or runs a schema:
-//! that is done in a process of its own.
+//! Checking results against a tool's `outputSchema` (TOOL-5). Schemas are compiled and run in a separate
+//! process, not here.
 
 use std::sync::OnceLock;
 
@@ -10,14 +10,14 @@ use gatehouse_servers::{SchemaCheck, SchemaChecker, SchemaFault};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// Longest sentence about what does not fit, in characters.
+/// Longest message about a mismatch, in characters.
 const LONGEST: usize = 300;
 
-/// What a tool promises of its results.
+/// The `outputSchema` of a tool.
 #[derive(Debug, Default)]
 pub(crate) struct Output {
     schema: Option<Box<RawValue>>,
-    /// Why results are not checked any more.
+    /// Why results aren't checked any more.
     given_up: OnceLock<String>,
 }
 
@@ -33,19 +33,18 @@ struct Head<'a> {
 }
 
 impl Output {
-    /// Reads a definition's members.
+    /// Reads the members of a definition.
     pub(crate) fn of(definition: &Members<'_>) -> Self {
         Self { schema: definition.get("outputSchema").map(ToOwned::to_owned), given_up: OnceLock::new() }
     }
 
-    /// Whether it promises anything.
+    /// Whether there is a schema.
     pub(crate) fn promises(&self) -> bool {
         self.schema.is_some()
     }
 
-    /// What does not fit, if something does not. Errors and results that are not the last word
-    /// promise nothing. Blocks while the check runs; a schema with which it broke off once is not
-    /// tried again.
+    /// What in a result doesn't match, if anything. Errors and incomplete results aren't checked. Blocks while
+    /// the check runs; if the check was aborted once, the schema isn't tried again.
     pub(crate) fn unfit(&self, result: &RawValue, by: Checks<'_>) -> Option<String> {
         let schema = self.schema.as_ref()?;
         let head: Head<'_> = match serde_json::from_str(result.get()) {
@@ -85,12 +84,10 @@ impl Output {
     }
 }
 
-/// What checks a result, and whose it is.
+/// The checker, and the server of the tool.
 #[derive(Clone, Copy)]
 pub(crate) struct Checks<'a> {
-    /// Makes the check.
     pub(crate) checker: &'a SchemaChecker,
-    /// The server whose tool it is.
     pub(crate) server: &'a ServerId,
 }
 

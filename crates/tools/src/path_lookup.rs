@@ -1,6 +1,6 @@
-//! Looks up where paths lead for those who judge calls, without blocking them: on a network share or a FUSE mount a
-//! lookup can hang. What isn't known by the deadline is unknown, which an allow takes for a no and a deny for a yes.
-//! Nobody may hold a lock while waiting for a lookup.
+//! Resolves paths for judging calls without blocking the caller: on a network share or a FUSE mount a look-up
+//! can hang. A path that isn't resolved by the deadline is unknown, which counts as "no" for an allow and as
+//! "yes" for a deny. Callers must not hold a lock while waiting for a look-up.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -14,23 +14,23 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::paths::{PathResolver, RealPath, is_local};
 
-/// So many lookups run at once. Each takes a thread of the runtime's blocking pool, and one that hangs keeps it, so
-/// this is also how many threads a file system that hangs can take.
+/// Most look-ups at once. Each takes a thread of the runtime's blocking pool, and one that hangs keeps it; so
+/// this is also the number of threads that a hanging file system can take.
 pub(crate) const AT_ONCE: usize = 8;
-/// So long is waited for the paths of one judgement.
+/// How long one judgement waits for its paths.
 const TIME_LIMIT: Duration = Duration::from_millis(200);
 
-/// Until when paths are waited for that are looked up now.
+/// The deadline for paths that are looked up now.
 pub(crate) fn deadline() -> Instant {
     Instant::now() + TIME_LIMIT
 }
 
-/// Where paths lead, as far as it was known in time.
+/// Where paths lead, as far as resolved in time.
 #[derive(Default)]
 pub(crate) struct KnownPaths(HashMap<String, Option<RealPath>>);
 
 impl KnownPaths {
-    /// Those of these paths that have not been looked up, each once.
+    /// Those of these paths that haven't been looked up, without duplicates.
     pub(crate) fn missing(&self, mut paths: Vec<String>) -> Vec<String> {
         paths.retain(|path| !self.0.contains_key(path));
         paths.sort_unstable();
@@ -38,17 +38,17 @@ impl KnownPaths {
         paths
     }
 
-    /// Where a path leads; `None` where that is unknown.
+    /// Where a path leads; `None` if unknown.
     pub(crate) fn get(&self, path: &str) -> Option<&RealPath> {
         self.0.get(path)?.as_ref()
     }
 
-    /// The same as the policy wants it.
+    /// As [`Self::get`], in the form that the policy needs.
     pub(crate) fn resolve(&self, path: &str) -> Option<String> {
         Some(self.get(path)?.path.clone())
     }
 
-    /// Looks up paths on the spot.
+    /// Resolves paths synchronously.
     #[cfg(test)]
     pub(crate) fn on_this_disk(paths: Vec<String>) -> Self {
         let real = |path: String| (path.clone(), crate::paths::SystemPaths.resolve(&path));
@@ -56,13 +56,14 @@ impl KnownPaths {
     }
 }
 
-/// Looks up paths on threads of their own. Nobody waits for those threads at shutdown, since one that hangs may never
-/// end; they only read.
+/// Resolves paths on blocking threads. A shutdown doesn't wait for those, since one that hangs may never end;
+/// they only read.
 pub(crate) struct PathLookup {
     resolver: Arc<dyn PathResolver>,
     permits: Arc<Semaphore>,
-    /// The paths whose lookup missed its deadline, with the permit of that lookup, which is dropped when it ends.
-    /// They are not looked up once more meanwhile: one path that hangs takes one thread, however often it is used.
+    /// Paths whose look-up missed its deadline, with the permit of that look-up, which is dropped when it
+    /// ends. Until then they aren't looked up again: one hanging path takes one thread, however often it is
+    /// used.
     hanging: Mutex<HashMap<String, Weak<OwnedSemaphorePermit>>>,
 }
 
@@ -71,8 +72,8 @@ impl PathLookup {
         Self { resolver, permits: Arc::new(Semaphore::new(AT_ONCE)), hanging: Mutex::default() }
     }
 
-    /// Looks up where these paths lead. Afterwards all of them are in `known`, those that were not known by the
-    /// deadline as unknown.
+    /// Resolves these paths. Afterwards `known` contains all of them; those not resolved by the deadline as
+    /// unknown.
     pub(crate) async fn look_up(&self, paths: Vec<String>, deadline: Instant, known: &mut KnownPaths) {
         let one = |path: String| async move {
             let real = self.look_up_one(&path, deadline).await;
@@ -119,13 +120,13 @@ mod tests {
 
     use super::*;
 
-    /// How long is waited for paths of which some hang.
+    /// Deadline for look-ups of which some hang.
     const A_WHILE: Duration = Duration::from_secs(1);
-    /// How long something hangs that nobody lets go, and how long is waited for what has to come. A bound, not a
-    /// timing.
+    /// How long something hangs that isn't released, and how long to wait for something that must happen. An
+    /// upper bound, not a measured time.
     const LONGEST: Duration = Duration::from_secs(60);
 
-    /// A disk on which everything below `/hung` hangs until it is let go.
+    /// A disk on which everything below `/hung` hangs until it is released.
     #[derive(Default)]
     struct Disk {
         state: Mutex<State>,
@@ -159,7 +160,7 @@ mod tests {
             self.changed.notify_all();
         }
 
-        /// How many lookups hang, once there are as many as this.
+        /// The number of hanging look-ups, once there are at least `count`.
         fn hanging(&self, count: usize) -> usize {
             let mut state = self.state.lock();
             self.changed.wait_while_for(&mut state, |state| state.hanging < count, LONGEST);
@@ -167,7 +168,8 @@ mod tests {
         }
     }
 
-    /// Lets go at the end of a test, whatever becomes of it, or the runtime would wait for its threads.
+    /// Releases the disk at the end of a test, even if it fails; otherwise the runtime would wait for its
+    /// threads.
     struct LetGo(Arc<Disk>);
 
     impl Drop for LetGo {
@@ -186,7 +188,7 @@ mod tests {
         paths.iter().map(|path| (*path).to_owned()).collect()
     }
 
-    /// Which of these paths are known in time.
+    /// Which of these paths are resolved in time.
     async fn known_in(time: Duration, lookup: &PathLookup, paths: &[&str]) -> Vec<bool> {
         let mut known = KnownPaths::default();
         lookup.look_up(known.missing(owned(paths)), Instant::now() + time, &mut known).await;
@@ -194,13 +196,13 @@ mod tests {
         paths.iter().map(|path| known.get(path).is_some()).collect()
     }
 
-    /// Waits until lookups that were let go have given their threads back.
+    /// Waits until released look-ups have returned their threads.
     async fn idle(lookup: &PathLookup) {
         let all = u32::try_from(AT_ONCE).unwrap();
         drop(tokio::time::timeout(LONGEST, lookup.permits.acquire_many(all)).await.unwrap().unwrap());
     }
 
-    // The runtime of a test has one thread: if that were blocked, nothing would come of anything.
+    // The runtime of these tests has one thread: if it were blocked, nothing would make progress.
 
     #[tokio::test]
     async fn a_path_that_hangs_is_unknown_and_takes_one_thread() {
@@ -236,7 +238,7 @@ mod tests {
         assert_eq!((disk.0.hanging(0), lookup.permits.available_permits()), (0, AT_ONCE));
     }
 
-    /// Lookups that only have to wait for a thread are not lost.
+    /// Look-ups that only have to wait for a thread aren't lost.
     #[tokio::test]
     async fn more_paths_than_threads_are_looked_up_too() {
         let (disk, lookup) = on_a_disk();

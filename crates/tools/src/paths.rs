@@ -1,25 +1,25 @@
-//! Where a path really leads (PERM-5): `..` and links resolved, also where the end of it does not
-//! exist yet. What cannot be told for certain is `None`, and no condition holds for it.
+//! Resolves where a path leads (PERM-5), including `..` and links, and also if the last components don't exist
+//! yet. If it can't be determined for certain, the result is `None`, and no condition holds for it.
 
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf, Prefix};
 
-/// Longest path that is looked at, in bytes. No system takes a longer one.
+/// Longest path that is resolved, in bytes. No operating system accepts a longer one.
 const LONGEST: usize = if cfg!(windows) { 32 * 1024 } else { 4096 };
 
-/// Where a path leads.
+/// A resolved path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RealPath {
     /// The absolute path without links and `..`.
     pub path: String,
-    /// Whether there is a folder.
+    /// Whether it is an existing folder.
     pub is_folder: bool,
 }
 
-/// Says where paths lead.
+/// Resolves paths.
 pub trait PathResolver: Send + Sync {
-    /// Where an absolute path leads; `None` where that cannot be told. Blocks for as long as the file system
-    /// does, which can be for ever on a network share or a FUSE mount.
+    /// Resolves an absolute path; `None` if it can't be resolved. Blocks as long as the file system does,
+    /// which may be forever on a network share or a FUSE mount.
     fn resolve(&self, path: &str) -> Option<RealPath>;
 }
 
@@ -32,8 +32,8 @@ impl PathResolver for SystemPaths {
         if !is_local(path) {
             return None;
         }
-        // The longest part that exists is resolved by the system; behind it there may be only plain
-        // names, since `..` behind something that does not exist leads nowhere certain.
+        // The longest existing prefix is resolved by the operating system. Only plain names may follow it,
+        // since `..` after something that doesn't exist has no certain meaning.
         let mut head = PathBuf::from(path);
         let mut tail: Vec<OsString> = Vec::new();
         loop {
@@ -45,7 +45,7 @@ impl PathResolver for SystemPaths {
                     return Some(RealPath { path, is_folder });
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                    // A link whose target does not exist leads elsewhere.
+                    // A link whose target doesn't exist may lead elsewhere.
                     if head.symlink_metadata().is_ok() {
                         return None;
                     }
@@ -61,10 +61,10 @@ impl PathResolver for SystemPaths {
     }
 }
 
-/// Whether this is an absolute path on a disk of this computer. Any other one is not looked up.
+/// Whether this is an absolute path on a disk of this computer. Other paths aren't looked up.
 pub(crate) fn is_local(text: &str) -> bool {
     let path = Path::new(text);
-    // A share or a device of Windows: even to look at it reaches another machine, or does something.
+    // A Windows share or device: even looking at it contacts another machine, or has an effect.
     let is_elsewhere = match path.components().next() {
         Some(Component::Prefix(prefix)) => {
             !matches!(prefix.kind(), Prefix::Disk(_) | Prefix::VerbatimDisk(_))
@@ -118,7 +118,7 @@ mod tests {
         }
     }
 
-    /// A grant "only in this folder" on a real disk: each path, what it is, and whether it is let in.
+    /// A grant "only in this folder" on a real disk: each path, its kind, and whether the condition holds.
     #[test]
     fn only_in_this_folder() {
         use gatehouse_mcp_wire::json::read;
@@ -194,7 +194,7 @@ mod tests {
             assert_eq!(held(&only, path), expected, "{path}: {what}");
         }
 
-        // A link that is put in after the grant, in the place of a folder, and of the folder itself.
+        // A link that is created after the grant, in place of a folder and of the granted folder itself.
         assert_eq!(held(&only, "@/in/late/x"), Held::Yes);
         std::fs::remove_dir(format!("{root}/in/late")).unwrap();
         symlink(format!("{root}/out"), format!("{root}/in/late")).unwrap();

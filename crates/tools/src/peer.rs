@@ -1,6 +1,5 @@
-//! The other end of the connection that a call came on, as the operating system tells it, and what follows from
-//! it: which calls of one client count as those of one caller (PERM-9, PERM-11). It is compared and shown, and
-//! never verified.
+//! The peer process of a connection, as the operating system reports it, and which calls of one client
+//! therefore come from the same source (PERM-9, PERM-11). It is compared and shown, but not verified.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,42 +11,40 @@ use gatehouse_model::ask::{Program, SeenFrom};
 /// The other end of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peer {
-    /// Tells it from every other one.
+    /// Unique id.
     pub id: PeerId,
-    /// Its program and those that started it; `None` where they cannot be found out.
+    /// Its program and the parent processes; `None` if unknown.
     pub seen_from: Option<Arc<SeenFrom>>,
 }
 
-/// Tells the other ends of connections apart.
+/// Id of the other end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PeerId {
     /// A process of this computer.
     Process {
-        /// Its id, which another process may get after its end.
+        /// The process id, which the system may reuse after the process ends.
         pid: u32,
-        /// When it was started, in a unit of the system's own.
+        /// Start time in a system-specific unit; together with `pid` it is unique.
         started: u64,
     },
-    /// A connection whose process is not known, by a number that no other one has in this run of Gatehouse.
+    /// A connection of an unknown process, by a number that is unique in this run of Gatehouse.
     Connection(u64),
 }
 
-/// Where a call comes from, as far as it can be told. What a person answered to a call, and what came of it, is
-/// shared with identical calls of the same source alone.
+/// The source of a call, as far as known. Answers and results of a call are shared only with identical calls
+/// of the same source.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum CallSource {
-    /// A program of which it is known what runs in it, by its path: all of its processes.
+    /// The path of a program for which it is known what it runs; all its processes are one source.
     Program(Box<str>),
-    /// One process, since it cannot be told what runs in its program, and its session.
+    /// One process and its session, because it is unknown what its program runs.
     Process {
-        /// The program's path.
         program: Box<str>,
-        /// The process.
         id: PeerId,
-        /// The session, for clients of the stateful revisions.
+        /// Set for clients of the stateful protocol revisions.
         session: Option<SessionId>,
     },
-    /// A session, where the process is not known.
+    /// A session of an unknown process.
     Session(SessionId),
 }
 
@@ -59,13 +56,12 @@ impl Peer {
         Self { id: PeerId::Connection(CONNECTIONS.fetch_add(1, Ordering::Relaxed)), seen_from: None }
     }
 
-    /// Its program.
     #[must_use]
     pub fn program(&self) -> Option<&Program> {
         self.seen_from.as_ref().map(|seen| &seen.program)
     }
 
-    /// Where its calls in a session come from; `None` where neither process nor session tells.
+    /// The source of its calls in a session; `None` if neither process nor session is known.
     #[must_use]
     pub fn source(&self, session: Option<&SessionId>) -> Option<CallSource> {
         match self.program() {
@@ -79,8 +75,9 @@ impl Peer {
         }
     }
 
-    /// What the hash of an approval request has of it beside program and session: its process, or its connection,
-    /// where those two do not tell whose call it is. So no call of an unknown program joins the request of another.
+    /// What the hash of an approval request contains of the peer besides program and session: its process or
+    /// connection, if those two don't identify the source. So no call of an unknown program joins the request
+    /// of another.
     pub(crate) fn hashed_id(&self, source: Option<&CallSource>) -> Option<String> {
         match source {
             Some(CallSource::Program(_) | CallSource::Session(_)) => None,
@@ -90,7 +87,7 @@ impl Peer {
 }
 
 impl CallSource {
-    /// The session that its calls are in, where another session is another source.
+    /// The session of its calls, if another session is another source.
     pub(crate) fn session(&self) -> Option<&SessionId> {
         match self {
             Self::Program(_) => None,

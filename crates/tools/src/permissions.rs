@@ -1,4 +1,5 @@
-//! What rules come to for the tools that there are, as people are shown it (PERM-3, PERM-8). Decides no call.
+//! The effective permissions of the known tools, as the UI shows them (PERM-3, PERM-8). Doesn't decide about
+//! calls.
 
 use std::collections::HashMap;
 
@@ -7,12 +8,12 @@ use gatehouse_model::grant::{ClientScope, LateTools, RuleReach, ToolPermission};
 use gatehouse_model::{ClientId, Decision, Effect, Grant, Lifetime, ServerBinding, ServerId, Width};
 use gatehouse_policy::cover::{Item, Reach, is_about, is_unbound, reach};
 
-/// Rules that hold until they are taken back, whatever the arguments are, for every client, and for one where
-/// one is given. Found by server and tool, so that thousands of tools cost little.
+/// Rules that apply until revoked and without conditions, for every client and, if given, for one client.
+/// Indexed by server and tool, so that thousands of tools stay cheap.
 pub(crate) struct LastingRules<'a> {
     by_tool: HashMap<(&'a ServerId, &'a str), Vec<&'a Grant>>,
     wide: HashMap<&'a ServerId, Vec<&'a Grant>>,
-    /// Denies for every server.
+    /// Denies that apply to every server.
     everywhere: Vec<&'a Grant>,
 }
 
@@ -63,7 +64,7 @@ impl<'a> LastingRules<'a> {
         }
     }
 
-    /// How many of these tools run without asking, and how many each setting would add.
+    /// How many of these tools run without approval, and how many more each auto-approve setting would add.
     pub(crate) fn count(&self, tools: &[Item<'_>]) -> (u32, LateTools) {
         let (mut allowed, mut late) = (0, LateTools::default());
         for tool in tools {
@@ -93,8 +94,8 @@ fn is_for(rule: &Grant, client: Option<&ClientId>) -> bool {
     }
 }
 
-/// What is set to run without asking on a server as it is, for one client or for every client alone, and
-/// whether any of it waits for its first use.
+/// The auto-approve setting of a server in its current generation, for one client or for every client, and
+/// whether any of its rules waits for its first use.
 pub(crate) fn setting<'a>(
     rules: impl Iterator<Item = &'a Grant>,
     server: &ServerBinding,
@@ -122,7 +123,7 @@ pub(crate) fn setting<'a>(
     (setting, waits)
 }
 
-/// What an allow comes to for the tools of its server.
+/// How many tools of its server an allow covers.
 pub(crate) fn reach_of(rule: &Grant, tools: &[Item<'_>]) -> Option<RuleReach> {
     if rule.effect == Effect::Deny || matches!(rule.width, Width::Call { .. }) {
         return None;
@@ -174,7 +175,7 @@ mod tests {
         Width::Tool { tool: name.to_owned() }
     }
 
-    /// `look` reads, `fetch` reads and reaches outside, `put` writes, `late` reads and is pinned by nothing.
+    /// `look` reads, `fetch` reads and reaches outside, `put` writes, `late` reads and has no pin.
     fn with_tools<R>(definition: &str, generation: u32, work: impl FnOnce(&[Item<'_>]) -> R) -> R {
         let server =
             ServerBinding { server: "s".into(), generation: Generation(generation), identity: "i".into() };

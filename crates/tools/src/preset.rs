@@ -1,5 +1,5 @@
-//! Ask · Reads · Writes · All (PERM-3): the one rule that each sets on a server. Pure: what the rule is
-//! pinned to is passed in.
+//! Auto-approve settings: Ask, Reads, Writes, All (PERM-3), and the one rule that each of them sets on a
+//! server. Pure: the items to pin are passed in.
 
 use gatehouse_model::ask::AutoApprove;
 use gatehouse_model::grant::ClientScope;
@@ -10,11 +10,11 @@ use gatehouse_policy::cover::Item;
 
 use crate::rules::pins_of;
 
-/// What shall run without asking on one server.
+/// The auto-approve setting of one server.
 #[derive(Clone, Debug)]
 pub(crate) struct Preset {
     pub(crate) server: ServerBinding,
-    /// For this client; every client where absent.
+    /// Only for this client; for every client if absent.
     pub(crate) client: Option<ClientId>,
     pub(crate) to: AutoApprove,
 }
@@ -27,12 +27,12 @@ impl Preset {
         }
     }
 
-    /// Whether there is a rule in the end.
+    /// Whether the setting consists of a rule.
     pub(crate) fn sets_a_rule(&self) -> bool {
         self.to != AutoApprove::Ask
     }
 
-    /// Whether a rule is what was set before on the same server for the same clients.
+    /// Whether a rule is the previous setting of the same server for the same clients.
     pub(crate) fn replaces(&self, rule: &Grant) -> bool {
         rule.effect == Effect::Allow
             && rule.lifetime == Lifetime::Always
@@ -42,7 +42,7 @@ impl Preset {
             && matches!(rule.width, Width::Reads | Width::Writes | Width::Everything)
     }
 
-    /// The rule; `None` where everything shall ask.
+    /// The rule; `None` for [`AutoApprove::Ask`].
     pub(crate) fn rule(&self, id: GrantId, now: Timestamp, items: &[Item<'_>]) -> Option<Grant> {
         let width = match self.to {
             AutoApprove::Ask => return None,

@@ -1,5 +1,5 @@
-//! Progress to a client that asked for it: tiny rising values while a person decides (PERM-11),
-//! the server's own afterwards. What would not rise is dropped, as the protocol wants it.
+//! Progress notifications to a client that asked for them: tiny increasing values while the user decides
+//! (PERM-11), then the server's own. Values that don't increase are dropped, as the protocol requires.
 
 use std::fmt;
 
@@ -11,10 +11,10 @@ use parking_lot::Mutex;
 
 use crate::call::ProgressOut;
 
-/// How much the value rises with each sign of life.
+/// Increase of the value with each notification while waiting.
 const STEP: f64 = 1e-6;
 
-/// The way to one call's client.
+/// Progress sink of one call that keeps values increasing.
 pub(crate) struct Rising {
     out: ProgressOut,
     last: Mutex<Option<f64>>,
@@ -31,24 +31,24 @@ impl Rising {
         Self { out, last: Mutex::new(None) }
     }
 
-    /// Tells the client that a person still decides.
+    /// Tells the client that the user hasn't decided yet.
     pub(crate) fn waiting(&self) {
         let mut last = self.last.lock();
         let value = last.unwrap_or(0.0) + STEP;
         *last = Some(value);
-        // Under the lock, so that nothing overtakes; `out` never waits.
+        // Sent with the lock held, so that notifications stay in order; `out` never blocks.
         (self.out)(raw(format!(
             r#"{{"progress":{value:.6},"message":"Waiting for the user to allow or deny this call in Gatehouse."}}"#
         )));
     }
 
-    /// Passes on what the server said, without its token.
+    /// Relays the server's progress, without its token.
     pub(crate) fn relay(&self, progress: &Progress) {
         let mut last = self.last.lock();
         if last.is_some_and(|last| progress.progress <= last) {
             return;
         }
-        // Where nobody was asked, the server's values are its own affair.
+        // If the client got no waiting notifications, the server's values are relayed unchecked.
         if last.is_some() {
             *last = Some(progress.progress);
         }
@@ -57,10 +57,10 @@ impl Rising {
     }
 }
 
-/// Longest message of a progress that is shown, in characters.
+/// Longest progress message that is shown, in characters.
 const LONGEST_MESSAGE: usize = 200;
 
-/// Progress as the windows show it: the message cleaned of hidden characters, on one line, and cut.
+/// Progress as the UI shows it: the message on one line, without invisible characters, and cut.
 pub(crate) fn shown_progress(progress: &Progress) -> CallProgress {
     let members = Members::of(&progress.raw).ok();
     let total = members.as_ref().and_then(|members| serde_json::from_str(members.get("total")?.get()).ok());

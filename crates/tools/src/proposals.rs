@@ -1,5 +1,5 @@
-//! Conditions that a question proposes, made from the arguments at hand (PERM-5). Each of them holds for the call
-//! that is asked about. Pure: where paths lead is passed in.
+//! Conditions that an approval request proposes, made from the arguments of the call (PERM-5). Each of them
+//! holds for this call. Pure: resolved paths are passed in.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,23 +14,24 @@ use url::Url;
 use crate::path_lookup::KnownPaths;
 use crate::paths::is_local;
 
-/// Conditions are proposed for so many arguments at most.
+/// Most arguments that conditions are proposed for.
 const ARGUMENTS: usize = 8;
-/// So many arguments are tried. Each condition is held against the names of all arguments, of which a call can have
-/// a million.
+/// Most arguments that are tried. Each condition is compared with the names of all arguments, of which a call
+/// can have a million.
 const TRIED: usize = 64;
-/// Longer values and names make no condition that a person would read.
+/// Longest value or name of a condition, in bytes; a user wouldn't read longer ones.
 const LONGEST_VALUE: usize = 200;
-/// A condition "one of" grows up to so many values.
+/// Most values of a proposed "one of" condition.
 const MOST_VALUES: usize = 20;
 
-/// Values that rules in force ask for, by the pointer of the argument; JSON texts.
+/// Values that rules in force require, by the pointer of the argument; as JSON texts.
 pub(crate) type Earlier = BTreeMap<String, Vec<String>>;
 
-/// The paths that [`proposals`] has to know: of as many arguments as conditions are proposed for.
+/// The paths that [`proposals`] needs: of as many arguments as conditions are proposed for.
 pub(crate) fn paths(arguments: &Json) -> Vec<String> {
     let is_path = |value: &Json| value.as_str().is_some_and(|text| is_local(text) && !has_hidden(text));
-    // Most arguments hold no path, and to find those that are masked takes long where they are large.
+    // Checked first, since most arguments contain no path and finding the masked ones is slow for large
+    // arguments.
     let Json::Object(members) = arguments else { return Vec::new() };
     if !members.iter().any(|(_, value)| is_path(value)) {
         return Vec::new();
@@ -43,7 +44,7 @@ pub(crate) fn paths(arguments: &Json) -> Vec<String> {
         .collect()
 }
 
-/// The conditions, argument by argument, for each the most fitting one first.
+/// The proposed conditions, argument by argument; for each argument the most specific first.
 pub(crate) fn proposals(arguments: &Json, earlier: &Earlier, paths: &KnownPaths) -> Vec<Condition> {
     let of_argument = |(name, value): (&str, &Json)| -> Vec<Condition> {
         let pointer = format!("/{}", name.replace('~', "~0").replace('/', "~1"));
@@ -58,10 +59,10 @@ pub(crate) fn proposals(arguments: &Json, earlier: &Earlier, paths: &KnownPaths)
     tests.filter(|tests| !tests.is_empty()).take(ARGUMENTS).flatten().collect()
 }
 
-/// The arguments that are shown as they are, with their names.
+/// The arguments that are shown unmasked, with their names.
 fn unmasked_members(arguments: &Json) -> Vec<(&str, &Json)> {
     let Json::Object(members) = arguments else { return Vec::new() };
-    // They are shown in the order of the members.
+    // `shown_arguments` keeps the order of the members.
     let shown = members.iter().zip(shown_arguments(arguments));
     let is_open = |member: &(&(Box<str>, Json), ShownArgument)| {
         let ((name, _), shown) = member;
@@ -96,7 +97,7 @@ fn tests_for(value: &Json, earlier: &[String], paths: &KnownPaths) -> Vec<Condit
     tests
 }
 
-/// This value beside those that were allowed before.
+/// This value together with those that were allowed before.
 fn one_of(value: &str, earlier: &[String]) -> Option<ConditionTest> {
     let mut values: Vec<String> = Vec::new();
     for value in earlier.iter().map(String::as_str).chain([value]) {
@@ -107,31 +108,31 @@ fn one_of(value: &str, earlier: &[String]) -> Option<ConditionTest> {
     (values.len() > 1 && values.len() <= MOST_VALUES).then_some(ConditionTest::OneOf { values })
 }
 
-/// The folder that "only in this folder" means.
+/// The folder for "only in this folder".
 fn folder_of(text: &str, paths: &KnownPaths) -> Option<String> {
     let real = paths.get(text)?;
     let path = Path::new(&real.path);
     let folder = if real.is_folder { path } else { path.parent()? };
-    // The root is no folder that narrows anything.
+    // The root folder doesn't narrow anything.
     folder.parent()?;
     folder.to_str().map(ToOwned::to_owned)
 }
 
-/// The host, with its port where that is not the usual one.
+/// The host, with its port unless it is the default port.
 fn host_of(text: &str) -> Option<ConditionTest> {
     let url = Url::parse(text).ok()?;
     let host = url.host_str().filter(|host| !host.is_empty())?.to_owned();
     Some(ConditionTest::HostIs { host, port: url.port() })
 }
 
-/// A text up to its last slash: the folder of a relative path or an address, the owner of `owner/name`.
+/// A text up to its last slash: the folder of a relative path or a URL, the owner of `owner/name`.
 fn start_of(text: &str) -> Option<String> {
     let start = &text[..folder_end(text)?];
     let authority_alone = start.ends_with("://");
     (start.len() > 1 && !authority_alone && start.len() <= LONGEST_VALUE).then(|| start.to_owned())
 }
 
-/// Files of one kind in one folder.
+/// Files of one type in one folder.
 fn pattern_of(text: &str) -> Option<String> {
     let (folder, name) = text.split_at(folder_end(text).unwrap_or(0));
     let (stem, kind) = name.rsplit_once('.')?;
@@ -142,7 +143,7 @@ fn pattern_of(text: &str) -> Option<String> {
     (is_pattern && text.len() <= LONGEST_VALUE).then(|| format!("{folder}*.{kind}"))
 }
 
-/// Where the last step begins, in a text that is written in steps.
+/// Where the last component begins, in a text with components.
 fn folder_end(text: &str) -> Option<usize> {
     let steps = &text[..text.find(['?', '#']).unwrap_or(text.len())];
     if steps.contains(char::is_whitespace) { None } else { steps.rfind('/').map(|at| at + 1) }
@@ -194,7 +195,7 @@ mod tests {
                     r#"/url is "http://127.0.0.1:3000/x?next=/y/z""#,
                 ],
             ),
-            // A share, and an address with a user's name: nothing that their host would say holds.
+            // A share, and a URL with user info: no condition on their host would hold.
             (
                 r#"{"url":"file://127.0.0.1/etc"}"#,
                 vec!["/url starts file://127.0.0.1/", r#"/url is "file://127.0.0.1/etc""#],
@@ -206,7 +207,7 @@ mod tests {
             ),
             (r#"{"file":"notes.txt"}"#, vec!["/file like *.txt", r#"/file is "notes.txt""#]),
             (r#"{"command":"git status --short ./a/b"}"#, vec![r#"/command is "git status --short ./a/b""#]),
-            // What leads back, what hides something, what is masked, and what has a twin.
+            // `..`, an invisible character, a masked value, and two members that may be confused.
             (r#"{"file":"src/../main.rs"}"#, vec![r#"/file is "src/../main.rs""#]),
             (r#"{"file":"a\u202eb"}"#, vec![]),
             (r#"{"password":"hunter2 hunter2"}"#, vec![]),
@@ -240,7 +241,7 @@ mod tests {
                 format!(r#"/path is "{folder}/new.txt""#),
             ]
         );
-        // "x/.." behind something that does not exist leads nowhere certain.
+        // "x/.." after something that doesn't exist can't be resolved.
         let doubtful = proposed(&format!(r#"{{"path":"{folder}/x/../new.txt"}}"#), &Earlier::new());
         assert_eq!(doubtful, [format!(r#"/path is "{folder}/x/../new.txt""#)]);
     }

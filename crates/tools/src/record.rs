@@ -1,5 +1,5 @@
-//! What is written down of each call (DATA-3): secrets masked, bodies capped. Small bodies are made
-//! ready at once; large ones beside the call, so that no client waits for its own record.
+//! Call records (DATA-3): secrets masked, bodies limited in size. Small bodies are prepared at once, large
+//! ones in the background, so that no client waits for its record.
 
 use std::sync::Arc;
 
@@ -16,14 +16,14 @@ use tokio_util::task::TaskTracker;
 use crate::definition::Definition;
 use crate::output::Checks;
 
-/// Bodies are cut here.
+/// Bodies are cut to this many bytes.
 const CAP: usize = 64 * 1024;
-/// Larger results are not even read for masking.
+/// Results larger than this aren't parsed for masking, and so not stored.
 const READ: usize = 1024 * 1024;
-/// Up to here a body is made ready at once.
+/// Bodies up to this many bytes are prepared at once.
 const SMALL: usize = 8 * 1024;
 
-/// Writes records.
+/// Writes call records.
 #[derive(Clone)]
 pub(crate) struct Recorder {
     store: Arc<Store>,
@@ -42,8 +42,8 @@ impl Recorder {
         Self { store, events, schemas, tracker }
     }
 
-    /// Keeps a record with its bodies, and then says that the call ended: whoever reads the calls
-    /// upon that finds it.
+    /// Stores a record with its bodies, and then emits the event that the call has finished: a listener that
+    /// reads the records on this event finds it.
     pub(crate) fn keep(&self, record: CallRecord, course: Kept, result: &RawValue) {
         let bytes = u64::from(record.bytes_in) + u64::from(record.bytes_out);
         if bytes <= SMALL as u64 && !course.promises() {
@@ -51,7 +51,7 @@ impl Recorder {
             self.write(record, &course, (Some(result), kept));
             return;
         }
-        // What is too large to be kept is not copied either, unless it has to be checked.
+        // What is too large to be stored isn't copied either, unless it has to be checked.
         let whole = result.get().len() <= READ || course.promises();
         let (whole, words) =
             if whole { (Some(result.to_owned()), None) } else { (None, Some(not_kept(result))) };
@@ -87,12 +87,12 @@ impl Recorder {
     }
 }
 
-/// What a record is made of beside the result.
+/// Data for a record besides the result.
 pub(crate) struct Kept {
     pub(crate) arguments: Arc<Json>,
-    /// The tool's definition; `None` for what is not a tool.
+    /// The tool's definition, if results must be checked against its `outputSchema`.
     pub(crate) definition: Option<Arc<Definition>>,
-    /// Takes the secrets of the server out of what is kept.
+    /// Removes the server's secrets from what is stored.
     pub(crate) redactor: Redactor,
 }
 
@@ -102,7 +102,7 @@ impl Kept {
     }
 }
 
-/// A result as it is kept: without secrets, also those that only show once it is decoded, and then cut.
+/// The result as stored: without secrets, including those that only appear once it is decoded, and then cut.
 fn kept_result(result: &RawValue, redactor: &Redactor) -> String {
     let result = redactor.raw(result);
     let text = result.get();
@@ -114,7 +114,7 @@ fn kept_result(result: &RawValue, redactor: &Redactor) -> String {
     not_kept(&result)
 }
 
-/// What cannot be looked through for secrets is not kept.
+/// Replacement for a result that can't be searched for secrets: it isn't stored.
 fn not_kept(result: &RawValue) -> String {
     format!("(a result of {} bytes, not kept)", result.get().len())
 }
@@ -142,10 +142,10 @@ struct ErrorHead {
     message: String,
 }
 
-/// How a result counts.
+/// The outcome for a JSON-RPC result.
 pub(crate) fn outcome_of_result(result: &RawValue) -> CallOutcome {
     let text = result.get();
-    // Most results do not have the word, and reading a large one costs more than the whole call.
+    // Most results don't contain the word, and parsing a large one costs more than the rest of the call.
     if memchr::memmem::find(text.as_bytes(), b"isError").is_none() {
         return CallOutcome::Ok;
     }
@@ -155,7 +155,7 @@ pub(crate) fn outcome_of_result(result: &RawValue) -> CallOutcome {
     }
 }
 
-/// How an error counts.
+/// The outcome for a JSON-RPC error.
 pub(crate) fn outcome_of_error(error: &RawValue) -> CallOutcome {
     let ErrorHead { code, message } =
         serde_json::from_str(error.get()).unwrap_or(ErrorHead { code: 0, message: String::new() });

@@ -1,14 +1,13 @@
-//! Rehearsal (PERM-15): calls that were made, judged by the rules that hold and by a draft of others.
+//! Simulation (PERM-15): judges past calls by the rules in force and by a draft of other rules.
 //!
-//! Calls are judged as if they came now: with the servers, tools and access classes as they are now. Of
-//! what decides on a call only the rules and the administrator's file are tried, no pause, no late
-//! approval and nobody's answer. Records do not say for certain which program or session a call came from,
-//! so rules are tried as if every call came from the program that they are bound to, and rules for a session
-//! cover nothing. A rule for one exact call is
-//! found only where its client wrote the arguments just as records keep them. What the user called in
-//! Gatehouse's own window is left out: nobody is asked about it. Paths are looked up as they lead now; for those that
-//! a slow disk does not tell in time an allow with a condition about them does not count, and a deny does. Nothing here
-//! is written down, and nothing changes.
+//! Calls are judged as if they came now, with the current servers, tools and access classes. Only the rules
+//! and the managed policy are applied; pauses, late approvals and answers of users aren't. Records don't say
+//! for certain which program or session a call came from, so rules are applied as if every call came from the
+//! program that they are bound to, and rules for a session cover nothing. A rule for one exact call is found
+//! only if its client wrote the arguments exactly as records store them. The user's own calls in Gatehouse's
+//! window are left out, since they need no approval. Paths are resolved as they are now; if a slow disk
+//! doesn't resolve one in time, an allow with a condition on it doesn't count, and a deny does. A simulation
+//! stores and changes nothing.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -38,33 +37,33 @@ use crate::rights::{Keeper, PresetOrder, RuleOrder, no_rule, nothing_left};
 use crate::rules::{put, take_out};
 use crate::standing::RightsNow;
 
-/// Calls that are looked at, at most.
+/// Most calls that are simulated.
 const MOST: usize = 50_000;
-/// The program that every call and every rule is tried with.
+/// The program that every call and every rule is simulated with.
 const PROGRAM: &str = "program";
 /// Records that are in memory at a time.
 const PAGE: u32 = 500;
-/// So long a rehearsal waits for paths in all.
+/// Total time that a simulation waits for path look-ups.
 const PATHS_TIME: Duration = Duration::from_secs(5);
 
-/// Other rules than those that hold: what would be taken back, set and added, in this order.
+/// A draft of rules, applied to those in force in this order: revoke, set, add.
 #[derive(Clone, Debug, Default)]
 pub struct DraftOrder {
-    /// Rules that would be taken back.
+    /// Rules that would be revoked.
     pub without: Vec<GrantId>,
-    /// What would run without asking.
+    /// Auto-approve settings that would be set.
     pub presets: Vec<PresetOrder>,
     /// Rules that would be added.
     pub rules: Vec<(Effect, RuleOrder)>,
 }
 
 impl ToolManager {
-    /// Judges the calls since a moment by the rules that hold and by a draft, and says where the two
-    /// differ. Nothing changes. Rules of the draft are called `draft-1`, `draft-2` and so on, in the
+    /// Judges the calls since a point in time by the rules in force and by a draft, and reports the
+    /// differences. Nothing is changed. Rules of the draft have the ids `draft-1`, `draft-2` and so on, in the
     /// order in which they are made.
     ///
     /// # Errors
-    /// When the draft could not be set like this, or the calls cannot be read.
+    /// If the draft is invalid, or the records can't be read.
     pub async fn rehearse(&self, since: Timestamp, draft: DraftOrder) -> Result<Rehearsal, Problem> {
         let inner = &self.inner;
         inner.refresh().await;
@@ -82,7 +81,7 @@ impl ToolManager {
                 (config.id.clone(), ServerNow { config, forbidden })
             };
             let servers = configs.into_iter().filter(|config| config.enabled).map(server).collect();
-            // What was recorded a moment ago is on its way to the disk still.
+            // Records of the last moments may not be on disk yet.
             store.activity().flush();
             Play::new(store, since, Stage { now, draft, rights, catalogue, servers, moment })
         });
@@ -90,14 +89,14 @@ impl ToolManager {
     }
 }
 
-/// Does what blocks on the disk or takes long.
+/// Runs blocking or long work on a blocking thread.
 async fn aside<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> Result<R, Problem> {
     tokio::task::spawn_blocking(work).await.map_err(|error| {
         Problem::new(ErrorCode::Internal, "The rehearsal broke off.").why(format!("{error}."))
     })
 }
 
-/// The rules as they would be.
+/// The rules as the draft would make them.
 fn drafted(keeper: &Keeper, mut rules: Vec<Grant>, draft: &DraftOrder) -> Result<Vec<Grant>, Problem> {
     let mut made = 0;
     let mut name = || {
@@ -125,14 +124,14 @@ fn drafted(keeper: &Keeper, mut rules: Vec<Grant>, draft: &DraftOrder) -> Result
     Ok(rules)
 }
 
-/// Rules made ready, once for calls whose arguments are known and once for the others: for these an
-/// allow with conditions does not count, and a deny does whatever its conditions.
+/// Indexed rules: one book for calls with known arguments, and one for the others. In the latter, allows with
+/// conditions don't count, and denies do regardless of their conditions.
 struct Books {
     whole: RuleBook,
     blind: RuleBook,
     /// Whether any rule is for one exact call.
     know_calls: bool,
-    /// Whether any rule has a condition about where a path leads.
+    /// Whether any rule has a condition on a resolved path.
     know_paths: bool,
 }
 
@@ -157,14 +156,14 @@ impl Books {
     }
 }
 
-/// A server as it is now.
+/// The current state of a server.
 struct ServerNow {
     config: Arc<ServerConfig>,
-    /// Why the administrator forbids it.
+    /// Why the managed policy forbids it.
     forbidden: Option<String>,
 }
 
-/// Everything that calls are judged by.
+/// The current state that calls are judged in.
 struct Stage {
     now: Books,
     draft: Books,
@@ -174,7 +173,7 @@ struct Stage {
     moment: Timestamp,
 }
 
-/// What became of one call.
+/// The two verdicts on one call.
 struct Judged {
     now: Verdict,
     draft: Verdict,
@@ -183,7 +182,7 @@ struct Judged {
 }
 
 impl Stage {
-    /// The paths that [`Self::judge`] has to know.
+    /// The paths that [`Self::judge`] needs.
     fn paths(&self, record: &CallRecord, known: &KnownPaths) -> Vec<String> {
         if !self.now.know_paths && !self.draft.know_paths {
             return Vec::new();
@@ -198,7 +197,7 @@ impl Stage {
         paths.unwrap_or_default()
     }
 
-    /// Judges one call; `None` where its server or tool is gone.
+    /// Judges one call; `None` if its server or tool no longer exists.
     fn judge(&self, record: &CallRecord, known: &KnownPaths) -> Option<Judged> {
         self.with_facts(record, known, |facts, is_whole| {
             let (now, draft) = (self.now.decide(facts, is_whole), self.draft.decide(facts, is_whole));
@@ -206,7 +205,8 @@ impl Stage {
         })
     }
 
-    /// What is known of one call and whether that is all; `None` where its server or tool is gone.
+    /// Calls `work` with the facts of one call and whether its arguments are known; `None` if its server or
+    /// tool no longer exists.
     fn with_facts<R>(
         &self,
         record: &CallRecord,
@@ -239,7 +239,7 @@ impl Stage {
                     arguments: text,
                 })
             }
-            // No call has this one.
+            // Matches no rule.
             _ => CallHash::from(""),
         };
         let facts = CallFacts {
@@ -265,20 +265,20 @@ impl Stage {
     }
 }
 
-/// A rehearsal under way.
+/// A simulation in progress.
 struct Play {
     store: Arc<Store>,
     since: Timestamp,
     stage: Stage,
     filter: CallFilter,
     looked_at: usize,
-    /// Calls that were read and are to be judged.
+    /// Calls that were read and not judged yet.
     page: Vec<CallRecord>,
     known: KnownPaths,
     report: Report,
-    /// Whether there were more calls than are looked at.
+    /// Whether there were more calls than the maximum.
     cut: bool,
-    /// Whether all calls that are looked at were read.
+    /// Whether all calls to simulate were read.
     all_read: bool,
 }
 
@@ -309,7 +309,7 @@ impl Play {
             })
             .await?;
             play = turned;
-            // As many at a time as are looked up at once, so that each has the whole time.
+            // As many at a time as are looked up at once, so that each has the whole time limit.
             for paths in missing?.chunks(path_lookup::AT_ONCE) {
                 if waited < PATHS_TIME {
                     let began = Instant::now();
@@ -326,7 +326,8 @@ impl Play {
         Ok(play.report.done(play.cut))
     }
 
-    /// Reads the next calls; gives the paths that have to be looked up before they are judged. Blocks on the disk.
+    /// Reads the next calls; returns the paths that must be looked up before they are judged. Blocks on the
+    /// disk.
     fn read(&mut self) -> Result<Vec<String>, StoreError> {
         let page = self.store.activity().list(&self.filter)?;
         match page.last() {
@@ -358,7 +359,7 @@ impl Play {
     }
 }
 
-/// Calls of one kind that the draft decides in another way.
+/// Calls of one kind that the draft decides differently; key of a change.
 #[derive(PartialEq, Eq, Hash)]
 struct Kind {
     client: ClientId,
@@ -368,7 +369,7 @@ struct Kind {
     draft: Decision,
 }
 
-/// The report in the making; takes the newest call first.
+/// The report under construction; gets the newest call first.
 #[derive(Default)]
 struct Report {
     calls: u32,

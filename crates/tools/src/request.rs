@@ -1,5 +1,5 @@
-//! One request as it came in, read strictly once (PERM-7). From here on the same bytes go to policy,
-//! prompt, hash and server.
+//! A request as it came in, parsed strictly and only once (PERM-7). From here on, policy, approval request,
+//! hash and server all use the same bytes.
 
 use std::future::pending;
 use std::sync::{Arc, OnceLock};
@@ -21,56 +21,57 @@ use crate::runs::CallKey;
 use crate::texts::{Words, rpc_error};
 
 const INVALID_PARAMS: i32 = -32602;
-/// Members that carry a call's next round. They are not part of what the call is where they continue one
-/// that Gatehouse knows.
+/// Members that carry the next round of a call (input required). They aren't part of the call's identity if
+/// they continue a round that Gatehouse knows.
 pub(crate) const ROUND: [&str; 2] = ["inputResponses", "requestState"];
 
 const META: &str = "_meta";
-/// Members of `_meta` that each connection writes for itself, so that none goes on to the server.
+/// Members of `_meta` that each connection writes for itself; the client's aren't sent to the server.
 const PER_CONNECTION: [&str; 4] = [
     "progressToken",
     "io.modelcontextprotocol/protocolVersion",
     "io.modelcontextprotocol/clientInfo",
     "io.modelcontextprotocol/clientCapabilities",
 ];
-/// Longest id of a client's own that is passed on unseen.
+/// Longest id of a client's own that is passed on without being shown.
 const LONGEST_ID: usize = 64;
-/// Longest URI or name that may be asked for, in bytes: it is announced, listed and recorded with each request.
+/// Longest URI or name of a target, in bytes: it is announced, listed and recorded with each request.
 pub(crate) const LONGEST_TARGET: usize = 8 * 1024;
-/// So many characters of a name stand in logs and errors.
+/// Longest name in logs and errors, in characters.
 const LONGEST_SAID: usize = 64;
 
 type Members = Vec<(Box<str>, Box<RawValue>)>;
 
-/// What is wanted.
+/// The target of a request.
 pub(crate) enum Target {
-    /// A tool by its exposed name.
+    /// A tool, by its exposed name.
     Tool(Box<str>),
-    /// Something else of a server.
+    /// Another use of a server (see [`AccessKind`]).
     Access { server: ServerId, kind: AccessKind, target: String, exposed: Arc<str> },
 }
 
-/// A request that may be judged.
+/// A parsed request, ready to be judged.
 pub(crate) struct Request {
     pub(crate) caller: Arc<Caller>,
     pub(crate) target: Target,
     pub(crate) arguments: Arc<Json>,
-    /// What the hash is over.
+    /// The text that the call hash covers.
     pub(crate) exact: Box<str>,
-    /// The members of a next round as they are sent; empty where there are none.
+    /// The members of a next round, as they are sent; empty if there are none.
     pub(crate) round: Box<str>,
     pub(crate) step: Step,
-    /// The round that it continues, looked up once.
+    /// The round that the request continues, looked up once.
     known_round: OnceLock<Option<(CallKey, Carried)>>,
-    /// Bytes of the arguments.
+    /// Size of the arguments in bytes.
     pub(crate) size: usize,
-    /// Members that are no arguments, each as an object of its own: shown and hashed with the arguments.
+    /// Members that aren't arguments, each as an object of its own; shown and hashed together with the
+    /// arguments.
     pub(crate) beside: Arc<[Json]>,
-    /// For a tool its arguments come first; its name is written when it is sent.
+    /// For a tool, its arguments come first; the tool's name is added when the call is sent.
     members: Members,
     meta: Option<Box<RawValue>>,
     pub(crate) progress: Option<Arc<Rising>>,
-    /// The client, where it can be asked.
+    /// The client, if it can answer the server's requests.
     pub(crate) asks: Option<Arc<dyn ClientAsk>>,
     pub(crate) listening: Option<Listening>,
     pub(crate) cancel: CancellationToken,
@@ -80,16 +81,16 @@ fn refused(why: &str) -> CallEnd {
     CallEnd::Error(rpc_error(INVALID_PARAMS, why))
 }
 
-/// A call for something that is not there.
+/// The response to a call whose target doesn't exist.
 pub(crate) fn unknown(what: &str) -> CallEnd {
     refused(what)
 }
 
 impl Request {
-    /// Reads a tool call.
+    /// Parses a tool call.
     ///
     /// # Errors
-    /// The answer to a call that cannot be judged as it is.
+    /// The response to a malformed call.
     pub(crate) fn tool(caller: Caller, call: ToolCall) -> Result<Self, CallEnd> {
         let ToolCall { exposed_name, arguments, rest, meta, progress, asks, listening, cancel } = call;
         let text = arguments.unwrap_or_else(|| raw("{}".to_owned()));
@@ -125,10 +126,10 @@ impl Request {
         })
     }
 
-    /// Reads a request for something else.
+    /// Parses a request that isn't a tool call.
     ///
     /// # Errors
-    /// The answer to a request that cannot be judged as it is.
+    /// The response to a malformed request.
     pub(crate) fn access(caller: Caller, call: AccessCall) -> Result<Self, CallEnd> {
         let AccessCall { server, kind, target, exposed_name, rest, meta, progress, asks, listening, cancel } =
             call;
@@ -157,7 +158,7 @@ impl Request {
                 .map(|(name, value)| (&**name, &**value)),
         );
         let arguments = strict("params", &text)?;
-        // All other members are shown as arguments are.
+        // All other members are shown like arguments.
         let round = members.iter().filter(|(name, _)| ROUND.contains(&&**name));
         let extras = Extras::read(round.map(|(name, value)| (&**name, &**value)), meta.as_deref())?;
         Ok(Self {
@@ -179,8 +180,8 @@ impl Request {
         })
     }
 
-    /// The approval or rule that the round which this request continues ran under, where Gatehouse has issued
-    /// or passed on that round for just this call. It is looked up, and so used up, once.
+    /// The approval or rule under which the round that this request continues was issued, if Gatehouse issued
+    /// or passed on that round for exactly this call. It is looked up, and thereby used up, once.
     pub(crate) fn continues(&self, key: &CallKey, rounds: &Rounds) -> Option<&Carried> {
         if self.round.is_empty() {
             return None;
@@ -189,12 +190,12 @@ impl Request {
         known.as_ref().filter(|(of, _)| of == key).map(|(_, carried)| carried)
     }
 
-    /// Whether nobody is there to receive the answer.
+    /// Whether the client isn't there to receive the response.
     pub(crate) fn is_left(&self) -> bool {
         self.cancel.is_cancelled() || self.listening.as_ref().is_some_and(|client| !client.is_there())
     }
 
-    /// Waits until the client listens, or until it does not.
+    /// Waits until the client is connected (`there`) or disconnected.
     pub(crate) async fn listens(&self, there: bool) {
         match &self.listening {
             Some(client) => client.becomes(there).await,
@@ -203,7 +204,7 @@ impl Request {
         }
     }
 
-    /// How it is spoken of.
+    /// How messages refer to it.
     pub(crate) fn words(&self) -> Words {
         Words::of(&match &self.target {
             Target::Tool(name) => Subject::Tool { name: name.to_string() },
@@ -211,7 +212,7 @@ impl Request {
         })
     }
 
-    /// The method on the wire.
+    /// The JSON-RPC method.
     pub(crate) fn method(&self) -> &'static str {
         match &self.target {
             Target::Tool(_) => "tools/call",
@@ -219,7 +220,7 @@ impl Request {
         }
     }
 
-    /// The params as they are sent; `name` is the tool's own name as its server wrote it.
+    /// The params as they are sent; `name` is the tool's own name, as its server wrote it.
     pub(crate) fn params(&self, name: Option<&RawValue>) -> OutgoingParams {
         let mut members = Vec::with_capacity(self.members.len() + 1);
         if let Some(name) = name {
@@ -229,7 +230,7 @@ impl Request {
         OutgoingParams { members, meta: self.meta.clone() }
     }
 
-    /// Everything that the prompt shows: the whole arguments and whatever else goes with them.
+    /// Everything that the approval request shows: all arguments and what is sent with them.
     pub(crate) fn shown(&self) -> Vec<ShownArgument> {
         let beside = self.beside.iter().flat_map(shown_arguments);
         let beside = beside.map(|shown| ShownArgument { extra: true, ..shown });
@@ -237,13 +238,13 @@ impl Request {
     }
 }
 
-/// What is sent with the arguments, read strictly.
+/// What is sent with the arguments, parsed strictly.
 #[derive(Default)]
 struct Extras {
     shown: Vec<Json>,
-    /// What goes into the hash of the call.
+    /// Part of the hash of the call.
     exact: String,
-    /// What goes into it where no known round is continued.
+    /// Part of the hash if no known round is continued.
     round: String,
 }
 
@@ -279,15 +280,15 @@ impl Extras {
     }
 }
 
-/// JSON text holds no NUL, so this cannot be mistaken for what comes before it.
+/// Appends a member. JSON text contains no NUL, so the parts can't be confused.
 fn extend(exact: &mut String, name: &str, value: &str) {
     exact.push('\0');
     exact.push_str(&quoted(name));
     exact.push_str(value);
 }
 
-/// Whether a member of `_meta` is written by each connection itself, or is of a fixed form that says nothing to
-/// a person and may differ each time: the trace parent, log level, a client's own id for the call.
+/// Whether a member of `_meta` needn't be shown: it is rewritten by each connection, or has a fixed form that
+/// is meaningless to a user and may differ each time (trace parent, log level, a client's own id of the call).
 fn is_passed_unseen(name: &str, value: &Json) -> bool {
     let Json::String(text) = value else { return PER_CONNECTION.contains(&name) };
     let is_hex = |part: &str, length| {
@@ -307,7 +308,7 @@ fn is_passed_unseen(name: &str, value: &Json) -> bool {
     }
 }
 
-/// A name as it stands in logs and errors, where nobody reads a long one.
+/// A name, cut for logs and errors.
 pub(crate) fn cut(name: &str) -> &str {
     let end = name.char_indices().nth(LONGEST_SAID).map(|(at, _)| at);
     end.and_then(|end| name.get(..end)).unwrap_or(name)
@@ -333,7 +334,7 @@ fn strict(what: &str, text: &str) -> Result<Json, CallEnd> {
     })
 }
 
-/// Checks that none of the other members is one that Gatehouse writes, or is there twice.
+/// Checks that none of the other members is one that Gatehouse writes itself, or a duplicate.
 fn check_rest(rest: &Members, own: &[&str]) -> Result<(), CallEnd> {
     for (index, (name, value)) in rest.iter().enumerate() {
         if own.contains(&&**name) || &**name == META {
@@ -491,7 +492,7 @@ mod tests {
         }
     }
 
-    /// Any JSON value as text, with blanks where they may stand.
+    /// Any JSON value as text, with white space where it is allowed.
     fn value() -> impl Strategy<Value = String> {
         let leaf = prop_oneof![
             Just("null".to_owned()),
@@ -536,7 +537,7 @@ mod tests {
         Request::tool(caller(), call).unwrap()
     }
 
-    /// Everything that reaches the server, by where it stands in what is shown. The values are canonical.
+    /// Everything that reaches the server, by its place in what is shown. The values are in canonical form.
     fn sent(request: &Request) -> Vec<(String, String)> {
         let params = request.params(None);
         let mut all = Vec::new();
@@ -558,7 +559,7 @@ mod tests {
         all
     }
 
-    /// The same as a person can see it.
+    /// The same as shown to the user.
     fn seen(request: &Request) -> Vec<(String, String)> {
         let mut all = Vec::new();
         for shown in std::iter::once(&*request.arguments).chain(request.beside.iter()) {

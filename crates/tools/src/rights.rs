@@ -1,8 +1,9 @@
-//! The one owner of what may run: the sealed rights and the rules that last only for a while.
+//! The permission store, the only owner of permissions: the stored ones, which are protected by a
+//! MAC, and the rules with a limited lifetime.
 //!
-//! Whatever widens rights is durable, with its entry in the audit, before it counts. Whatever
-//! narrows them counts at once when the disk refuses, too. Rights that cannot be verified are no
-//! rights: everything asks.
+//! A change that widens permissions is stored, with its audit entry, before it takes effect. A change that
+//! narrows them takes effect even if it can't be stored. Permissions that can't be verified don't count: every
+//! call needs an approval.
 
 mod change;
 mod orders;
@@ -37,31 +38,30 @@ pub(crate) use change::Plan;
 pub(crate) use orders::{no_rule, nothing_left};
 pub use view::RuleWords;
 
-/// An order to allow or to block, as a person gives it outside of a question.
+/// A user's order to allow or block something, given outside of an approval request.
 #[derive(Clone, Debug)]
 pub struct RuleOrder {
-    /// The server; every server where absent, which only a block may be for.
+    /// The server; every server if absent, which is valid only for blocks.
     pub server: Option<ServerId>,
-    /// Tool on the server, or another subject by its rule name; needed for the width `tool`.
+    /// Tool on the server, or another subject by its rule name; required for the scope `tool`.
     pub tool: Option<String>,
-    /// For this client; every client where absent.
+    /// Only for this client; for every client if absent.
     pub client: Option<ClientId>,
-    /// How long and how wide.
+    /// Lifetime, scope and conditions.
     pub choice: GrantChoice,
 }
 
-/// An order of what runs without asking.
+/// A user's order to change an auto-approve setting.
 #[derive(Clone, Debug)]
 pub struct PresetOrder {
-    /// The server; every server that there is now where absent.
+    /// The server; every current server if absent.
     pub server: Option<ServerId>,
-    /// For this client; every client where absent.
+    /// Only for this client; for every client if absent.
     pub client: Option<ClientId>,
-    /// To what.
     pub to: AutoApprove,
 }
 
-/// Keeper of the rights. Cheap to clone.
+/// The permission store. Cheap to clone.
 #[derive(Clone)]
 pub struct RightsKeeper {
     pub(crate) inner: Arc<Keeper>,
@@ -81,9 +81,9 @@ pub(crate) struct Keeper {
     pub(crate) catalogue: Arc<ArcSwap<Catalogue>>,
     now: Arc<ArcSwap<RightsNow>>,
     paused: AtomicBool,
-    /// Held while something durable is written, so that rights change one at a time.
+    /// Held while a change is stored, so that permissions change one at a time.
     writer: tokio::sync::Mutex<()>,
-    /// Held for the moment in which a new value takes the place of the old one.
+    /// Held while the current value is replaced.
     publishing: Mutex<()>,
     changes: watch::Sender<u64>,
     client_names: Mutex<HashMap<ClientId, String>>,
@@ -93,7 +93,7 @@ pub(crate) struct Keeper {
     tracker: TaskTracker,
 }
 
-/// What the keeper is made of.
+/// Dependencies of the store.
 pub(crate) struct KeeperParts {
     pub(crate) store: Arc<Store>,
     pub(crate) events: Arc<dyn EventSink>,
@@ -103,7 +103,7 @@ pub(crate) struct KeeperParts {
 }
 
 impl RightsKeeper {
-    /// Reads the stored rights. Never fails: what cannot be verified is not believed.
+    /// Loads the stored permissions. Doesn't fail: what can't be verified is ignored.
     pub(crate) async fn open(parts: KeeperParts) -> Self {
         let store = parts.store.clone();
         let loaded = tokio::task::spawn_blocking(move || {
@@ -148,26 +148,25 @@ impl RightsKeeper {
         Self { inner: Arc::new(keeper) }
     }
 
-    /// Whether everything is paused.
     #[must_use]
     pub fn paused(&self) -> bool {
         self.inner.paused()
     }
 
-    /// What is wrong with the stored rights, if something is.
+    /// What is wrong with the stored permissions, if anything.
     #[must_use]
     pub fn problem(&self) -> Option<Problem> {
         self.inner.now().problem.clone()
     }
 
-    /// Whether the user trusts the read-only labels of a server as it now is.
+    /// Whether the user trusts the read-only labels of a server in its current generation.
     #[must_use]
     pub fn trusts_labels(&self, server: &ServerId) -> bool {
         self.inner.binding(server).is_some_and(|bound| self.inner.now().trusts(&bound))
     }
 }
 
-/// Reads and verifies what is stored; says in the audit when it does not hold.
+/// Loads and verifies the stored permissions; writes an audit entry if that fails.
 fn read_rights(store: &Store) -> Result<Rights, Problem> {
     match store.rights().load() {
         Ok(rights) => Ok(rights.unwrap_or_default()),
@@ -195,7 +194,7 @@ impl Keeper {
         self.paused.load(Ordering::SeqCst)
     }
 
-    /// Why the computer's administrator forbids a server, if that is so.
+    /// Why the managed policy forbids a server, if it does.
     pub(crate) fn forbids(&self, config: &ServerConfig) -> Option<String> {
         self.servers.forbids(config)
     }
@@ -212,7 +211,7 @@ impl Keeper {
         self.changes.subscribe()
     }
 
-    /// Remembers what the user calls a client, for rules in words.
+    /// Remembers the name of a client, for describing rules.
     pub(crate) fn saw_client(&self, client: &ClientEntry) {
         let mut names = self.client_names.lock();
         if names.get(&client.id).is_none_or(|name| *name != client.name) {
@@ -220,19 +219,19 @@ impl Keeper {
         }
     }
 
-    /// Remembers that a rule decided a call which came in at a moment.
+    /// Records that a rule decided a call that came in at `at`.
     pub(crate) fn rule_used(&self, rule: &GrantId, at: Timestamp) {
         let mut used = self.last_used.lock();
         let last = used.entry(rule.clone()).or_insert(at);
         *last = at.max(*last);
     }
 
-    /// The server as rules are bound to it.
+    /// The current generation and identity of a server, to which rules are bound.
     pub(crate) fn binding(&self, server: &ServerId) -> Option<ServerBinding> {
         Some(self.servers.get(server)?.config().binding())
     }
 
-    /// Every server as rules are bound to it.
+    /// The same for every server.
     fn bindings(&self) -> Vec<ServerBinding> {
         self.servers.handles().into_iter().map(|handle| handle.config().binding()).collect()
     }
@@ -241,8 +240,8 @@ impl Keeper {
         Some(self.servers.get(server)?.config().name.clone())
     }
 
-    /// What a rule for this server can be pinned to: its tools, prompts and templates, and what its subject is
-    /// by its rule name.
+    /// Calls `work` with everything that a rule for this server can be pinned to: its tools, prompts and
+    /// templates, and the subject with this rule name.
     fn with_items<R>(
         &self,
         server: Option<&ServerBinding>,
@@ -267,7 +266,7 @@ impl Keeper {
         work(&items)
     }
 
-    /// A rule for a draft; `None` when nothing is to be left behind.
+    /// Makes the rule for a draft; `None` if the draft leaves no rule (once).
     pub(crate) fn rule(&self, draft: &RuleDraft) -> Result<Option<Grant>, Problem> {
         self.rule_called(GrantId::from_random(self.ids.next()), draft)
     }
@@ -278,7 +277,7 @@ impl Keeper {
         })
     }
 
-    /// The definitions behind a rule's pins, to be kept for later comparison.
+    /// The definitions behind a rule's pins, to be stored for later comparison.
     pub(crate) fn definitions(&self, rule: &Grant) -> Vec<(Fingerprint, Box<str>)> {
         let Some(bound) = &rule.server else { return Vec::new() };
         let catalogue = self.catalogue.load();

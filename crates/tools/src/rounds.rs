@@ -1,6 +1,6 @@
-//! Rounds of one call (PERM-7): a server that wants more input answers the first round, and the
-//! client sends the same call again with that input. The first approval carries the next round only
-//! when the call is the very same and brings the state that was issued for it. Each is good once.
+//! Rounds of a call (PERM-7): a server that requires more input answers the first round, and the client sends
+//! the same call again with that input. The approval of the first round carries over only if the call is
+//! exactly the same and has the state that was issued for it. Each carry-over is valid once.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -14,21 +14,21 @@ use tokio::time::Instant;
 
 use crate::runs::CallKey;
 
-/// How long a next round may take to come.
+/// How long the next round may take to come.
 const LIFE: Duration = Duration::from_secs(600);
-/// After a first try, a call that was sent to a page may be tried so many times again (SRV-15).
+/// Retries of a call that was sent to a page (SRV-15).
 const RETRIES: u8 = 3;
-/// So many rounds are remembered at most; past that the oldest call is judged anew.
+/// Most rounds that are remembered; beyond that the oldest is forgotten and its call is judged again.
 const MOST: usize = 4096;
 /// JSON-RPC error of the older revisions: the user has to open a page first.
 pub(crate) const URL_ELICITATION: i32 = -32042;
 
-/// What makes a round the next one of its call.
+/// How a call continues an earlier one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Step {
-    /// It brings input, with the state that was issued (its digest), or without where none was.
+    /// It has input, with the issued state (its digest) or without one.
     Input(Option<[u8; 32]>),
-    /// It tries again after the user was sent to a page.
+    /// It is tried again after the user was sent to a page.
     Retry,
 }
 
@@ -50,13 +50,13 @@ pub(crate) struct Carried {
 }
 
 impl Carried {
-    /// Whether the next round runs under the same approval.
+    /// Whether it is a user's approval, so that the next round needs none.
     pub(crate) fn is_approval(&self) -> bool {
         by_a_person(&self.rule)
     }
 }
 
-/// A result that wants input first.
+/// A result that requires input first.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct InputRequired<'a> {
@@ -73,7 +73,7 @@ struct ErrorCode {
 }
 
 impl Rounds {
-    /// The step that a call with these other members is.
+    /// The step of a call with these other members.
     pub(crate) fn step(rest: &[(Box<str>, Box<RawValue>)]) -> Step {
         let member =
             |name: &str| rest.iter().find(|(member, _)| &**member == name).map(|(_, value)| &**value);
@@ -83,7 +83,7 @@ impl Rounds {
         }
     }
 
-    /// What the round that this step continues ran under. Used up by asking.
+    /// What the round that this step continues ran under. Removes the entry.
     pub(crate) fn take(&self, key: &CallKey, step: &Step) -> Option<Carried> {
         let mut open = self.0.lock();
         if open.is_empty() {
@@ -93,13 +93,12 @@ impl Rounds {
         (found.until > Instant::now()).then_some(Carried { rule: found.rule, retries: found.retries })
     }
 
-    /// Closes all of them.
     pub(crate) fn clear(&self) {
         self.0.lock().clear();
     }
 
-    /// Takes note of the next round, where the answer asks for one, and says whether it does. Only a person's own
-    /// answer carries over to it: a rule is judged again each time, so that a revocation counts at once.
+    /// Remembers the next round if the result requires one; returns whether it does. Only a user's own answer
+    /// carries over: a rule is judged again each time, so that a revocation takes effect at once.
     pub(crate) fn note_result(&self, key: &CallKey, rule: &Rule, result: &RawValue) -> bool {
         if memchr::memmem::find(result.get().as_bytes(), b"input_required").is_none() {
             return false;
@@ -143,13 +142,13 @@ impl Rounds {
     }
 }
 
-/// Whether a person's answer to this very call let it through.
+/// Whether a user's answer to this exact call allowed it.
 pub(crate) fn by_a_person(rule: &Rule) -> bool {
     matches!(rule, Rule::Answered { .. } | Rule::LateTicket { .. })
 }
 
 fn digest(state: &RawValue) -> [u8; 32] {
-    // The text behind the JSON string, so that another way to escape it is still the same state.
+    // Digest of the decoded string, so that a differently escaped JSON string is still the same state.
     match serde_json::from_str::<String>(state.get()) {
         Ok(text) => Sha256::digest(text.as_bytes()).into(),
         Err(_) => Sha256::digest(state.get().as_bytes()).into(),

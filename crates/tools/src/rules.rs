@@ -1,4 +1,4 @@
-//! From a person's choice to a rule (PERM-4, PERM-8). Pure: what a rule is pinned to is passed in.
+//! Makes rules from the user's choices (PERM-4, PERM-8). Pure: the items to pin are passed in.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,10 +16,10 @@ use gatehouse_policy::cover::{Defined, Item, is_about};
 use crate::request::LONGEST_TARGET;
 
 const QUARTER_HOUR: Duration = Duration::from_secs(15 * 60);
-/// Longest reason, in bytes: a model gets to read it with each call.
+/// Longest reason of a rule, in bytes: the model gets to read it with each denied call.
 const LONGEST_REASON: usize = 4096;
-/// By how much a block that was made without the operator key has to outlast the same one in force to be worth a rule.
-/// Each replacement is written to the audit, so repeating a block must not be one each time.
+/// How much longer a block without the operator key must last than the same one in force to be added. Each
+/// replacement is written to the audit, so repeating a block must not add an entry each time.
 const SMALLEST_EXTENSION: Duration = Duration::from_secs(60);
 
 /// Everything that a rule is made from.
@@ -28,19 +28,19 @@ pub(crate) struct RuleDraft {
     pub(crate) effect: Effect,
     /// The server; `None` for a deny on every server.
     pub(crate) server: Option<ServerBinding>,
-    /// What the width `tool` means, by its rule name.
+    /// Rule name of the subject, for the scope `tool`.
     pub(crate) subject: Option<String>,
-    /// What the width `call` means.
+    /// Hash of the call, for the scope `call`.
     pub(crate) hash: Option<CallHash>,
-    /// The one client; `None` for every client.
+    /// The client; `None` for every client.
     pub(crate) client: Option<ClientId>,
     pub(crate) session: Option<SessionId>,
-    /// The program that the client was seen from.
+    /// The program of the peer process.
     pub(crate) program: Option<String>,
     pub(crate) choice: GrantChoice,
     pub(crate) author: RuleAuthor,
     pub(crate) reason: Option<String>,
-    /// The definition that was shown, with the name of its pin: it outweighs the catalogue's.
+    /// The definition that was shown, with the key of its pin. It takes precedence over the catalog's.
     pub(crate) shown: Option<(String, Fingerprint)>,
 }
 
@@ -49,10 +49,10 @@ fn wrong(what: &str) -> Problem {
 }
 
 impl RuleDraft {
-    /// The rule; `None` when the choice is for this one time and leaves nothing behind.
+    /// Makes the rule; `None` if the choice is for one time and leaves no rule.
     ///
     /// # Errors
-    /// When the choice makes no sense.
+    /// If the choice is invalid.
     pub(crate) fn rule(
         &self,
         id: GrantId,
@@ -105,7 +105,7 @@ impl RuleDraft {
             Some(client) if !choice.every_client => ClientScope::One { client: client.clone() },
             _ => ClientScope::Every,
         };
-        // A program is worth something only for the one client that was seen from it.
+        // A program is only meaningful for the one client that used it.
         let program = match (&clients, self.effect) {
             (ClientScope::One { .. }, Effect::Allow) => self.program.clone(),
             (ClientScope::Every, _) | (_, Effect::Deny) => None,
@@ -142,21 +142,21 @@ impl RuleDraft {
     }
 }
 
-/// Puts a rule among others; the ones whose place it takes go. Says which.
+/// Adds a rule and removes those that it replaces; returns their ids.
 pub(crate) fn put(rules: &mut Vec<Grant>, rule: Grant) -> Vec<GrantId> {
     let gone = take_out(rules, |old| replaces(&rule, old));
     rules.push(rule);
     gone
 }
 
-/// Takes rules out, and says which.
+/// Removes rules; returns their ids.
 pub(crate) fn take_out(rules: &mut Vec<Grant>, goes: impl Fn(&Grant) -> bool) -> Vec<GrantId> {
     let gone = rules.iter().filter(|rule| goes(rule)).map(|rule| rule.id.clone()).collect();
     rules.retain(|rule| !goes(rule));
     gone
 }
 
-/// The pins of an allow of this width: the definitions of all that it is about as it now is.
+/// The pins of an allow of this scope: the current definitions of everything that it covers.
 pub(crate) fn pins_of(width: &Width, items: &[Item<'_>]) -> BTreeMap<String, Fingerprint> {
     let meant = items.iter().filter(|item| is_about(Effect::Allow, width, item, None));
     meant
@@ -167,9 +167,8 @@ pub(crate) fn pins_of(width: &Width, items: &[Item<'_>]) -> BTreeMap<String, Fin
         .collect()
 }
 
-/// Whether a newer rule takes the place of an older one: the same for the same. A block makes room
-/// only for one that ends no sooner. A rule that was made without the operator key takes the place of none that was
-/// made with it.
+/// Whether a new rule replaces an old one, which must be the same apart from its lifetime. A block replaces
+/// only one that ends no later. A rule made without the operator key doesn't replace one made with it.
 pub(crate) fn replaces(new: &Grant, old: &Grant) -> bool {
     is_same_but_time(new, old)
         && (new.author != RuleAuthor::Unprivileged || old.author == RuleAuthor::Unprivileged)
@@ -182,13 +181,13 @@ pub(crate) fn replaces(new: &Grant, old: &Grant) -> bool {
         }
 }
 
-/// Whether a rule in force leaves another one nothing to add: the same for the same, and for as long. For one that was
-/// made without the operator key also where it ends only [`SMALLEST_EXTENSION`] later or less.
+/// Whether a rule in force makes a new one redundant: the same apart from its lifetime, and not ending sooner.
+/// For a rule made without the operator key also if it would last at most [`SMALLEST_EXTENSION`] longer.
 pub(crate) fn contains(old: &Grant, new: &Grant) -> bool {
     is_same_but_time(new, old) && (ends_no_later(new, old) || is_repeated(new, old))
 }
 
-/// Whether a block that was made without the operator key hardly outlasts the same one in force.
+/// Whether a block made without the operator key hardly lasts longer than the same one in force.
 fn is_repeated(new: &Grant, old: &Grant) -> bool {
     match (new.author, &new.lifetime, &old.lifetime) {
         (RuleAuthor::Unprivileged, Lifetime::Until { at: new }, Lifetime::Until { at: old }) => {
@@ -207,8 +206,8 @@ fn is_same_but_time(new: &Grant, old: &Grant) -> bool {
         && new.conditions == old.conditions
 }
 
-/// Whether one rule is certain to be over when the other is. All but an always-rule end when
-/// Gatehouse quits; of a session and a moment nobody can say which comes first.
+/// Whether one rule is certain to have ended when the other has. All rules but `Always` end when Gatehouse
+/// quits; whether a session or a point in time comes first is unknown.
 fn ends_no_later(one: &Grant, other: &Grant) -> bool {
     match (&one.lifetime, &other.lifetime) {
         (_, Lifetime::Always) | (Lifetime::Once, _) => true,
@@ -333,7 +332,7 @@ mod tests {
             (&late, &this, false, false),
             (&this, &quit, false, true),
             (&always, &always, true, true),
-            // Both stay: the one is kept, the other is not.
+            // Both stay: one is stored, the other isn't.
             (&always, &late, false, false),
             (&late, &always, false, true),
         ] {

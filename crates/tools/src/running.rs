@@ -1,5 +1,5 @@
-//! Calls that have begun and not ended: which they are, how far they are, and a way to cancel those that
-//! were sent. Nothing here decides whether a call may run.
+//! Calls in progress: a list with their progress, and a way to cancel those that were sent. Doesn't decide
+//! whether a call may run.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,13 +9,13 @@ use gatehouse_model::record::{CallProgress, RunningCall};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
-/// Calls in flight. Cheap to clone.
+/// Calls in progress. Cheap to clone.
 #[derive(Clone, Default)]
 pub(crate) struct RunningCalls(Arc<Mutex<HashMap<CallId, Entry>>>);
 
 struct Entry {
     shown: RunningCall,
-    /// Cancels it; only while it is with its server.
+    /// Cancels the call; set only while it is with its server.
     cancel: Option<CancellationToken>,
 }
 
@@ -33,21 +33,21 @@ impl RunningCalls {
         SentGuard { calls: self.clone(), call: call.clone() }
     }
 
-    /// Notes how far a call is.
+    /// Records the progress of a call.
     pub(crate) fn advance(&self, call: &CallId, progress: &CallProgress) {
         if let Some(entry) = self.0.lock().get_mut(call) {
             entry.shown.progress = Some(progress.clone());
         }
     }
 
-    /// All of them, oldest first.
+    /// All calls in progress, oldest first.
     pub(crate) fn list(&self) -> Vec<RunningCall> {
         let mut all: Vec<RunningCall> = self.0.lock().values().map(|entry| entry.shown.clone()).collect();
         all.sort_by(|a, b| (a.at, a.call.as_str()).cmp(&(b.at, b.call.as_str())));
         all
     }
 
-    /// Cancels a call that is with its server; false when there is none.
+    /// Cancels a call that is with its server; returns false if there is none.
     pub(crate) fn cancel(&self, call: &CallId) -> bool {
         let cancel = self.0.lock().get(call).and_then(|entry| entry.cancel.clone());
         cancel.inspect(CancellationToken::cancel).is_some()
@@ -61,7 +61,7 @@ impl RunningCalls {
     }
 }
 
-/// Takes a call out when it is dropped.
+/// Removes a call when it is dropped.
 pub(crate) struct RunningGuard {
     calls: RunningCalls,
     call: CallId,

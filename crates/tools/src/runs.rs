@@ -1,9 +1,9 @@
-//! Runs of calls that a person let through. An identical call of the same client and program that comes
-//! while such a run waits or goes on shares it, and a result that perhaps nobody received is kept for the
-//! next identical call, once: one yes never acts twice.
+//! Runs of calls that the user approved. An identical call of the same client and source shares a run in
+//! progress. A result that was perhaps not received is kept for the next identical call, once. So one approval
+//! never has its effect twice.
 //!
 //! A result is never given to another client or program, and a pause, a revocation or the removal of the
-//! server drops it. Nothing here is written to disk. Its bytes are in the budget of its client
+//! server drops it. Nothing here is written to disk. Kept bytes count in the client's budget
 //! ([`crate::byte_budget`]).
 
 use std::collections::HashMap;
@@ -22,13 +22,14 @@ use crate::door::Ended;
 use crate::matter::Matter;
 use crate::peer::CallSource;
 
-/// No client's time-out is shorter. Whose call came in less long ago is taken to have received the result.
+/// No client has a shorter time-out: if a call came in less long ago, its client is assumed to have received
+/// the result.
 pub(crate) const LEAST_TIMEOUT: Duration = Duration::from_secs(3);
-/// So many results of one client are kept at most; past that the oldest goes.
+/// Most kept results per client; beyond that the oldest is dropped.
 const MOST_KEPT: usize = 64;
 
-/// What makes two calls the same for tickets and shared runs: the exact call, which names the client, and where
-/// it comes from.
+/// What makes two calls identical for late approvals and shared runs: the exact call (which includes the
+/// client) and its source.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct CallKey {
     hash: CallHash,
@@ -40,8 +41,7 @@ impl CallKey {
         Self { hash: hash.clone(), source }
     }
 
-    /// Whether it is known where a call comes from. Where it is not, no run is shared and no answer outlives its
-    /// call.
+    /// Whether the source of the call is known. If it isn't, no run is shared and no answer outlives its call.
     pub(crate) fn names_a_source(&self) -> bool {
         self.source.is_some()
     }
@@ -53,7 +53,7 @@ pub(crate) struct EarlierResult {
     /// The call that ran.
     pub(crate) call: CallId,
     pub(crate) ended: Ended,
-    /// What had let it through.
+    /// The verdict that allowed it.
     pub(crate) verdict: Verdict,
     /// When it ended.
     pub(crate) at: Instant,
@@ -62,7 +62,7 @@ pub(crate) struct EarlierResult {
 /// Whether the client of a run received its result.
 #[derive(Clone, Debug)]
 pub(crate) enum Receipt {
-    /// As far as can be told.
+    /// As far as known, yes.
     Likely,
     /// It may have given up without a sign.
     Unsure,
@@ -70,13 +70,13 @@ pub(crate) enum Receipt {
     Missed(Listening),
 }
 
-/// The runs that go on, and the results that are kept.
+/// Runs in progress, and kept results.
 #[derive(Debug)]
 pub(crate) struct Runs {
     entries: Mutex<Entries>,
     /// How long a result is kept.
     life: Duration,
-    /// What results count in.
+    /// Memory budget for kept results.
     kept_bytes: Arc<ByteBudget>,
 }
 
@@ -98,20 +98,20 @@ struct Entry {
 enum Stage {
     Running {
         outcome: watch::Receiver<Option<Arc<EarlierResult>>>,
-        /// When the calls came in that share it.
+        /// When each of the calls that share it came in.
         shared_since: Vec<Instant>,
     },
     Kept {
         result: Arc<EarlierResult>,
         until: Instant,
-        /// The client that was not there when the call ended.
+        /// The client that wasn't connected when the call ended.
         missed: Option<Listening>,
-        /// Keeps its bytes counted.
+        /// Keeps the bytes counted.
         _counted: (Arc<KeptPlace>, Reservation),
     },
 }
 
-/// Where a kept result lies, for the budget that may have it dropped.
+/// Location of a kept result, for its eviction by the budget.
 #[derive(Debug)]
 struct KeptPlace {
     runs: Weak<Runs>,
@@ -122,13 +122,13 @@ struct KeptPlace {
 /// A run that an identical call may share.
 #[derive(Debug)]
 pub(crate) enum Found {
-    /// It goes on.
+    /// It is in progress.
     Running(Sharing),
-    /// It is over, and this is its result.
+    /// It has ended with this result.
     Kept(Arc<EarlierResult>),
 }
 
-/// A call's share in a run. Dropping it before the run ends takes it back.
+/// A call's share in a run. Dropping it before the run ends gives up the share.
 #[derive(Debug)]
 pub(crate) struct Sharing {
     run: RunId,
@@ -136,7 +136,7 @@ pub(crate) struct Sharing {
     outcome: watch::Receiver<Option<Arc<EarlierResult>>>,
 }
 
-/// One run. Dropping it without a result has the calls that share it judged anew.
+/// One run. If it is dropped without a result, the calls that share it are judged again.
 #[derive(Debug)]
 pub(crate) struct Run {
     runs: Arc<Runs>,
@@ -145,7 +145,7 @@ pub(crate) struct Run {
     outcome: watch::Sender<Option<Arc<EarlierResult>>>,
 }
 
-/// Ends the sharing of a run from elsewhere.
+/// Handle that can end the sharing of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct RunId {
     runs: Arc<Runs>,
@@ -179,7 +179,7 @@ impl Runs {
         Run { runs: self.clone(), key, no, outcome }
     }
 
-    /// The run or the result that a call which came in then shares. A result is given out once.
+    /// The run or kept result for a call that came in at `came_in`. A kept result is given out once.
     pub(crate) fn find(self: &Arc<Self>, key: &CallKey, came_in: Instant) -> Option<Found> {
         let mut entries = self.entries.lock();
         let entry = entries.by_key.get_mut(key)?;
@@ -199,7 +199,7 @@ impl Runs {
         }
     }
 
-    /// Whether there is a run or a result that an identical call may share.
+    /// Whether there is a run or result that an identical call may share.
     pub(crate) fn knows(&self, key: &CallKey) -> bool {
         self.entries.lock().by_key.contains_key(key)
     }
@@ -214,7 +214,7 @@ impl Runs {
         self.entries.lock().by_key.retain(|_, entry| entry.client != *client);
     }
 
-    /// The same for one session that nobody else can go on with.
+    /// The same for one session that has ended. Runs whose source is a program aren't affected.
     pub(crate) fn forget_session(&self, session: &SessionId) {
         let is_of = |key: &CallKey| key.source.as_ref().and_then(CallSource::session) == Some(session);
         self.entries.lock().by_key.retain(|key, _| !is_of(key));
@@ -227,7 +227,7 @@ impl Runs {
 }
 
 impl Sharing {
-    /// The result of the run; `None` when it is no longer shared.
+    /// The result of the run; `None` if it is no longer shared.
     pub(crate) async fn result(&mut self) -> Option<Arc<EarlierResult>> {
         self.outcome.wait_for(Option::is_some).await.ok().and_then(|ended| ended.clone())
     }
@@ -251,8 +251,8 @@ impl Run {
         RunId { runs: self.runs.clone(), key: self.key.clone(), no: self.no }
     }
 
-    /// Gives the result to the calls that share the run, and keeps it where none of all the clients
-    /// is likely to have received it.
+    /// Gives the result to the calls that share the run, and keeps it if none of their clients is likely to
+    /// have received it.
     pub(crate) fn finish(self, receipt: Receipt, result: impl FnOnce() -> EarlierResult) {
         let mut entries = self.runs.entries.lock();
         let Some(entry) = entries.by_key.get_mut(&self.key).filter(|entry| entry.no == self.no) else {
@@ -292,7 +292,7 @@ impl Drop for Run {
 }
 
 impl RunId {
-    /// From now on no call shares the run, and those that do are judged anew. A kept result stays.
+    /// Ends the sharing: calls that share the run are judged again. A kept result stays.
     pub(crate) fn unshare(&self) {
         let mut entries = self.runs.entries.lock();
         let is_this = |entry: &Entry| entry.no == self.no && matches!(entry.stage, Stage::Running { .. });
@@ -314,7 +314,7 @@ impl Evict for KeptPlace {
 }
 
 impl Entries {
-    /// Drops results that are over, and the oldest one of a client that has one too many.
+    /// Drops expired results, and the oldest of a client that has too many.
     fn prune(&mut self, client: &ClientId) {
         let now = Instant::now();
         self.by_key.retain(|_, entry| !matches!(entry.stage, Stage::Kept { until, .. } if until <= now));

@@ -1,7 +1,6 @@
-//! What servers offer beside tools (TOOL-2): resources, resource templates and prompts as clients get
-//! them, and whose each of them is. An immutable value beside the tools of the catalogue. Never
-//! decides whether something may be read, and changes no byte but a prompt's name or a URI that two
-//! servers have.
+//! The catalog of resources, resource templates and prompts (TOOL-2), with the server of each. An immutable
+//! value beside the tool catalog. It doesn't decide whether something may be read, and changes no bytes except
+//! a prompt's name or a URI that two servers have.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -17,7 +16,7 @@ use serde_json::value::RawValue;
 use crate::names::NameBook;
 use crate::origin::Origins;
 
-/// URIs of this scheme are Gatehouse's own: `gatehouse://<server>/<the server's URI>`.
+/// Scheme of Gatehouse's own URIs: `gatehouse://<server>/<the server's URI>`.
 const SCHEME: &str = "gatehouse://";
 
 /// One of the lists that clients get.
@@ -33,47 +32,44 @@ pub enum ListOf {
     Prompts,
 }
 
-/// Whose something is, and what it is called there.
+/// The server of a resource, template or prompt, and its name there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The server.
     pub server: ServerId,
-    /// The server's name.
     pub server_name: String,
-    /// The URI or the name on the server.
+    /// The URI or name on the server.
     pub target: String,
-    /// Whether the server completes arguments.
+    /// Whether the server supports completion of arguments.
     pub completes: bool,
 }
 
-/// What one server offers beside tools, read once.
+/// The parsed resources, templates and prompts of one server.
 #[derive(Debug, Default)]
 pub(crate) struct Stock {
     resources: Vec<Named>,
     templates: Vec<Named>,
     prompts: Vec<Named>,
     completes: bool,
-    /// What defines each of these.
+    /// The definitions of these.
     pub(crate) origins: Origins,
 }
 
-/// One thing with the name that its server gave it.
+/// One of them, with the name or URI that its server gave it.
 #[derive(Debug)]
 struct Named {
     name: Box<str>,
-    /// Where the name is written.
+    /// Byte range of the name in `raw`.
     written: Range<usize>,
     raw: Box<RawValue>,
 }
 
-/// A server with its stock.
 pub(crate) struct Supplier {
     pub(crate) server: ServerId,
     pub(crate) name: String,
     pub(crate) stock: Arc<Stock>,
 }
 
-/// What all servers offer beside tools.
+/// The resources, templates and prompts of all servers.
 #[derive(Default)]
 pub(crate) struct Shelf {
     resources: Group,
@@ -101,12 +97,12 @@ struct Entry {
 struct Pattern {
     template: UriTemplate,
     server: ServerId,
-    /// Whether clients see it as its server wrote it.
+    /// Whether its exposed URI is the server's own.
     plain: bool,
 }
 
 impl Stock {
-    /// Reads what a server offers. What cannot be read safely is left out.
+    /// Parses the lists of a server. What can't be parsed safely is left out.
     pub(crate) fn read(server: &ServerId, lists: &Lists) -> Self {
         let named = |what: &str, member: &str, items: &[Box<RawValue>]| {
             let mut seen = HashSet::new();
@@ -144,7 +140,7 @@ impl Stock {
 impl Named {
     fn read(member: &str, item: &RawValue) -> Option<Self> {
         let text = item.get();
-        // Past a strict reading no member is there twice, so nobody can read another name.
+        // After strict parsing no member occurs twice, so no parser can read a different name.
         read(text).ok()?;
         let value = Members::read(text).ok()?.get(member)?;
         let name: Box<str> = serde_json::from_str(value.get()).ok()?;
@@ -174,8 +170,8 @@ impl Group {
         self.entries.iter().any(|entry| *entry.name == *name && entry.server == *server)
     }
 
-    /// URIs stay as they are. Where two servers have the same one, it stays with the one that had it
-    /// before, else with the first.
+    /// URIs aren't changed. If several servers have the same one, it stays with the server that had it before,
+    /// otherwise with the first; the others get a prefix.
     fn of_uris(before: &Self, suppliers: &[Supplier], list: impl Fn(&Stock) -> &[Named]) -> Self {
         let mut owners: HashMap<&str, &ServerId> = HashMap::new();
         for Supplier { server, stock, .. } in suppliers {
@@ -210,7 +206,7 @@ impl Group {
 }
 
 impl Shelf {
-    /// The shelf of these servers; names and URIs stay with whom they had before.
+    /// The catalog of these servers. Names and URIs stay with the servers that had them before.
     pub(crate) fn restocked(
         &self,
         suppliers: Vec<Supplier>,
@@ -239,7 +235,7 @@ impl Shelf {
         Self { resources, templates, prompts, patterns, suppliers }
     }
 
-    /// One of its lists as clients get it.
+    /// One of the lists for clients.
     pub(crate) fn list(&self, of: ListOf) -> &[Box<RawValue>] {
         match of {
             ListOf::Tools => &[],
@@ -259,14 +255,14 @@ impl Shelf {
         self.prompts.same(&other.prompts)
     }
 
-    /// Whose a resource is: the server that lists it, else the one with the closest template.
+    /// The server of a resource: the one that lists it, otherwise the one with the closest matching template.
     pub(crate) fn resource(&self, uri: &str) -> Option<Place> {
         if let Some(entry) = self.resources.get(uri) {
             return self.place(&entry.server, &entry.name);
         }
         if !is_own(uri) {
             let fits = self.patterns.iter().filter(|pattern| pattern.template.matches(uri));
-            // Of equals the first wins, as it does in the list.
+            // Of equally close ones the first wins, as in the list.
             let closest =
                 fits.rev().max_by_key(|pattern| (pattern.template.literal_prefix(), pattern.plain))?;
             return self.place(&closest.server, uri);
@@ -283,7 +279,7 @@ impl Shelf {
         }
     }
 
-    /// Whose a resource template is, or a resource, for completing its arguments.
+    /// The server of a resource template or of a resource, for completing arguments.
     pub(crate) fn template(&self, uri: &str) -> Option<Place> {
         match self.templates.get(uri) {
             Some(entry) => self.place(&entry.server, &entry.name),
@@ -291,7 +287,7 @@ impl Shelf {
         }
     }
 
-    /// Whose a prompt is, by its exposed name.
+    /// The server of a prompt, by its exposed name.
     pub(crate) fn prompt(&self, exposed: &str) -> Option<Place> {
         let entry = self.prompts.get(exposed)?;
         self.place(&entry.server, &entry.name)
@@ -312,7 +308,7 @@ fn is_own(uri: &str) -> bool {
     uri.get(..SCHEME.len()).is_some_and(|start| start.eq_ignore_ascii_case(SCHEME))
 }
 
-/// What stands before a URI of this server that another server has too.
+/// The prefix of a URI of this server that another server has too.
 fn prefix(server: &ServerId) -> String {
     let mut out = String::from(SCHEME);
     for byte in server.as_str().bytes() {

@@ -1,5 +1,5 @@
-//! What a server offers beside tools, as people see it (SRV-14): words cleaned, addresses as they are.
-//! What cannot be read is left out; nothing here is asked of the server.
+//! Resources, templates and prompts of one server as the UI shows them (SRV-14): texts cleaned, URIs
+//! unchanged. Entries that can't be parsed are left out. Doesn't contact the server.
 
 use gatehouse_mcp_wire::uri_template;
 use gatehouse_model::offer::{PromptArgument, PromptView, ResourceView, ServerOffer, TemplateView};
@@ -34,7 +34,7 @@ struct Argument {
     required: bool,
 }
 
-/// What the lists of a server hold beside tools.
+/// The lists of a server except tools, for the UI.
 #[must_use]
 pub fn offer_of(lists: &Lists) -> ServerOffer {
     ServerOffer {

@@ -1,5 +1,4 @@
-//! The rights as they now stand, as one immutable value that every call reads. Made only by the
-//! keeper of rights.
+//! The current permissions as one immutable value that every call reads. Only the permission store makes it.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,18 +8,18 @@ use gatehouse_policy::verdict::RuleBook;
 
 use crate::catalogue::CatalogueTool;
 
-/// What holds for calls from now on.
+/// The permissions in force.
 #[derive(Debug, Default)]
 pub(crate) struct RightsNow {
-    /// All rules, ready to decide.
+    /// All rules, indexed.
     pub(crate) book: RuleBook,
-    /// Rules that last for a while.
+    /// Rules with a limited lifetime.
     pub(crate) timed: Vec<Grant>,
-    /// Whether the stored rights could be verified.
+    /// Whether the stored permissions could be verified.
     pub(crate) verified: bool,
-    /// Why not.
+    /// Why they couldn't.
     pub(crate) problem: Option<Problem>,
-    /// What is stored.
+    /// The stored permissions.
     pub(crate) rights: Rights,
     overrides: HashMap<ServerId, HashMap<String, (ServerBinding, AccessClass)>>,
     trusted: HashSet<ServerBinding>,
@@ -48,12 +47,11 @@ impl RightsNow {
         }
     }
 
-    /// Whether the user trusts the labels of a server as it now is.
+    /// Whether the user trusts the labels of a server in this generation.
     pub(crate) fn trusts(&self, server: &ServerBinding) -> bool {
         self.trusted.contains(server)
     }
 
-    /// The access class of a tool.
     pub(crate) fn class_of<'a>(&self, tool: &'a CatalogueTool) -> &'a Classified {
         let user = self
             .overrides
@@ -64,7 +62,6 @@ impl RightsNow {
         tool.definition.class(user, self.trusts(tool.binding()))
     }
 
-    /// All rules.
     pub(crate) fn rules(&self) -> impl Iterator<Item = &Grant> {
         self.rights.rules.iter().chain(&self.timed)
     }

@@ -1,5 +1,5 @@
-//! What the model gets to read when a call does not run: whose decision it was, that the tool is
-//! not at fault, and what to do. Also the JSON-RPC errors of the call door.
+//! Texts for the model when a call doesn't run: who decided it, that the tool isn't at fault, and what to do.
+//! Also the JSON-RPC errors of the call pipeline.
 
 use std::time::Duration;
 
@@ -12,12 +12,12 @@ use serde_json::value::RawValue;
 
 use crate::approvals::TooMany;
 
-/// A result with `isError` and this text.
+/// A tool result with `isError` and this text.
 pub(crate) fn error_result(text: &str) -> Box<RawValue> {
     raw(format!(r#"{{"content":[{{"type":"text","text":{}}}],"isError":true}}"#, quoted(text)))
 }
 
-/// The code of what is no tool call and did not run, whoever's decision that was.
+/// JSON-RPC error code for a request other than a tool call that didn't run, for whatever reason.
 pub(crate) const NOT_RUN: i32 = -32000;
 
 /// A JSON-RPC error object.
@@ -27,19 +27,18 @@ pub(crate) fn rpc_error(code: i32, message: &str) -> Box<RawValue> {
 
 const TOOL: &str = "tool";
 
-/// How a call is spoken of, by what it is about (PERM-18).
+/// How messages refer to a call, by its subject (PERM-18).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Words {
-    /// What is not at fault.
+    /// The thing that isn't at fault.
     thing: &'static str,
     /// How to try again.
     again: &'static str,
-    /// How to do just the same again.
+    /// How to repeat exactly the same call.
     same: &'static str,
 }
 
 impl Words {
-    /// The words for a subject.
     pub(crate) fn of(subject: &Subject) -> Self {
         match subject {
             Subject::Tool { .. } => Self {
@@ -66,7 +65,7 @@ impl Words {
     }
 }
 
-/// Why a call was refused (PERM-12).
+/// The message for a refused call (PERM-12).
 pub(crate) fn refusal(rule: &Rule, reason: Option<&str>, words: Words) -> String {
     let said = |reason: Option<&str>| match reason {
         Some(reason) if !reason.trim().is_empty() => format!(" The user's reason: {}", reason.trim()),
@@ -119,7 +118,7 @@ pub(crate) fn refusal(rule: &Rule, reason: Option<&str>, words: Words) -> String
     }
 }
 
-/// The user has not answered yet (PERM-11).
+/// The message if the user hasn't answered yet (PERM-11).
 pub(crate) fn still_waiting(words: Words) -> String {
     format!(
         "Gatehouse is still waiting for the user to allow or deny this call; it has not run yet. Nothing is wrong. {}: the question stays open, and the answer will count for that call.",
@@ -127,11 +126,11 @@ pub(crate) fn still_waiting(words: Words) -> String {
     )
 }
 
-/// The member of a result's `_meta` that says that it is the result of an earlier call.
+/// Member of a result's `_meta` that marks it as the result of an earlier call.
 const EARLIER: &str = "gatehouse/earlierResult";
 
-/// The result of a call that ended so long ago, marked as such for the identical call that gets it: in `_meta`
-/// for programs, and for a tool in a text of its own, last, for the model. All other bytes stay.
+/// Marks the result of an earlier call for the identical call that gets it: in `_meta` for programs, and for a
+/// tool also in an additional last text for the model. All other bytes stay.
 pub(crate) fn with_earlier_mark(
     result: &RawValue,
     (call, ago): (&CallId, Duration),
@@ -169,12 +168,12 @@ pub(crate) fn with_earlier_mark(
     raw(splice(text, edits))
 }
 
-/// Whether an array or object has nothing in it.
+/// Whether an array or object is empty.
 fn is_empty(text: &str) -> bool {
     text.get(1..text.len().saturating_sub(1)).is_none_or(|inside| inside.trim().is_empty())
 }
 
-/// Too many questions wait, or too large ones (PERM-10).
+/// The message if there are too many or too large pending requests (PERM-10).
 pub(crate) fn too_many(too_many: &TooMany, words: Words) -> String {
     let what = match too_many {
         TooMany::Count(limit) => format!(
@@ -191,12 +190,12 @@ pub(crate) fn too_many(too_many: &TooMany, words: Words) -> String {
     )
 }
 
-/// Everything is being paused while the call ran.
+/// The message for a call that is aborted by a pause.
 pub(crate) fn stopped_by_pause(words: Words) -> String {
     refusal(&Rule::Paused, None, words)
 }
 
-/// MCP is being switched off while the call waited or ran.
+/// The message for a call that is aborted because MCP is switched off.
 pub(crate) fn stopped_by_switch(sent: bool, words: Words) -> String {
     let text = refusal(&Rule::SwitchedOff, None, words);
     if sent {
@@ -206,12 +205,12 @@ pub(crate) fn stopped_by_switch(sent: bool, words: Words) -> String {
     }
 }
 
-/// Gatehouse ends while the call waited or ran.
+/// The message for a call that is aborted by a shutdown.
 pub(crate) fn stopped_by_end(words: Words) -> String {
     format!("Gatehouse is shutting down. The call was cancelled; this is no fault of the {}.", words.thing)
 }
 
-/// The server cannot be used as it is (GATE-5).
+/// The message if the server can't be used in its current state (GATE-5).
 pub(crate) fn unusable(server: &str, status: &ServerStatus, words: Words) -> String {
     let again = words.again;
     match status {
@@ -236,7 +235,7 @@ pub(crate) fn unusable(server: &str, status: &ServerStatus, words: Words) -> Str
     }
 }
 
-/// A call that failed on the way.
+/// The message for a call that failed.
 pub(crate) fn failed(server: &str, error: &CallError, words: Words) -> String {
     match error {
         CallError::Unavailable { status } => unusable(server, status, words),

@@ -115,7 +115,7 @@ impl Question {
         pending
     }
 
-    /// The request without its details, as it is announced in events.
+    /// The request without its details, which can be large; as it is announced in events.
     pub(super) fn announced(&self) -> PendingAsk {
         let mut ask = self.ask.clone();
         if let Ask::Call(call) = &mut ask {

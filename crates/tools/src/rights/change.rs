@@ -1,5 +1,4 @@
-//! How rights change: a plan is made, written down, and only then put in the place of what held
-//! before. One at a time.
+//! Changing permissions: a plan is made, stored, and only then takes effect. One change at a time.
 
 use std::sync::Arc;
 
@@ -8,37 +7,37 @@ use gatehouse_policy::cover::is_unbound;
 use super::*;
 use crate::rules::{contains, put, replaces};
 
-/// What is to change.
+/// A planned change.
 pub(crate) struct Plan {
-    /// The stored rights as they shall be; `None` when they stay.
+    /// The new stored permissions; `None` if they don't change.
     pub(crate) rights: Option<Rights>,
-    /// Rules that last for a while, to be added.
+    /// Rules with a limited lifetime to add.
     pub(crate) add: Vec<Grant>,
-    /// Rules that last for a while, to be dropped.
+    /// Rules with a limited lifetime to drop.
     pub(crate) drop: Vec<GrantId>,
-    /// What the audit shall say.
+    /// Audit entries to write.
     pub(crate) audit: Vec<AuditEvent>,
-    /// Definitions to keep.
+    /// Definitions to store.
     pub(crate) keep: Vec<(Fingerprint, Box<str>)>,
-    /// Whether nothing becomes allowed by it: then it counts also when it cannot be written.
+    /// Whether it allows nothing more; then it takes effect even if it can't be stored.
     pub(crate) narrows: bool,
-    /// Whether it comes on a person's word. Only such a plan removes a block, and only such a plan is
-    /// sealed in the place of rights that could not be verified.
+    /// Whether a user ordered it. Only such a plan may remove a block, and only such a plan may be stored in
+    /// place of permissions that couldn't be verified.
     pub(crate) by_person: bool,
 }
 
 impl Plan {
-    /// A plan that anybody may have asked for.
+    /// A plan that allows nothing more and may come from any origin.
     pub(crate) fn narrowing() -> Self {
         Self { narrows: true, by_person: false, ..Self::widening() }
     }
 
-    /// A plan that nothing becomes allowed by, on a person's word.
+    /// A plan that allows nothing more, ordered by a user.
     pub(crate) fn narrowing_by_person() -> Self {
         Self { narrows: true, ..Self::widening() }
     }
 
-    /// A plan that only a person can have asked for.
+    /// A plan that only a user can order.
     pub(crate) fn widening() -> Self {
         Self {
             rights: None,
@@ -51,8 +50,8 @@ impl Plan {
         }
     }
 
-    /// Adds a rule to what is planned; an older one that it replaces makes room. One that was made without the
-    /// operator key is not added where a rule in force already contains it.
+    /// Adds a rule to the plan and drops the rules that it replaces. A rule made without the operator key
+    /// isn't added if a rule in force already contains it.
     pub(crate) fn put(&mut self, rule: Grant, now: &RightsNow, keep: Vec<(Fingerprint, Box<str>)>) {
         if rule.author == RuleAuthor::Unprivileged && now.rules().any(|old| contains(old, &rule)) {
             return;
@@ -72,7 +71,8 @@ impl Plan {
         self.audit.push(AuditEvent::Granted { rule: Box::new(rule) });
     }
 
-    /// Binds a grant that waits for its first use to a program. One that is bound by now, or gone, stays as it is.
+    /// Binds a grant that waits for its first use to a program. A grant that is bound already, or gone, isn't
+    /// changed.
     pub(crate) fn bind(&mut self, id: &GrantId, program: &str, now: &RightsNow) {
         let waits = |rule: &Grant| rule.id == *id && is_unbound(rule);
         let stored = &self.rights.as_ref().unwrap_or(&now.rights).rules;
@@ -94,7 +94,7 @@ impl Plan {
 }
 
 impl Keeper {
-    /// Makes a plan and carries it out, whatever becomes of the caller.
+    /// Makes a plan and carries it out, even if the caller is dropped.
     pub(crate) async fn change<F>(self: &Arc<Self>, plan: F) -> Result<(), Problem>
     where
         F: FnOnce(&Keeper, &RightsNow) -> Result<Plan, Problem> + Send + 'static,
@@ -116,7 +116,7 @@ impl Keeper {
         if base.problem.as_ref().is_some_and(|problem| problem.code == ErrorCode::SecretsUnavailable)
             && plan.rights.is_some()
         {
-            // A locked keychain may hold rights that must not be written over.
+            // A locked keychain may hold permissions that must not be overwritten.
             written = base.problem.clone().map_or(Ok(()), Err);
         } else if plan.rights.is_some() || !plan.audit.is_empty() {
             written = self.write(&plan).await;
@@ -129,7 +129,7 @@ impl Keeper {
         written
     }
 
-    /// Looks again at rights that could not be verified; true when they now are.
+    /// Tries again to verify permissions that couldn't be verified; returns whether they are verified now.
     pub(crate) async fn look_again(self: &Arc<Self>) -> bool {
         if self.now().verified {
             return true;
@@ -140,7 +140,7 @@ impl Keeper {
         self.now().verified
     }
 
-    /// As `look_again`, with the writer's turn taken: the keychain may be open by now.
+    /// As `look_again`, with the writer lock held: the keychain may be unlocked now.
     async fn verify_again(self: &Arc<Self>) {
         if !self.now().problem.as_ref().is_some_and(|problem| problem.code == ErrorCode::SecretsUnavailable) {
             return;
@@ -158,7 +158,7 @@ impl Keeper {
         self.told();
     }
 
-    /// Writes the audit first and the rights after it: nothing holds that the audit does not know.
+    /// Writes the audit first and the permissions afterwards: nothing takes effect without an audit entry.
     async fn write(self: &Arc<Self>, plan: &Plan) -> Result<(), Problem> {
         let store = self.store.clone();
         let (audit, keep, rights) = (plan.audit.clone(), plan.keep.clone(), plan.rights.clone());
@@ -206,7 +206,7 @@ impl Keeper {
         }
     }
 
-    /// Puts a plan in the place of what held.
+    /// Makes a plan take effect.
     fn publish(&self, plan: Plan, saved: bool) {
         let publishing = self.publishing.lock();
         let now = self.now.load_full();
@@ -217,7 +217,7 @@ impl Keeper {
             .filter(|rule| !plan.drop.contains(&rule.id) && !has_ended(rule, moment))
             .cloned()
             .collect();
-        // What began while everything was being paused is not let through by the back door.
+        // An allow that was being made when the pause began must not get around it.
         let paused = self.paused();
         timed.extend(plan.add.into_iter().filter(|rule| rule.effect == Effect::Deny || !paused));
         let rights = plan.rights.unwrap_or_else(|| now.rights.clone());
@@ -227,7 +227,7 @@ impl Keeper {
         self.told();
     }
 
-    /// Drops rules that last for a while, at once.
+    /// Drops rules with a limited lifetime, immediately.
     pub(crate) fn drop_timed(&self, ends: impl Fn(&Grant) -> bool) -> Vec<GrantId> {
         let publishing = self.publishing.lock();
         let now = self.now.load_full();
@@ -247,7 +247,7 @@ impl Keeper {
         self.events.emit(Event::RightsChanged { verified: self.now().verified });
     }
 
-    /// Writes entries of the audit, durably.
+    /// Writes audit entries durably.
     pub(crate) async fn audit(&self, events: Vec<AuditEvent>) -> Result<(), Problem> {
         if events.is_empty() {
             return Ok(());
@@ -267,7 +267,6 @@ impl Keeper {
     }
 }
 
-/// Whether the time of a rule is over.
 pub(super) fn has_ended(rule: &Grant, now: Timestamp) -> bool {
     matches!(rule.lifetime, gatehouse_model::Lifetime::Until { at } if at <= now)
 }

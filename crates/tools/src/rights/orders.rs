@@ -1,4 +1,4 @@
-//! What a person can order outside of a question: allow, block, take back, classify, trust.
+//! Orders of the user outside of approval requests: allow, block, revoke, classify, trust labels.
 
 use gatehouse_model::ask::{AutoApprove, ChoiceLifetime, ChoiceWidth};
 use gatehouse_model::command::Authority;
@@ -12,9 +12,9 @@ use crate::origin::Origin;
 use crate::preset::Preset;
 use crate::rules::{contains, replaces, take_out};
 
-/// Characters that the reason of a block may have.
+/// Longest reason of a block, in characters.
 const LONGEST_REASON: usize = 500;
-/// Blocks that there may be at a time of those that were made without the operator key.
+/// Most blocks in force that were made without the operator key.
 const BLOCKS_WITHOUT_KEY: usize = 256;
 /// Most conditions of such a block: all of them are tried for each call that they may be about.
 const CONDITIONS_WITHOUT_KEY: usize = 1;
@@ -34,29 +34,29 @@ fn unknown_tools(servers: &[String]) -> Problem {
         .todo("Start the server first.")
 }
 
-/// For a rule that would be for one time.
+/// Error for an order whose rule would be for one time only.
 pub(crate) fn nothing_left() -> Problem {
     Problem::new(ErrorCode::BadRequest, "That leaves nothing behind.")
 }
 
 impl RightsKeeper {
-    /// Allows a tool or more, without a question before it.
+    /// Adds an allow without an approval request.
     ///
     /// # Errors
-    /// When the order makes no sense or cannot be written down; then nothing is allowed.
+    /// If the order is invalid or can't be stored; then nothing is allowed.
     pub async fn grant(&self, order: RuleOrder) -> Result<GrantId, Problem> {
         let draft = self.inner.order(Effect::Allow, order, None, RuleAuthor::Person)?;
         self.inner.has_its_tool(&draft)?;
         self.inner.put(draft, Plan::widening()).await
     }
 
-    /// Blocks a tool or more. A block makes room only for one that ends no sooner, and one that was made on a person's
-    /// word only for another such one. Without that word the block is marked as such, and where the same is blocked
-    /// nearly as long already nothing is added.
+    /// Adds a block. A block replaces only blocks that end no later, and one made without the operator key
+    /// replaces only others made without it. A block without the key is marked as such, and isn't added if the
+    /// same is already blocked for nearly as long.
     ///
     /// # Errors
-    /// When the order makes no sense; [`ErrorCode::NotPermitted`] without a person's word for a reason, or where there
-    /// are many blocks that were made without it; also when it cannot be written down: then it holds only until
+    /// If the order is invalid; [`ErrorCode::NotPermitted`] for a reason without the operator key, or if there
+    /// are too many blocks made without it; also if it can't be stored: then it is in effect only until
     /// Gatehouse quits.
     pub async fn deny(
         &self,
@@ -84,40 +84,39 @@ impl RightsKeeper {
         self.inner.put(draft, plan).await
     }
 
-    /// Takes back an allow; it counts no more from the next call on.
+    /// Revokes an allow, with effect from the next call on.
     ///
     /// # Errors
-    /// When there is no such allow; also when it cannot be written down: then the allow is back
-    /// after a restart.
+    /// If there is no such allow; also if it can't be stored: then the allow is back after a restart.
     pub async fn revoke(&self, rule: &GrantId) -> Result<(), Problem> {
         self.inner.take_back(rule, Effect::Allow).await
     }
 
-    /// Takes back a block.
+    /// Removes a block.
     ///
     /// # Errors
-    /// When there is no such block or it cannot be written down; then the block stays.
+    /// If there is no such block or it can't be stored; then the block stays.
     pub async fn unblock(&self, rule: &GrantId) -> Result<(), Problem> {
         self.inner.take_back(rule, Effect::Deny).await
     }
 
-    /// Sets what runs without asking on a server, for every client (PERM-3). Grants of single tools
-    /// and of single clients stay.
+    /// Sets the auto-approve setting of a server for every client (PERM-3). Allows of single tools and of
+    /// single clients stay.
     ///
     /// # Errors
-    /// When there is no such server or it cannot be written down.
+    /// If there is no such server, its tools aren't known, or it can't be stored.
     pub async fn set_auto_approve(&self, server: &ServerId, to: AutoApprove) -> Result<(), Problem> {
         self.set_preset(PresetOrder { server: Some(server.clone()), client: None, to }).await.map(drop)
     }
 
-    /// Sets what runs without asking, on one server or on every server that there is now, for every
-    /// client or for one. Only what was set so before for the same clients makes room. All of it
-    /// counts or nothing. A wide grant covers the tools that are known when it is given (PERM-8), so
-    /// it is given on no server whose tools are not known. Says what is covered.
+    /// Sets the auto-approve setting of one server or of every current server, for every client or for one.
+    /// Replaces only the previous setting for the same clients. All servers are changed or none. The rule
+    /// covers the tools that are known when it is set (PERM-8), so servers whose tools aren't known are left
+    /// out. Returns the covered tools and the servers left out.
     ///
     /// # Errors
-    /// When there is no such server, [`ErrorCode::ServerUnavailable`] when no tools of any of the
-    /// servers are known, and when it cannot be written down.
+    /// If there is no such server; [`ErrorCode::ServerUnavailable`] if the tools of none of the servers are
+    /// known; if it can't be stored.
     pub async fn set_preset(&self, order: PresetOrder) -> Result<AutoApproved, Problem> {
         let is_covered = |preset: &Preset| !preset.sets_a_rule() || self.inner.knows_tools(&preset.server);
         let (presets, unknown): (Vec<Preset>, Vec<Preset>) =
@@ -165,10 +164,10 @@ impl RightsKeeper {
         Ok(AutoApproved { servers: presets.iter().map(covered).collect(), unknown })
     }
 
-    /// Sets the user's own access class of a tool, or clears it.
+    /// Sets or clears the access class that the user gives a tool.
     ///
     /// # Errors
-    /// When there is no such server or it cannot be written down.
+    /// If there is no such server or it can't be stored.
     pub async fn classify(
         &self,
         server: &ServerId,
@@ -191,10 +190,10 @@ impl RightsKeeper {
             .await
     }
 
-    /// Trusts a server's read-only labels, or ceases to (PERM-2).
+    /// Sets whether a server's read-only labels are trusted (PERM-2).
     ///
     /// # Errors
-    /// When there is no such server or it cannot be written down.
+    /// If there is no such server or it can't be stored.
     pub async fn trust_labels(&self, server: &ServerId, trusted: bool) -> Result<(), Problem> {
         let server = server.clone();
         self.inner
@@ -212,19 +211,19 @@ impl RightsKeeper {
             .await
     }
 
-    /// Drops every right of a server that was removed.
+    /// Drops all permissions of a server that was removed.
     ///
     /// # Errors
-    /// When it cannot be written down; the rights are for nothing all the same.
+    /// If it can't be stored; the permissions have no effect all the same.
     pub async fn server_removed(&self, server: &ServerId) -> Result<(), Problem> {
         self.server_gone(server, None).await
     }
 
-    /// Drops the rights of a server that was removed, or what was allowed on all that it ever was
-    /// but what it is now. A deny stays as long as there is the server.
+    /// Drops all permissions of a server that was removed (`but` is `None`), or those for other generations
+    /// than `but`. Denies stay as long as the server exists.
     ///
     /// # Errors
-    /// When it cannot be written down; the rights are for nothing all the same.
+    /// If it can't be stored; the permissions have no effect all the same.
     pub(crate) async fn server_gone(
         &self,
         server: &ServerId,
@@ -254,15 +253,15 @@ impl RightsKeeper {
             .await
     }
 
-    /// Remembers what the user calls a new client, for the sentences of rules.
+    /// Remembers the name of a new client, for describing rules.
     pub fn client_added(&self, client: &ClientEntry) {
         self.inner.saw_client(client);
     }
 
-    /// Drops every rule that was for a client whose access ended.
+    /// Drops all rules for a client whose access was revoked.
     ///
     /// # Errors
-    /// When it cannot be written down; the rules are for nothing all the same.
+    /// If it can't be stored; the rules have no effect all the same.
     pub async fn client_removed(&self, client: &ClientId) -> Result<(), Problem> {
         let scope = ClientScope::One { client: client.clone() };
         self.inner.forget(move |rule| rule.clients == scope, |_| {}).await
@@ -270,7 +269,7 @@ impl RightsKeeper {
 }
 
 impl Keeper {
-    /// The presets that an order means now.
+    /// The settings that an order means, one per server.
     pub(crate) fn presets(&self, order: &PresetOrder) -> Result<Vec<Preset>, Problem> {
         let servers = match &order.server {
             Some(server) => vec![self.bound(server)?],
@@ -288,12 +287,12 @@ impl Keeper {
         lists.generation == bound.generation && (is_connected || lists.counts() != Counts::default())
     }
 
-    /// The rule that a preset sets now.
+    /// The rule of an auto-approve setting, with the tools that are known now.
     pub(crate) fn preset_rule(&self, preset: &Preset, id: GrantId) -> Option<Grant> {
         self.with_items(Some(&preset.server), None, |items| preset.rule(id, self.time(), items))
     }
 
-    /// Refuses a draft for a tool that is not known.
+    /// Rejects a draft for a tool that isn't known.
     pub(crate) fn has_its_tool(&self, draft: &RuleDraft) -> Result<(), Problem> {
         let (ChoiceWidth::Tool, Some(tool)) = (draft.choice.width, &draft.subject) else { return Ok(()) };
         let catalogue = self.catalogue.load();
@@ -354,13 +353,13 @@ impl Keeper {
         })
     }
 
-    /// A server as rules are bound to it now.
+    /// The current generation and identity of a server, to which rules are bound.
     fn bound(&self, server: &ServerId) -> Result<ServerBinding, Problem> {
         self.binding(server).ok_or_else(|| no_server(server))
     }
 
-    /// Whether a block is one too many of those that are made without the operator key. What a person blocked does not
-    /// count, nor does what the new block adds nothing to or takes the place of.
+    /// Whether a block exceeds the limit for blocks made without the operator key. Blocks made with the key
+    /// don't count, nor does a block that adds nothing or replaces another.
     fn is_one_too_many(&self, rule: &Grant, now: &RightsNow) -> bool {
         if rule.author != RuleAuthor::Unprivileged || now.rules().any(|old| contains(old, rule)) {
             return false;
@@ -395,7 +394,7 @@ impl Keeper {
             Ok(plan)
         })
         .await?;
-        // A block that another one contains is not added.
+        // A block that an existing one contains isn't added; the id of the existing one is returned.
         let now = self.now();
         let held = now.rules().find(|held| held.id == wanted.id);
         let held = held.or_else(|| now.rules().find(|held| contains(held, &wanted)));
@@ -433,7 +432,7 @@ impl Keeper {
         .await
     }
 
-    /// Drops all rules of a kind, and whatever else `also` takes out.
+    /// Drops all rules that `gone` selects, and what `also` removes.
     async fn forget(
         self: &Arc<Self>,
         gone: impl Fn(&Grant) -> bool + Send + 'static,
@@ -463,12 +462,12 @@ impl Keeper {
         self.drop_timed(|rule| matches!(&rule.lifetime, Lifetime::Session { session: of } if of == session));
     }
 
-    /// Drops the allows that last only for a while (PERM-13).
+    /// Drops the allows with a limited lifetime (PERM-13).
     pub(crate) fn drop_timed_allows(&self) -> Vec<GrantId> {
         self.drop_timed(|rule| rule.effect == Effect::Allow)
     }
 
-    /// Writes down that everything is paused, or no longer.
+    /// Stores that everything is paused, or resumed.
     pub(crate) async fn keep_pause(
         self: &Arc<Self>,
         paused: bool,

@@ -1,6 +1,6 @@
-//! What was allowed under an operator key that was replaced by somebody who did not have it. It counts
-//! for nothing until the person confirms it, and a rule that was confirmed is marked as such from then on: it may
-//! have been slipped in among the person's own.
+//! Permissions that were granted under an operator key that was since replaced by someone without that key.
+//! They have no effect until the user confirms them. A confirmed rule stays marked as such, because an
+//! attacker may have slipped it in among the user's own.
 
 use gatehouse_model::grant::{RuleView, Suspended};
 
@@ -8,7 +8,7 @@ use super::change::Plan;
 use super::*;
 
 impl RightsKeeper {
-    /// The suspended rules with their sentences.
+    /// The suspended rules with their descriptions.
     #[must_use]
     pub fn suspended(&self) -> Vec<RuleView> {
         let now = self.inner.now();
@@ -19,17 +19,16 @@ impl RightsKeeper {
         now.rights.suspended.rules.iter().map(view).collect()
     }
 
-    /// Whether anything is suspended.
     #[must_use]
     pub fn has_suspended(&self) -> bool {
         self.inner.now().rights.suspended != Suspended::default()
     }
 
-    /// Lets suspended rules count again and forgets the others; without a choice all of them, with the
-    /// classes and labels that were set. The audit names each of them.
+    /// Restores suspended rules and drops the others. Without a selection, all rules are restored, together
+    /// with the access classes and trusted labels. Each has its own audit entry.
     ///
     /// # Errors
-    /// When one of the rules is not suspended, or it cannot be written down; then nothing has changed.
+    /// If one of the rules isn't suspended, or it can't be stored; then nothing has changed.
     pub async fn confirm(&self, rules: Option<Vec<GrantId>>) -> Result<(), Problem> {
         self.inner
             .change(move |keeper, now| {
@@ -52,7 +51,7 @@ impl RightsKeeper {
                     }
                 }
                 if rules.is_none() {
-                    // What was set since is the person's present word.
+                    // What the user has set since then takes precedence.
                     let classes = suspended.overrides.into_iter().filter(|old| {
                         !now.rights
                             .overrides

@@ -1,4 +1,4 @@
-//! Rights as people see them.
+//! Permissions as the UI shows them.
 
 use gatehouse_model::grant::{AutoApproveView, ClientScope, PolicyView, RuleView};
 use gatehouse_model::{Message, Width};
@@ -8,17 +8,17 @@ use gatehouse_policy::describe::{Names, describe_author, describe_rule};
 use super::*;
 use crate::permissions::{LastingRules, reach_of, setting};
 
-/// A rule in words.
+/// A rule described in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleWords {
     /// What it allows or denies.
     pub sentence: Message,
-    /// What is said of it where it is not certain to be a person's own.
+    /// A note on its author, if it isn't certain that the user made it.
     pub note: Option<Message>,
 }
 
 impl RightsKeeper {
-    /// Every rule with its sentence, and whether the rights could be verified.
+    /// All rules with their descriptions, and whether the permissions could be verified.
     #[must_use]
     pub fn view(&self) -> PolicyView {
         let now = self.inner.now();
@@ -73,7 +73,7 @@ impl RightsKeeper {
         }
     }
 
-    /// A rule in words. `former` has names of servers and clients that are gone, by their ids.
+    /// Describes a rule. `former` maps ids of servers and clients that no longer exist to their names.
     #[must_use]
     pub fn describe(&self, rule: &Grant, former: &HashMap<String, String>) -> RuleWords {
         let server = rule.server.as_ref().and_then(|bound| {
@@ -91,7 +91,7 @@ impl RightsKeeper {
         RuleWords { sentence: describe_rule(rule, &names), note: describe_author(rule.author) }
     }
 
-    /// What may run without asking on a server: its always-grants in words (PERM-3).
+    /// What runs on a server without approval: its allows without expiry, in words (PERM-3).
     #[must_use]
     pub fn auto_approve(&self, server: &ServerId) -> Vec<String> {
         let now = self.inner.now();
