@@ -39,8 +39,8 @@ pub struct CallFacts<'a> {
     pub hash: &'a CallHash,
     /// The current time.
     pub now: Timestamp,
-    /// Resolves a path to an absolute one, including `..` and links; `None` if it can't be resolved. Only asked for
-    /// the paths in [`RuleBook::paths`].
+    /// Resolves a path to an absolute one, including `..` and links; `None` if it can't be resolved. Only called
+    /// for the paths in [`RuleBook::paths`].
     pub resolve_path: &'a dyn Fn(&str) -> Option<String>,
     pub standing: Standing<'a>,
 }

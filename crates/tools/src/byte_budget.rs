@@ -56,7 +56,7 @@ struct State {
     clients: HashMap<ClientId, Share>,
 }
 
-/// What is kept for one client.
+/// The kept data of one client.
 #[derive(Default)]
 struct Share {
     bytes: usize,

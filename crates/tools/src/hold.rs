@@ -1,8 +1,8 @@
 //! Client time-out estimates: how long each client may wait for the user before it is told to call again
 //! (PERM-11). Learned from when clients gave up, and from how long progress notifications kept them waiting.
 //!
-//! A wrong estimate costs the model one more call. It never allows or denies a call, so the stored file has no MAC, and an
-//! unreadable one is discarded.
+//! A wrong estimate costs the model one more call. It never allows or denies a call, so the stored file has no
+//! MAC, and an unreadable one is discarded.
 
 use std::collections::HashMap;
 use std::fs;

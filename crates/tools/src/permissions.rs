@@ -35,7 +35,7 @@ impl<'a> LastingRules<'a> {
         found
     }
 
-    /// What happens with calls of a tool.
+    /// The effective permission of a tool, with the rules behind it.
     pub(crate) fn permission(&self, tool: &Item<'_>) -> ToolPermission {
         let own =
             self.by_tool.get(&(&tool.server.server, tool.subject)).map(Vec::as_slice).unwrap_or_default();
