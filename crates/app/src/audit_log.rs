@@ -1,11 +1,12 @@
-//! The audit for parts that do not know the store's own type. Never reads it.
+//! Adapts the store's audit log to the [`AuditLog`] trait for crates that do not depend on the
+//! store's type. Write only.
 
 use std::sync::Arc;
 
 use gatehouse_model::{AuditEvent, AuditLog, BoxFuture, ErrorCode, Problem};
 use gatehouse_store::Store;
 
-/// Appends entries to the store's audit, off the executor.
+/// Appends entries to the store's audit log on a blocking thread.
 pub(crate) struct StoreAudit(pub(crate) Arc<Store>);
 
 impl AuditLog for StoreAudit {

@@ -1,28 +1,30 @@
-//! Who may do what (PERM-16): what a caller on the control socket proved to know, and the check that
-//! comes before every command. Whoever proved nothing never has the operator's authority.
+//! Authorization of commands (PERM-16): which key a caller on the control socket proved to know,
+//! and
+//! the check made before every command. A caller that proved nothing never has the operator's
+//! authority.
 
 use gatehouse_model::command::{Authority, Command, CommandRule};
 use gatehouse_model::{ErrorCode, Problem};
 use gatehouse_store::ControlKey;
 use parking_lot::RwLock;
 
-/// What the other end of a connection proved to know.
+/// The key that the peer of a connection proved to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Proved {
-    /// Nothing.
     Nothing,
-    /// A client's token.
+    /// A client token.
     Token,
-    /// The operator key of this number.
+    /// The operator key with this number.
     OperatorKey(u64),
 }
 
-/// The operator key that counts now. Each that takes the place of another has a number of its own, so
-/// that what was proved with the one before counts no more.
+/// The operator key in force. Every replacement gets a new number, so a proof made with an earlier
+/// key
+/// is no longer valid.
 #[derive(Default)]
 pub(crate) struct OperatorKeys {
     held: RwLock<(u64, Option<ControlKey>)>,
-    /// Held from before another key is kept until it counts.
+    /// Held while a key is replaced, until the new one is stored and in force.
     replacing: tokio::sync::Mutex<()>,
 }
 
@@ -31,25 +33,26 @@ impl OperatorKeys {
         Self { held: RwLock::new((0, key)), replacing: tokio::sync::Mutex::default() }
     }
 
-    /// The key, and what whoever knows it has proved.
+    /// The key, and the [`Proved`] value of a peer that knows it.
     pub(crate) fn key(&self) -> Option<(Proved, ControlKey)> {
         let held = self.held.read();
         held.1.clone().map(|key| (Proved::OperatorKey(held.0), key))
     }
 
-    /// Waits until nobody else replaces the key. Whoever then replaces it has to look again whether
-    /// what was proved before still counts.
+    /// Waits for a replacement that is under way. The caller has to check again afterwards whether
+    /// the
+    /// proof it holds is still valid.
     pub(crate) async fn alone(&self) -> tokio::sync::MutexGuard<'_, ()> {
         self.replacing.lock().await
     }
 
-    /// Puts another key in its place.
+    /// Replaces the key.
     pub(crate) fn replace(&self, key: ControlKey) {
         let mut held = self.held.write();
         *held = (held.0.wrapping_add(1), Some(key));
     }
 
-    /// What may be done on the strength of a proof; `None` when its key was replaced.
+    /// The authority that a proof gives; `None` if its key was replaced.
     pub(crate) fn authority(&self, proved: Proved) -> Option<Authority> {
         match proved {
             Proved::Nothing => Some(Authority::Anyone),
@@ -59,7 +62,7 @@ impl OperatorKeys {
     }
 }
 
-/// Refuses a command that the caller may not give.
+/// Refuses a command if the caller's authority is insufficient.
 pub(crate) fn check(command: &Command, authority: Authority) -> Result<(), Problem> {
     let rule = command.rule();
     if authority >= rule.needs {
@@ -68,7 +71,7 @@ pub(crate) fn check(command: &Command, authority: Authority) -> Result<(), Probl
     Err(not_permitted(rule))
 }
 
-/// What a caller reads whose word is not enough.
+/// The error for a caller with insufficient authority.
 pub(crate) fn not_permitted(rule: CommandRule) -> Problem {
     let (what, todo) = match rule.needs {
         Authority::Client => (

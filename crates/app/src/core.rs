@@ -1,5 +1,5 @@
-//! Builds the parts in their order and takes them down in reverse. Whoever holds a [`Core`] holds
-//! the data folder; when it is shut down nothing that it started is left running.
+//! Builds the subsystems in order and shuts them down in reverse order. A [`Core`] holds the data
+//! folder; after shutdown nothing that it started is left running.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -29,41 +29,41 @@ use crate::operator::{self, OperatorKey, OperatorKeyState};
 use crate::results::Results;
 use crate::settings::{self, Daily, Held};
 
-/// How long a part may take to stop before the next one is stopped all the same.
+/// Time limit for the shutdown of a subsystem; after it the next one is shut down all the same.
 const STOP: Duration = Duration::from_secs(10);
-/// How long commands that are under way may take.
+/// Time limit for running commands at shutdown.
 const STOP_COMMANDS: Duration = Duration::from_secs(3);
-/// How long the servers may take: their children get time to end by themselves.
+/// Time limit for the servers at shutdown; longer, because child processes get time to exit by
+/// themselves.
 const STOP_SERVERS: Duration = Duration::from_secs(20);
 
-/// What a core is made of.
 pub struct CoreOptions {
-    /// Folder that everything is kept in; made where it is not there.
+    /// The data folder; created if missing.
     pub data_dir: PathBuf,
     /// Loopback address of the gateway.
     pub listen: SocketAddr,
-    /// Who answers questions; rights given under one never count under the other.
+    /// Where approval requests are answered; permissions given under one owner are not valid under
+    /// the other.
     pub owner: Owner,
-    /// Where secrets are kept.
     pub secrets: Arc<dyn SecretStore>,
-    /// Whether a person can prove to be one over the control socket.
+    /// Whether a person can authenticate as the operator over the control socket.
     pub operator_key: OperatorKey,
-    /// Program that ends the children when this one is killed: one whose `main` begins with
-    /// [`crate::run_helper_if_asked`], so mostly this one. Without it they outlive a kill.
+    /// Program that ends the child processes if this process is killed: one whose `main` begins
+    /// with
+    /// [`crate::run_helper_if_asked`], usually this one. Without it child processes outlive a kill.
     pub guard_program: Option<PathBuf>,
     /// How long people and clients are waited for.
     pub patience: Patience,
-    /// Wall-clock time.
     pub clock: Arc<dyn Clock>,
-    /// Folder that what the user saves is written to.
+    /// Folder that results saved by the user are written to.
     pub downloads: PathBuf,
-    /// What the computer's administrator forbids.
+    /// The managed policy: what the computer's administrator forbids.
     pub policy: PolicyFile,
-    /// Opens the user's browser to sign in.
+    /// Opens the user's browser for an OAuth sign-in.
     pub browser: Arc<dyn OpenUrl>,
 }
 
-/// No browser: whoever asks shows the address to the user.
+/// No browser is opened: the caller shows the address to the user instead.
 struct NoBrowser;
 
 impl OpenUrl for NoBrowser {
@@ -73,7 +73,8 @@ impl OpenUrl for NoBrowser {
 }
 
 impl CoreOptions {
-    /// The usual settings for a folder, an address and a store of secrets, answered by a terminal.
+    /// Default options for a data folder, an address and a secret store. Approval requests are
+    /// answered in a terminal.
     #[must_use]
     pub fn new(data_dir: PathBuf, listen: SocketAddr, secrets: Arc<dyn SecretStore>) -> Self {
         Self {
@@ -92,7 +93,7 @@ impl CoreOptions {
     }
 }
 
-/// The user's folder of downloads, or else the home folder.
+/// The user's download folder, or else the home folder.
 fn downloads() -> PathBuf {
     dirs::download_dir().or_else(dirs::home_dir).unwrap_or_else(std::env::temp_dir)
 }
@@ -112,8 +113,9 @@ impl Core {
     /// Starts everything.
     ///
     /// # Errors
-    /// When the folder is in use or cannot be read, or the address is in use or not loopback.
-    /// Nothing is left running then.
+    /// If the data folder is in use or cannot be read, or if the address is in use or not loopback.
+    /// Nothing is
+    /// left running then.
     pub async fn start(mut options: CoreOptions) -> Result<Self, Problem> {
         let bus = Arc::new(EventBus::new(Arc::clone(&options.clock)));
         let events: Arc<dyn EventSink> = Arc::<EventBus>::clone(&bus);
@@ -166,7 +168,7 @@ impl Core {
         }
     }
 
-    /// Opens what others come in by, and then starts the servers.
+    /// Opens the gateway and the control socket, and then starts the servers.
     async fn open_doors(
         options: CoreOptions,
         (operator, operator_key_state): (OperatorKeys, OperatorKeyState),
@@ -182,7 +184,7 @@ impl Core {
             events: Arc::<EventBus>::clone(&inner.bus),
             clock: Arc::clone(&options.clock),
         };
-        // Before anybody can call.
+        // Before any client can call.
         inner.tools.set_naming(held.settings.tool_names).await;
         inner.servers.set_on(held.settings.mcp_on).await;
         let gateway = Gateway::bind(options.listen, deps).await?;
@@ -235,7 +237,7 @@ impl Core {
     /// Runs a command; its reply is JSON.
     ///
     /// # Errors
-    /// What went wrong, or that the authority does not reach.
+    /// The command's error, or that the authority is insufficient.
     pub async fn execute(&self, command: Command, authority: Authority) -> Result<Box<RawValue>, Problem> {
         self.facade.execute(command, authority).await
     }
@@ -243,7 +245,7 @@ impl Core {
     /// Runs a command; its reply is typed.
     ///
     /// # Errors
-    /// What went wrong, or that the authority does not reach.
+    /// The command's error, or that the authority is insufficient.
     pub async fn run<R: Request>(&self, request: &R, authority: Authority) -> Result<R::Reply, Problem> {
         let wrong = |e: serde_json::Error| {
             Problem::new(ErrorCode::Internal, "A command could not be passed on.").why(format!("{e}."))
@@ -253,26 +255,28 @@ impl Core {
         serde_json::from_str(reply.get()).map_err(wrong)
     }
 
-    /// Listens to what happens from now on.
+    /// Subscribes to events from now on.
     #[must_use]
     pub fn events(&self) -> EventStream {
         self.facade.bus().listen()
     }
 
-    /// Address of the gateway.
+    /// URL of the gateway.
     #[must_use]
     pub fn endpoint(&self) -> String {
         self.facade.parts().endpoint.clone()
     }
 
-    /// What became of the operator key at the start.
+    /// The state of the operator key at the start.
     #[must_use]
     pub fn operator_key_state(&self) -> OperatorKeyState {
         self.operator_key_state
     }
 
-    /// Stops everything in the reverse order of the start: nobody gets in any more, what waits is
-    /// refused, servers and their children end, what was recorded is on disk.
+    /// Shuts everything down in the reverse order of the start: no new connections or calls are
+    /// taken,
+    /// pending calls are refused, servers and their child processes end, records are flushed to
+    /// disk.
     pub async fn shutdown(self) {
         let Self { facade, gateway, control, hand_edits, daily, signed_in, operator_key_state: _ } = self;
         let parts = Arc::clone(facade.parts());
@@ -281,8 +285,9 @@ impl Core {
         within("retention", STOP, daily.shutdown()).await;
         within("signed-in servers", STOP, signed_in.shutdown()).await;
         within("commands", STOP_COMMANDS, facade.finish()).await;
-        // Together: the gateway takes nothing new, and the calls that wait are refused while their
-        // clients can still be told.
+        // Together: the gateway takes no new calls, and pending calls are refused while their
+        // clients are
+        // still connected and can receive the answer.
         tokio::join!(
             within("gateway", STOP, gateway.shutdown()),
             within("tools", STOP, parts.tools.shutdown()),
@@ -295,7 +300,7 @@ impl Core {
     }
 }
 
-/// The parts that have no door to the outside.
+/// The subsystems that are not reachable from outside.
 struct Inner {
     store: Arc<Store>,
     servers: ServerManager,
@@ -329,7 +334,7 @@ async fn within(part: &str, limit: Duration, stopping: impl Future<Output = ()>)
     }
 }
 
-/// What is kept, as it was found at the start.
+/// The stored state as found at the start.
 struct Opened {
     store: Arc<Store>,
     loaded: LoadedServers,
@@ -337,7 +342,9 @@ struct Opened {
     operator: (OperatorKeys, OperatorKeyState),
 }
 
-/// Opens the store and reads the servers, which the first start makes up, the settings and the operator key.
+/// Opens the store and reads the servers (creating the default ones at the first start), the
+/// settings
+/// and the operator key.
 async fn open_store(options: &mut CoreOptions) -> Result<Opened, Problem> {
     let operator_key = std::mem::replace(&mut options.operator_key, OperatorKey::None);
     let options = StoreOptions {
@@ -353,10 +360,11 @@ async fn open_store(options: &mut CoreOptions) -> Result<Opened, Problem> {
         let held = settings::load(&store);
         let operator = operator::open(&store, operator_key)?;
         if operator.1 == OperatorKeyState::Anew {
-            // The servers are others than those that were read.
+            // A new operator key suspends what was allowed before, so the servers have to be read
+            // again.
             loaded = store.servers().load();
         }
-        // Before anything is connected or kept.
+        // Before any server connects or any secret is stored.
         sweep_secrets(&store);
         Ok(Opened { store, loaded, held, operator })
     });

@@ -1,6 +1,8 @@
-//! The event bus: gives every event its place in the order of things and hands it to whoever
-//! listens. It never blocks the part that emits and never keeps a slow listener's backlog: such a
-//! listener is told that it missed something, and reads the snapshot again.
+//! The event bus: numbers every event and passes it to the subscribers. It never blocks the
+//! emitting
+//! subsystem and keeps no unbounded backlog for a slow subscriber: such a subscriber is told that
+//! it
+//! missed events, and reads the snapshot again.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,15 +12,15 @@ use gatehouse_model::{Clock, Envelope, Event, EventSink};
 use parking_lot::Mutex;
 use tokio::sync::broadcast;
 
-/// Events that a listener may be behind before it has missed some.
+/// Number of events that a subscriber may lag behind before it misses some.
 const BACKLOG: usize = 1024;
-/// Events kept for a listener that comes back.
+/// Number of events kept for a subscriber that reconnects.
 const KEPT: usize = 512;
 
-/// Events kept for whoever wants to know what happened since the start.
+/// Number of events kept as the journal since the start.
 const JOURNAL: usize = 5_000;
 
-/// Takes events from every part and hands them to the listeners.
+/// Takes events from all subsystems and passes them to the subscribers.
 pub struct EventBus {
     clock: Arc<dyn Clock>,
     order: Mutex<Order>,
@@ -33,35 +35,38 @@ struct Order {
 }
 
 impl EventBus {
-    /// A bus without listeners.
     #[must_use]
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         let (sender, _) = broadcast::channel(BACKLOG);
         Self { clock, order: Mutex::new(Order::default()), sender }
     }
 
-    /// Sequence number of the last event; 0 when there was none.
+    /// Sequence number of the last event; 0 if there was none.
     #[must_use]
     pub fn last(&self) -> u64 {
         self.order.lock().last
     }
 
-    /// What happened since the start, oldest first, as far as it is kept: lines of logs and progress
-    /// are not, since they would push everything else out.
+    /// Events since the start, oldest first, at most [`JOURNAL`]. Log lines and call progress are
+    /// left out,
+    /// since they would push everything else out.
     #[must_use]
     pub fn journal(&self) -> Vec<Envelope> {
         let kept: Vec<_> = self.order.lock().journal.iter().cloned().collect();
         kept.iter().map(|envelope| Envelope::clone(envelope)).collect()
     }
 
-    /// Listens from now on.
+    /// Events since the start, oldest first, limited in number. Log lines and call progress are
+    /// left out,
+    /// since they would push everything else out.
     #[must_use]
     pub fn listen(&self) -> EventStream {
         EventStream { missed: false, replay: VecDeque::new(), receiver: self.sender.subscribe() }
     }
 
-    /// Listens from after an event on. What came since is handed out first; where that is kept no
-    /// longer, the listener is told that it missed something.
+    /// Subscribes from after an event on. Events since then are replayed first; if they are no
+    /// longer
+    /// kept, the subscriber is told that it missed events.
     #[must_use]
     pub fn listen_after(&self, after: u64) -> EventStream {
         let order = self.order.lock();
@@ -90,21 +95,21 @@ impl EventSink for EventBus {
             }
             order.journal.push_back(Arc::clone(&envelope));
         }
-        // Sent under the lock, so that listeners see the numbers in order. Nobody listening is fine.
+        // Sent under the lock, so that subscribers see the numbers in order. An error means that
+        // there is no subscriber.
         self.sender.send(envelope).unwrap_or(0);
     }
 }
 
-/// What a listener hears.
+/// What a subscriber receives.
 #[derive(Clone, Debug)]
 pub enum Heard {
-    /// The next event.
     Event(Arc<Envelope>),
     /// Events were missed: read the snapshot again.
     Missed,
 }
 
-/// One listener's place in the stream of events.
+/// One subscription to the events.
 pub struct EventStream {
     missed: bool,
     replay: VecDeque<Arc<Envelope>>,
@@ -112,7 +117,7 @@ pub struct EventStream {
 }
 
 impl EventStream {
-    /// Waits for the next event; `None` when Gatehouse has stopped.
+    /// Waits for the next event; `None` once Gatehouse has stopped.
     pub async fn next(&mut self) -> Option<Heard> {
         if std::mem::take(&mut self.missed) {
             return Some(Heard::Missed);

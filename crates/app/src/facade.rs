@@ -1,6 +1,7 @@
-//! The one door to the core: a typed command goes in with the authority that it comes on, the right
-//! is checked first, and its reply comes out as JSON. A command that was begun is finished even if
-//! its caller leaves, except a tool call, which ends with its caller.
+//! The single entry point of the core: takes a typed command and the caller's authority, checks the
+//! authority first, and returns the reply as JSON. A command that was started is finished even if
+//! its
+//! caller disconnects, except a tool call, which is cancelled with its caller.
 
 mod approvals;
 mod audit;
@@ -45,7 +46,7 @@ pub(crate) use secrets::sweep as sweep_secrets;
 pub(crate) use servers::adopt;
 pub(crate) use sign_in::SignedIn;
 
-/// The parts that commands work on.
+/// The subsystems and the state that commands work on.
 pub(crate) struct Parts {
     pub(crate) store: Arc<Store>,
     pub(crate) servers: ServerManager,
@@ -56,44 +57,45 @@ pub(crate) struct Parts {
     pub(crate) endpoint: String,
     pub(crate) data_dir: PathBuf,
     pub(crate) owner: Owner,
-    /// The operator key, where there is one.
+    /// The operator key, if there is one.
     pub(crate) operator: OperatorKeys,
     pub(crate) clock: Arc<dyn Clock>,
-    /// The servers as they were last written; whoever changes one holds this from the writing until
-    /// the server manager knows, so that changes come one after the other.
+    /// The servers as last written. A command that changes one holds this lock from the write until
+    /// the
+    /// server manager has the change, so that changes are applied one after the other.
     pub(crate) configs: tokio::sync::Mutex<Vec<ServerConfig>>,
-    /// The settings that hold; whoever changes or acts on them holds this.
+    /// The settings in force. A command that changes or applies them holds this lock.
     pub(crate) settings: tokio::sync::Mutex<Held>,
     pub(crate) troubles: Mutex<Troubles>,
-    /// What servers gave to the user.
+    /// Results that servers returned to the user.
     pub(crate) results: Results,
-    /// The tools that the user runs, by the name of the run.
+    /// Tool runs started by the user, by run name.
     pub(crate) runs: Mutex<HashMap<String, CancellationToken>>,
-    /// Held while the whole audit is read.
+    /// Held while the whole audit log is read.
     pub(crate) reading_audit: tokio::sync::Mutex<()>,
-    /// Resources that the user watches.
+    /// Resources that the user has subscribed to.
     pub(crate) watched: Mutex<BTreeSet<(ServerId, String)>>,
-    /// Where what the user saves goes.
+    /// Folder for results that the user saves.
     pub(crate) downloads: PathBuf,
-    /// What the computer's administrator forbids.
+    /// The managed policy: what the computer's administrator forbids.
     pub(crate) policy: PolicyFile,
 }
 
-/// What is wrong and stays so until somebody does something about it.
+/// Problems that persist until the user resolves them.
 #[derive(Default)]
 pub(crate) struct Troubles {
     /// With the list of clients.
     pub(crate) clients: Option<Problem>,
-    /// With servers that could not be taken at the start.
+    /// With servers that could not be loaded at the start.
     pub(crate) servers: Vec<Problem>,
     /// With the settings file.
     pub(crate) file: Vec<Problem>,
-    /// Hand edits that wait for an answer, or were refused and are still in the file.
+    /// Manual edits of the file that are pending, or were refused and are still in the file.
     pub(crate) unconfirmed: Vec<String>,
 }
 
 impl Parts {
-    /// Runs something on the store without holding up the executor.
+    /// Runs a closure on the store on a blocking thread.
     pub(crate) async fn on_store<T, F>(&self, work: F) -> Result<T, Problem>
     where
         T: Send + 'static,
@@ -108,7 +110,7 @@ impl Parts {
         }
     }
 
-    /// Tells everybody that the configuration changed, and why.
+    /// Emits an event that the configuration changed, with its cause.
     pub(crate) fn config_changed(&self, cause: ConfigCause, server: Option<&ServerConfig>) {
         let (unconfirmed, problem) = {
             let troubles = self.troubles.lock();
@@ -118,13 +120,14 @@ impl Parts {
         self.bus.emit(Event::ConfigChanged { cause, server, name, unconfirmed, problem });
     }
 
-    /// Writes down something that must not be lost; it counts only when this has succeeded.
+    /// Appends an audit entry. The change that it describes must not take effect unless this
+    /// succeeds.
     pub(crate) async fn audit(&self, event: AuditEvent) -> Result<(), Problem> {
         self.on_store(move |store| store.audit().append(event).map(drop)).await
     }
 }
 
-/// Takes commands.
+/// Runs commands.
 pub(crate) struct Facade {
     parts: Arc<Parts>,
     running: TaskTracker,
@@ -143,9 +146,10 @@ impl Facade {
         &self.parts.bus
     }
 
-    /// The control key of the client whose token has this SHA-256, and what whoever knows it has proved.
+    /// The control key of the client whose token has this SHA-256, and what a peer that knows it
+    /// has proved.
     pub(crate) async fn client_key(&self, token_sha256: String) -> Option<(Proved, ControlKey)> {
-        // Before the store for secrets is asked, which may take long.
+        // Checked before the secret store is read, which may be slow.
         if !self.parts.clients.knows_digest(&token_sha256) {
             return None;
         }
@@ -159,7 +163,7 @@ impl Facade {
         }
     }
 
-    /// Runs one command.
+    /// Checks the authority and runs one command.
     pub(crate) async fn execute(
         &self,
         command: Command,
@@ -174,8 +178,9 @@ impl Facade {
         }
     }
 
-    /// Calls a tool for whoever has the token, from a process where that is known. Unlike a command it ends
-    /// with its caller.
+    /// Calls a tool with a client's token; `process` is the peer process if known. Unlike a command
+    /// it is
+    /// cancelled with its caller.
     pub(crate) async fn call(
         &self,
         command: Command,
@@ -189,7 +194,7 @@ impl Facade {
         Box::pin(answer(&call, calls::call(&self.parts, &call, process))).await
     }
 
-    /// Waits for the commands that run.
+    /// Waits for running commands.
     pub(crate) async fn finish(&self) {
         self.running.close();
         self.running.wait().await;
@@ -263,7 +268,7 @@ async fn run(parts: &Arc<Parts>, command: Command, by: Authority) -> Result<Box<
     }
 }
 
-/// Writes the reply of a command; the command is there to tie the type of its reply.
+/// Serializes the reply of a command; the command parameter only fixes the type of the reply.
 async fn answer<R: Request>(
     _command: &R,
     work: impl Future<Output = Result<R::Reply, Problem>>,

@@ -1,5 +1,5 @@
-//! Reading the servers at the start. A new data folder begins with the built-in servers that need
-//! nothing: the time and the notes. A folder that was ever used gets them again only by a reset.
+//! Loads the servers at the start. A new data folder gets the built-in servers that need no
+//! configuration: time and notes. A folder that was ever used gets them again only by a reset.
 
 use std::sync::Arc;
 
@@ -10,12 +10,12 @@ use gatehouse_store::{LoadedServers, Store};
 
 const FILE: &str = "servers.json";
 
-/// Whether a data folder has never been used. Asked before anything is opened in it.
+/// Whether a data folder has never been used. Must be called before anything is opened in it.
 pub(crate) fn is_new(data_dir: &std::path::Path) -> bool {
     !data_dir.join(FILE).exists()
 }
 
-/// Reads the servers; writes the first ones into a new folder.
+/// Loads the servers; writes the default ones into a new folder.
 pub(crate) fn load(store: &Arc<Store>, new: bool) -> Result<LoadedServers, Problem> {
     let loaded = store.servers().load();
     let untouched = loaded.servers.is_empty() && loaded.unconfirmed.is_empty() && loaded.problems.is_empty();
@@ -31,7 +31,7 @@ pub(crate) fn load(store: &Arc<Store>, new: bool) -> Result<LoadedServers, Probl
     Ok(store.servers().load())
 }
 
-/// The servers of a first start.
+/// The default servers.
 pub(crate) fn servers() -> Result<Vec<ServerConfig>, Problem> {
     let first = [("Time", Builtin::Time), ("Notes", Builtin::Notes)];
     first.into_iter().map(|(name, builtin)| built_in(name, builtin)).collect()

@@ -1,5 +1,6 @@
-//! Edits of the settings file that were made by hand: each is put to a person before it takes
-//! effect. Nobody answering is no yes; what was refused is put away until the file changes again.
+//! Manual edits of the servers file: each takes effect only after a person confirmed it. No answer
+//! is
+//! not a confirmation; an edit that was not accepted is set aside until the file changes again.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,10 +16,10 @@ use tokio_util::task::TaskTracker;
 
 use crate::facade::{Parts, adopt};
 
-/// An editor writes a file in several steps; this long after the last one it is read.
+/// Debounce: editors write a file in several steps, so it is read this long after the last change.
 const SETTLED: Duration = Duration::from_millis(150);
 
-/// Watches the settings file and puts what was edited to a person.
+/// Watches the servers file and requests confirmation of each edit.
 pub(crate) struct HandEdits {
     cancel: CancellationToken,
     tasks: TaskTracker,
@@ -26,7 +27,7 @@ pub(crate) struct HandEdits {
 }
 
 impl HandEdits {
-    /// Starts with what was read at the start.
+    /// Starts with the servers as they were loaded.
     pub(crate) fn start(parts: &Arc<Parts>, loaded: LoadedServers) -> Self {
         let touched = Arc::new(Notify::new());
         let on_change = Arc::clone(&touched);
@@ -85,7 +86,7 @@ impl Desk {
                     answer = &mut asking => break Some(answer),
                     () = self.touched.notified() => {}
                 }
-                // Not in the branch above: what was begun here must not be broken off by an answer.
+                // Not inside the branch above: an answer must not cancel a reload that has begun.
                 loaded = self.read_settled().await;
                 if !loaded.unconfirmed.contains(&edit) {
                     break None;
@@ -106,7 +107,8 @@ impl Desk {
 
     async fn read_settled(&mut self) -> LoadedServers {
         while tokio::time::timeout(SETTLED, self.touched.notified()).await.is_ok() {}
-        // Under the same lock as the commands, so that none is between the file and the servers.
+        // Under the same lock as the commands, so that no command changes servers between file and
+        // manager.
         let mut configs = self.parts.configs.lock().await;
         let read = self.parts.on_store(|store| Ok(store.servers().load())).await;
         match read {
@@ -123,7 +125,7 @@ impl Desk {
         }
     }
 
-    /// Puts an answer into effect; `None` when nobody decided.
+    /// Applies an answer; `None` if nothing was decided.
     async fn settle(&self, edit: &HandEdit, answer: &Answer) -> Result<Option<LoadedServers>, Problem> {
         let accept = match answer {
             Answer::Accept { .. } | Answer::Allow { .. } => true,

@@ -1,6 +1,7 @@
-//! The composition root: builds the parts of Gatehouse in their order, owns their shutdown, and
-//! offers one typed command facade to windows, the control socket and tests. It knows no window
-//! and no terminal, and it holds no rules of its own about what may run: those are policy's.
+//! The composition root: builds the subsystems of Gatehouse, owns their shutdown, and offers one
+//! typed
+//! command facade to the windows, the control socket and tests. It depends on no window and no
+//! terminal, and contains no rules about what may run: those are in the policy crate.
 
 mod audit_log;
 mod authority;

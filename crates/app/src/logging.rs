@@ -1,5 +1,5 @@
-//! Where Gatehouse writes what it does: standard error, and a rotated file in the data folder that
-//! only its owner can read. Arguments, tokens and secrets never get here, and never standard output.
+//! Logging to standard error and to a rotated file in the data folder that only its owner can read.
+//! Arguments, tokens and secrets are never logged, and nothing is logged to standard output.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -14,19 +14,19 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer as _};
 
-/// What is written unless the user asks for something else.
+/// Log filter if the user sets none.
 const DEFAULT_FILTER: &str = "info,rmcp=warn";
-/// Variable in which the user asks for something else.
+/// Environment variable for the log filter.
 const FILTER_VARIABLE: &str = "GATEHOUSE_LOG";
-/// Size at which a file is put aside.
+/// Size in bytes at which a file is rotated.
 const FULL: u64 = 8 * 1024 * 1024;
-/// Files that were put aside and are kept.
+/// Number of rotated files that are kept.
 const OLD_FILES: u32 = 3;
 
-/// Starts writing the log. Once in a process.
+/// Starts logging. Call it once per process.
 ///
 /// # Errors
-/// When the log file cannot be opened, or a log is written already.
+/// If the log file cannot be opened, or logging was started already.
 pub fn start(data_dir: &Path) -> Result<(), Problem> {
     let file = RotatedFile::open(&data_dir.join("logs")).map_err(|e| {
         Problem::new(ErrorCode::Storage, "The log file could not be opened.").why(format!("{e}."))
@@ -42,7 +42,7 @@ pub fn start(data_dir: &Path) -> Result<(), Problem> {
         .map_err(|e| Problem::new(ErrorCode::Internal, "The log could not be started.").why(format!("{e}.")))
 }
 
-/// A log file that is put aside when it is full.
+/// A log file that is rotated when it is full.
 #[derive(Clone)]
 struct RotatedFile(Arc<Mutex<Rotated>>);
 

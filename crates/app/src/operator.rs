@@ -1,6 +1,9 @@
-//! The operator key of a data folder: made once, handed to the person, and from then on the only one
-//! that counts. What is kept of it, in the store for secrets, can check it and not say it. A start on a
-//! folder whose key is known hands out nothing, so whoever starts Gatehouse is not the operator by that.
+//! The operator key of a data folder: created once, handed to the user, and the only one that is
+//! valid
+//! from then on. The secret store keeps only what is needed to verify it, not the key itself. A
+//! start on
+//! a folder whose key is known reveals nothing, so starting Gatehouse does not make a process the
+//! operator.
 
 use gatehouse_common::random;
 use gatehouse_model::grant::{Rights, Suspended};
@@ -10,44 +13,44 @@ use gatehouse_store::{ControlKey, SealError, Store, StoreError};
 
 use crate::authority::OperatorKeys;
 
-/// Gives a new key to the person; an error means that it reached nobody.
+/// Hands a new key to the user; an error means that the user did not receive it.
 pub type HandOver = Box<dyn FnOnce(&Secret) -> Result<(), Problem> + Send>;
 
-/// Whether somebody can prove on the control socket to be the operator.
+/// Whether a user can authenticate as the operator on the control socket.
 pub enum OperatorKey {
-    /// Nobody: Gatehouse's own windows answer.
+    /// No: approval requests are answered in Gatehouse's own windows.
     None,
-    /// Whoever has the key that the folder knows.
+    /// Yes, with the key that the data folder knows.
     Kept {
-        /// Takes the key when one is made.
+        /// Receives the key if one is created.
         hand_over: HandOver,
-        /// Makes another one although the folder knows one, or ought to. What was allowed until then
-        /// is suspended, and secrets and sign-ins of servers serve no more.
+        /// Creates a new key even if the folder knows one, or should know one. Permissions given
+        /// until then
+        /// are suspended, and secrets and sign-ins of servers are no longer usable.
         anew: bool,
     },
 }
 
-/// What became of the operator key at the start.
+/// The state of the operator key at the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OperatorKeyState {
-    /// There is none.
     None,
-    /// The one that the folder knows counts.
+    /// The key that the folder knows is valid.
     Known,
-    /// One was made and handed over.
+    /// One was created and handed over.
     New,
-    /// One was made and handed over, and what was allowed before is suspended.
+    /// One was created and handed over, and earlier permissions are suspended.
     Anew,
-    /// One could have been made, but there was nobody to hand it to.
+    /// One could have been created, but could not be handed over.
     NotHandedOver,
-    /// The folder ought to know one and does not; one has to be made anew.
+    /// The folder should know one and does not; a new one has to be created.
     Lost,
 }
 
-/// Makes an operator key: 256 random bits in base64url.
+/// Creates an operator key: 256 random bits in base64url.
 ///
 /// # Errors
-/// When the system has no randomness to give.
+/// If the system's random number generator fails.
 pub(crate) fn new_operator_key() -> Result<Secret, Problem> {
     random::token().map_err(|e| {
         Problem::new(ErrorCode::Internal, "No operator key could be made.")
@@ -55,7 +58,7 @@ pub(crate) fn new_operator_key() -> Result<Secret, Problem> {
     })
 }
 
-/// The key that counts on a folder from now on. Blocks; the caller holds the folder.
+/// Opens or creates the operator key of a data folder. Blocks; the caller holds the folder.
 pub(crate) fn open(store: &Store, wanted: OperatorKey) -> Result<(OperatorKeys, OperatorKeyState), Problem> {
     let nobody = |state| Ok((OperatorKeys::new(None), state));
     let OperatorKey::Kept { hand_over, anew } = wanted else { return nobody(OperatorKeyState::None) };
@@ -83,13 +86,15 @@ pub(crate) fn open(store: &Store, wanted: OperatorKey) -> Result<(OperatorKeys, 
     Ok((OperatorKeys::new(Some(key)), state))
 }
 
-/// Whether nothing was ever given on this folder that a key could be stolen for.
+/// Before the new key is valid, and in this order: if this is interrupted, no stored permission
+/// matches more than it should.
 fn is_blank(store: &Store) -> bool {
     matches!((store.rights().load(), store.clients().load()), (Ok(None), Ok(None)))
 }
 
-/// Makes every server the next generation of itself, so that no secret and no sign-in that was given to
-/// it before serves it. A list whose seal does not hold ends here, so that it cannot be put back later.
+/// Whether no permission was ever given and no client ever added on this folder, so that no stolen
+/// key
+/// could have been used on it.
 fn unbind(store: &Store, mut servers: Vec<ServerConfig>) -> Result<(), StoreError> {
     for server in &mut servers {
         server.generation = server.generation.next();
@@ -97,13 +102,18 @@ fn unbind(store: &Store, mut servers: Vec<ServerConfig>) -> Result<(), StoreErro
     store.servers().save_anew(&servers)
 }
 
-/// Lets nothing count that was allowed under the key before. Blocks stay. What is suspended is bound to
-/// what the servers are from now on, so that it can be confirmed; what matched no server stays so.
+/// Starts a new generation of every server, so that earlier secrets and sign-ins can no longer be
+/// used.
+/// A list with an invalid seal is replaced here, so that it cannot be restored later.
 fn suspend(store: &Store, servers: &[ServerConfig]) -> Result<(), StoreError> {
     let rights = match store.rights().load() {
         Ok(rights) => rights.unwrap_or_default(),
         Err(error @ (SealError::Locked { .. } | SealError::Unreadable { .. })) => return Err(error.into()),
-        // It confers nothing as it is; were it put right later, it would confer all that it did.
+        // Suspends everything that was allowed under the previous key. Blocks stay in force.
+        // Suspended
+        // permissions are bound to the new generation of their server, so that they can be
+        // confirmed; those that
+        // matched no server keep their binding.
         Err(_) => Rights::default(),
     };
     let (allows, rules): (Vec<_>, Vec<_>) =

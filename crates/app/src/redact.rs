@@ -1,6 +1,10 @@
-//! What a caller without the operator key gets to know of calls and questions, and of the rules and the entries of
-//! the audit that come of them: that they are there, from whom, to whom and about what, but nothing of what is in
-//! them (PERM-16). Each match and each struct is taken apart in full, so that whatever is new has to be decided here.
+//! Redaction for callers without the operator key: of calls and approval requests, and of the rules
+//! and audit
+//! entries that come from them, such a caller sees that they exist, their client, server and
+//! subject, but nothing of
+//! their contents (PERM-16). Each match and each struct is destructured in full, so that the
+//! compiler requires a
+//! decision for every new field or variant.
 
 use gatehouse_model::ask::{
     Ask, CallAsk, ClientAsk, ConfigChangeAsk, ElicitationAsk, Elicited, SamplingAsk, StepUpAsk, Subject,
@@ -9,20 +13,20 @@ use gatehouse_model::grant::{Condition, ConditionTest};
 use gatehouse_model::record::CallOutcome;
 use gatehouse_model::{AuditEvent, CallHash, CallRecord, Envelope, Event, Grant, PendingAsk, Width};
 
-/// Stands for the value of a condition that is left out.
+/// Placeholder for the value of a condition that is left out.
 const LEFT_OUT: &str = "…";
 
-/// The event with the contents of calls and questions left out.
+/// The event with the contents of calls and approval requests left out.
 pub(crate) fn without_contents(envelope: &Envelope) -> Envelope {
     let event = match envelope.event.clone() {
         Event::ApprovalRequested { pending } => Event::ApprovalRequested { pending: emptied(pending) },
         Event::ApprovalChanged { pending } => Event::ApprovalChanged { pending: emptied(pending) },
-        // It may wait: nobody has seen yet what is in it.
+        // The call may be pending, so its arguments may not have been shown to the operator yet.
         Event::CallStarted { call, client, server, tool, input: _ } => {
             let tool = rule_name(&tool);
             Event::CallStarted { call, client, server, tool, input: String::new() }
         }
-        // The server's words about what is in the call.
+        // The server's message may repeat contents of the call.
         Event::CallProgress { call, progress, total, message: _ } => {
             Event::CallProgress { call, progress, total, message: None }
         }
@@ -53,7 +57,8 @@ pub(crate) fn without_contents(envelope: &Envelope) -> Envelope {
     Envelope { version: envelope.version, seq: envelope.seq, at: envelope.at, event }
 }
 
-/// Leaves out what was in a call. A record of a call that was told to come back is of one that waits.
+/// Leaves out the contents of a call. A record whose outcome is "still waiting" is of a pending
+/// call.
 pub(crate) fn record(record: &mut CallRecord) {
     record.arguments = None;
     record.result = None;
@@ -62,7 +67,8 @@ pub(crate) fn record(record: &mut CallRecord) {
     record.subject = without_path(record.subject.clone());
 }
 
-/// Leaves out of an entry of the audit what was in a call. The hash of the entry stays that of the whole entry.
+/// Leaves out of an audit entry the contents of a call. The entry's hash remains that of the full
+/// entry.
 pub(crate) fn audit(event: &mut AuditEvent) {
     match event {
         AuditEvent::Decided { ask: _, hash, client: _, server: _, subject, allowed: _, reason: _, by: _ } => {
@@ -88,8 +94,9 @@ pub(crate) fn audit(event: &mut AuditEvent) {
     }
 }
 
-/// Leaves out of a rule what it took from a call: the paths of addresses, and the values of conditions. Which
-/// arguments it is about, and in what way, stays.
+/// Leaves out of a rule the values that come from a call: the paths of URIs, and the values of
+/// conditions. The
+/// arguments that the conditions are about, and the kind of test, stay.
 pub(crate) fn grant(rule: &mut Grant) {
     let Grant {
         id: _,
@@ -122,17 +129,19 @@ pub(crate) fn grant(rule: &mut Grant) {
     }
 }
 
-/// The name that rules go by, or a text that begins with one, without the path of an address.
+/// The name that rules use for a subject, or a text that begins with one, without the path of a
+/// URI.
 pub(crate) fn rule_name(name: &str) -> String {
     without_path(Subject::of_rule_name(name)).rule_name().into_owned()
 }
 
-/// In the place of the hash of a call: of few possible calls it tells which one was made.
+/// Replaces a call hash: if only few different calls are possible, the hash would tell which one
+/// was made.
 fn no_hash() -> CallHash {
     CallHash::new("")
 }
 
-/// What a call is about, without what the client put into an address.
+/// The subject of a call without the parts that the client puts into a URI.
 fn without_path(subject: Subject) -> Subject {
     match subject {
         Subject::Resource { uri } => Subject::Resource { uri: head(&uri) },
@@ -141,7 +150,7 @@ fn without_path(subject: Subject) -> Subject {
     }
 }
 
-/// A name of what a call is about, which for some is an address as well.
+/// The display name of a subject, which is a URI for some of them.
 fn name_of(subject: &Subject, name: String) -> String {
     match subject {
         Subject::Resource { .. } | Subject::Completion { .. } => head(&name),
@@ -149,7 +158,8 @@ fn name_of(subject: &Subject, name: String) -> String {
     }
 }
 
-/// Scheme and authority of an address, without a user; the whole of what is none.
+/// Scheme and authority of a URI, without user information; a text that is not a URI is returned
+/// whole.
 fn head(address: &str) -> String {
     let Some((scheme, rest)) = address.split_once(':') else { return address.to_owned() };
     let Some(rest) = rest.strip_prefix("//") else { return format!("{scheme}:") };
@@ -158,7 +168,7 @@ fn head(address: &str) -> String {
     format!("{scheme}://{host}")
 }
 
-/// How a call ended, without the server's words, which may repeat what was in it.
+/// The outcome of a call without the server's message, which may repeat contents of the call.
 fn without_words(outcome: CallOutcome) -> CallOutcome {
     match outcome {
         CallOutcome::Unfit { problem: _ } => CallOutcome::Unfit { problem: String::new() },
@@ -212,13 +222,13 @@ fn emptied_call(call: CallAsk) -> CallAsk {
         arguments: _,
         argument_bytes: _,
         is_abridged: _,
-        // An answer has to repeat the hash; who may not answer has no use for it.
+        // An answer has to repeat the hash; a caller that may not answer does not need it.
         hash: _,
         warnings: _,
         changes: _,
         choices: _,
         denials: _,
-        // They repeat what is in the arguments.
+        // They repeat values of the arguments.
         conditions: _,
         client_waits_until,
     } = call;

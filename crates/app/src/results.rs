@@ -1,6 +1,9 @@
-//! What servers gave to the user, made ready to be shown (TOOL-5): long texts cut, images and sounds
-//! within bounds, the whole kept for a while so that it can be saved. Nothing here is asked of a
-//! server, and nothing that is saved overwrites anything or can be run.
+//! Results that servers returned to the user, prepared for display (TOOL-5): long texts are cut,
+//! images
+//! and audio are limited in size, and the full result is kept for a while so that it can be saved.
+//! Nothing
+//! here sends a request to a server. Saving never overwrites a file and never writes one that a
+//! system would execute.
 
 use std::collections::VecDeque;
 use std::fs::OpenOptions;
@@ -17,14 +20,14 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// Longest text that is shown whole, in bytes.
+/// Longest text that is shown in full, in bytes.
 const LONGEST_TEXT: usize = 64 * 1024;
-/// Most bytes of an image or a sound that is shown.
+/// Largest image or audio that is shown, in bytes.
 const LARGEST_SHOWN: usize = 8 * 1024 * 1024;
-/// So many results are kept, and so many bytes of them.
+/// Limits of kept results: their number, and their size in bytes in all.
 const MOST_KEPT: usize = 32;
 const MOST_BYTES: usize = 192 * 1024 * 1024;
-/// Names that are tried for a file.
+/// Number of file names that are tried.
 const TRIES: u32 = 1000;
 
 /// The results that can still be saved.
@@ -39,18 +42,17 @@ struct Kept {
     results: VecDeque<(String, String, Box<RawValue>)>,
 }
 
-/// What a result came of.
+/// The context of a result.
 pub(crate) struct Came<'a> {
     /// Name of the server.
     pub(crate) server: &'a str,
-    /// How long it took.
     pub(crate) took: Duration,
-    /// What does not fit the tool's `outputSchema`.
+    /// Why the result does not match the tool's `outputSchema`.
     pub(crate) unfit: Option<String>,
 }
 
 impl Results {
-    /// Makes a result ready, and keeps the whole of it.
+    /// Prepares a result for display, and keeps the full result.
     pub(crate) fn show(&self, end: &CallEnd, came: Came<'_>) -> Shown {
         let raw = end.body();
         let value: Value = serde_json::from_str(raw.get()).unwrap_or_default();
@@ -85,7 +87,7 @@ impl Results {
         id
     }
 
-    /// Writes a part of a result, or all of it as JSON, into a folder. Blocks.
+    /// Writes one part of a result, or all of it as JSON, into a folder. Blocks.
     pub(crate) fn save(&self, id: &str, part: Option<u32>, folder: &Path) -> Result<Saved, Problem> {
         let found = {
             let kept = self.kept.lock();
@@ -145,7 +147,8 @@ fn error(value: &Value) -> ShownEnd {
     }
 }
 
-/// The blocks of a result with their roles: of a tool's `content`, a resource's `contents`, a
+/// The content blocks of a result with their roles: of a tool's `content`, a resource's `contents`,
+/// a
 /// prompt's `messages`.
 fn blocks(value: &Value) -> Vec<(Option<&str>, &Value)> {
     let list = |name: &str| value.get(name).and_then(Value::as_array).into_iter().flatten();
@@ -189,7 +192,7 @@ fn shown(block: &Value) -> ShownContent {
     }
 }
 
-/// The bytes of a block, and the ending of a file with them: none that a system would run.
+/// The bytes of a block, and the file extension for them: never one that a system would execute.
 fn content(block: &Value) -> (Vec<u8>, &'static str) {
     let inner = block.get("resource").unwrap_or(block);
     if let Some(text) = inner.get("text").and_then(Value::as_str) {

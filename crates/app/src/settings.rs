@@ -1,6 +1,8 @@
-//! What is set for Gatehouse as a whole: read at the start, changed by commands, and its retention
-//! put into effect, at once and then daily. Nothing else ever lets go of an audit entry; and while
-//! the settings cannot be believed, nothing is let go of and MCP stays off.
+//! Settings of Gatehouse as a whole: loaded at the start and changed by commands. Retention is
+//! applied
+//! at once and then daily; nothing else ever deletes audit entries. While the settings fail
+//! verification,
+//! nothing is deleted and MCP stays off.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +18,7 @@ use crate::facade::Parts;
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
-/// The settings that hold, and what is wrong with what was kept.
+/// The settings in force, and what is wrong with the stored ones.
 #[derive(Clone, Debug)]
 pub(crate) struct Held {
     pub(crate) settings: Settings,
@@ -24,7 +26,7 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// Settings that are believed.
+    /// Settings that passed verification.
     pub(crate) fn believed(settings: Settings) -> Self {
         Self { settings, problem: None }
     }
@@ -41,7 +43,7 @@ impl Held {
     }
 }
 
-/// Reads the settings. Blocks.
+/// Loads the settings. Blocks.
 pub(crate) fn load(store: &Store) -> Held {
     match store.settings().load() {
         Ok(settings) => Held::believed(settings.unwrap_or_default()),
@@ -52,11 +54,12 @@ pub(crate) fn load(store: &Store) -> Held {
     }
 }
 
-/// Seals settings in the place of those that hold, or on the operator's word also of those that do
-/// not. Blocks.
+/// Seals and stores settings, replacing those in force; with the operator's authority also those
+/// that
+/// failed verification. Blocks.
 ///
 /// # Errors
-/// When what is kept cannot be checked now, but perhaps later, or cannot be written.
+/// If the stored settings cannot be verified now, but perhaps later, or if writing fails.
 pub(crate) fn save(store: &Store, settings: &Settings, by: Authority) -> Result<(), StoreError> {
     if by < Authority::Operator {
         return store.settings().save(settings);
@@ -69,7 +72,7 @@ pub(crate) fn save(store: &Store, settings: &Settings, by: Authority) -> Result<
     store.settings().save_anew(settings)
 }
 
-/// Lets go of what is older than the settings want. Whoever calls holds the settings.
+/// Deletes entries that are older than the settings allow. The caller holds the settings lock.
 pub(crate) async fn retain(parts: &Parts, held: &Held) -> Result<(), Problem> {
     if held.problem.is_some() {
         return parts
@@ -99,7 +102,7 @@ fn days_before(now: Timestamp, days: u32) -> Timestamp {
     Timestamp(now.0.saturating_sub(i64::from(days) * 24 * 3600 * 1000))
 }
 
-/// Puts the retention into effect at the start and every day.
+/// Applies retention at the start and every day.
 pub(crate) struct Daily {
     cancel: CancellationToken,
     tasks: TaskTracker,
@@ -117,7 +120,7 @@ impl Daily {
                     () = stop.cancelled() => return,
                     _ = days.tick() => {}
                 }
-                // Not in the branch above: what was begun is finished.
+                // Not in the branch above: retention that has begun is finished.
                 let held = parts.settings.lock().await;
                 if let Err(problem) = retain(&parts, &held).await {
                     tracing::error!(%problem, "what is old could not be let go of");

@@ -1,6 +1,7 @@
-//! Replacing a file whole or not at all, readable by its owner only.
+//! Atomic replacement of files that only the owner may read.
 //!
-//! Blocks on the disk. A crash leaves the old content or the new one, never a part of it.
+//! Blocks on the disk. After a crash the file has the old content or the new one, never a part of
+//! it.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -9,12 +10,15 @@ use std::path::Path;
 
 use crate::owner_only;
 
-/// Replaces a file: a temporary file beside it that only the owner may read from its creation on, fsync,
-/// rename, fsync of the folder. The temporary file is called as the file with `.new` after it; one that a
-/// crash left behind is removed, and a link in its place is not followed.
+/// Replaces a file: writes a temporary file in the same folder that only the owner may read from
+/// its creation
+/// on, then fsync, rename, and fsync of the folder. The temporary file has the name of the file
+/// with `.new`
+/// appended; one left behind by a crash is removed, and a symbolic link in its place is not
+/// followed.
 ///
 /// # Errors
-/// When the disk refuses. Unless it refuses the last step, the file is as before.
+/// On an I/O error. Unless the final fsync of the folder fails, the file is unchanged then.
 pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut name = OsString::from(path.file_name().ok_or(io::ErrorKind::InvalidInput)?);
@@ -28,7 +32,9 @@ pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     let written = file.write_all(content).and_then(|()| file.sync_all());
     drop(file);
     if let Err(error) = written.and_then(|()| fs::rename(&temporary, path)) {
-        // It is of no use, and may hold a secret; that it stays is no worse than the error itself.
+        // The temporary file is useless and may contain a secret. If it cannot be removed, the
+        // first error is still
+        // the one to report.
         drop(fs::remove_file(&temporary));
         return Err(error);
     }
@@ -82,7 +88,7 @@ mod tests {
         let mode = || fs::symlink_metadata(&path).unwrap().permissions().mode();
         fs::write(&path, "open to all").unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
-        // What a crash, or somebody else, left where the temporary file goes.
+        // What a crash or another process left at the path of the temporary file.
         let temporary = folder.path().join("a.new");
         fs::write(&temporary, "left").unwrap();
         fs::set_permissions(&temporary, fs::Permissions::from_mode(0o666)).unwrap();

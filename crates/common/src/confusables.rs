@@ -1,22 +1,25 @@
-//! Letters that pass for others: `read` with a Cyrillic `а`, or in wide letters.
+//! Confusable letters: `read` with a Cyrillic `а`, or in full-width letters.
 //!
-//! Follows Unicode Technical Standard #39. It only warns: names are compared to the letter everywhere, so
-//! what looks alike is never taken for the same.
+//! Follows Unicode Technical Standard #39. Used for warnings only: names are compared exactly
+//! everywhere, so names
+//! that look alike are never treated as equal.
 
 use unicode_normalization::UnicodeNormalization as _;
 use unicode_security::{
     GeneralSecurityProfile as _, RestrictionLevel, RestrictionLevelDetection as _, skeleton,
 };
 
-/// Whether a word of a text mixes alphabets, or has letters that are mere forms of ASCII letters. Whole words
-/// in another alphabet are just another language.
+/// Whether a word of a text mixes scripts, or contains letters that are compatibility forms of
+/// ASCII letters.
+/// A word that is entirely in another script is fine: it is just another language.
 #[must_use]
 pub fn mixes_alphabets(text: &str) -> bool {
     !text.is_ascii() && words(text).any(is_odd)
 }
 
-/// As [`mixes_alphabets`], for a name that programs use: there even a whole word in another alphabet is odd
-/// when it reads as one in ASCII.
+/// As [`mixes_alphabets`], for identifiers: a word entirely in another script is suspicious too if
+/// it can be
+/// confused with an ASCII word.
 #[must_use]
 pub fn name_passes_for_another(name: &str) -> bool {
     !name.is_ascii()
@@ -53,10 +56,10 @@ mod tests {
             // "read" with a Cyrillic letter; Greek omicron in "note".
             ("re\u{430}d_file", true, true),
             ("n\u{3bf}te", true, true),
-            // Wide and mathematical letters.
+            // Full-width and mathematical letters.
             ("\u{ff45}\u{ff43}\u{ff48}\u{ff4f}", true, true),
             ("\u{1d41e}cho", true, true),
-            // Wholly Cyrillic, and reads "cope".
+            // Entirely Cyrillic, and reads "cope".
             ("\u{441}\u{43e}\u{440}\u{435}", false, true),
         ] {
             assert_eq!((mixes_alphabets(text), name_passes_for_another(text)), (mixes, name), "{text}");

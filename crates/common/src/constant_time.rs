@@ -1,8 +1,8 @@
-//! Comparing secrets without giving away how much of a guess is right.
+//! Comparison of secrets without revealing how much of a guess is right.
 
 use subtle::ConstantTimeEq as _;
 
-/// Whether two secrets are the same. How long that takes depends on their lengths alone.
+/// Whether two secrets are equal. The running time depends on their lengths only.
 #[must_use]
 pub fn is_equal(one: &[u8], other: &[u8]) -> bool {
     one.ct_eq(other).into()

@@ -1,21 +1,26 @@
-//! Characters that cannot be seen, or that change how others are seen (TOOL-4, PERM-9).
+//! Characters that are invisible, or that change how others are displayed (TOOL-4, PERM-9).
 //!
-//! One place says which they are; cleaning, showing and flagging all go by it. They are the controls, the
-//! default-ignorable and format characters of Unicode that have no shape of their own, and blanks that are
-//! no white space.
+//! The one definition for cleaning, displaying and flagging text. It contains the control
+//! characters, the
+//! default-ignorable and format characters of Unicode that have no glyph, and blank characters that
+//! are not
+//! white space.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Whether a character has no place in a name or another text of one line: it cannot be seen, breaks the
-/// line, or changes how others are shown.
+/// Whether a character is not acceptable in a name or another text of one line: it is invisible,
+/// breaks the
+/// line, or changes how others are displayed.
 #[must_use]
 pub fn is_invisible(c: char) -> bool {
     matches!(c, '\n' | '\t') || hides(c, None)
 }
 
-/// Whether a character hides in a longer text, given the one that is shown before it. Line breaks and tabs
-/// do not, nor does a selector that gives the sign before it its form as text or picture.
+/// Whether a character is hidden in a longer text, given the character displayed before it. Line
+/// breaks and tabs
+/// are not, nor is a variation selector that selects text or emoji presentation of the character
+/// before it.
 #[must_use]
 pub fn hides(c: char, before: Option<char>) -> bool {
     match c {
@@ -26,7 +31,8 @@ pub fn hides(c: char, before: Option<char>) -> bool {
         | '\u{3164}' | '\u{feff}' | '\u{ffa0}' => true,
         // Direction marks and overrides, zero width, separators, invisible operators.
         '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' => true,
-        // Annotations; controls of hieroglyphs, shorthand and music; a filler and a note without a shape.
+        // Annotations; controls of hieroglyphs, shorthand and music; a filler and a note without a
+        // glyph.
         '\u{fff0}'..='\u{fffb}'
         | '\u{13430}'..='\u{13440}'
         | '\u{1bca0}'..='\u{1bca3}'
@@ -35,7 +41,8 @@ pub fn hides(c: char, before: Option<char>) -> bool {
         | '\u{1d159}' => true,
         // Variation selectors, tags.
         '\u{180b}'..='\u{180f}' | '\u{fe00}'..='\u{fe0d}' | '\u{e0000}'..='\u{e0fff}' => true,
-        // Text or picture form of the sign before it; anything else is smuggling.
+        // Text or emoji presentation of the character before it; after anything else it can be used
+        // to smuggle data.
         '\u{fe0e}' | '\u{fe0f}' => !before.is_some_and(takes_form),
         _ => false,
     }
@@ -46,7 +53,7 @@ fn takes_form(c: char) -> bool {
     !selector && (!c.is_ascii() || c.is_ascii_digit() || c == '#' || c == '*')
 }
 
-/// Whether a text has characters that cannot be seen. The line ends of Windows are none.
+/// Whether a text contains invisible characters. CR LF line ends are not counted.
 #[must_use]
 pub fn has_hidden(text: &str) -> bool {
     let mut before = None;
@@ -61,7 +68,7 @@ pub fn has_hidden(text: &str) -> bool {
     false
 }
 
-/// A text without terminal sequences and without characters that cannot be seen; line breaks and tabs stay.
+/// Removes terminal escape sequences and invisible characters; line breaks and tabs stay.
 #[must_use]
 pub fn clean(text: &str) -> Cow<'_, str> {
     let mut before = None;
@@ -91,11 +98,12 @@ pub fn clean(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// A text of somebody else as a name, or within a sentence: [`clean`], on one line with single spaces, and cut
-/// to so many characters.
+/// Untrusted text for use as a name or within a sentence: [`clean`], on one line with single
+/// spaces, cut to
+/// `longest` characters.
 #[must_use]
 pub fn one_line(text: &str, longest: usize) -> String {
-    // Enough to fill the line; the rest of a huge text need not be looked through.
+    // Enough input to fill the line; the rest of a huge text need not be scanned.
     let text = text.trim_start();
     let end = text.char_indices().nth(longest.saturating_mul(4)).map_or(text.len(), |(end, _)| end);
     let mut line = clean(&text[..end]).split_whitespace().collect::<Vec<_>>().join(" ");
@@ -107,13 +115,14 @@ pub fn one_line(text: &str, longest: usize) -> String {
     line
 }
 
-/// What follows a terminal escape sequence whose ESC was just read.
+/// The text after a terminal escape sequence whose ESC was just read.
 fn after_escape(text: &str) -> &str {
     let mut chars = text.chars();
     match chars.next() {
         Some('[') => after_parameters(chars.as_str()),
         Some(']' | 'P' | 'X' | '^' | '_') => {
-            // A string up to BEL or ST. Without its end only the introducer goes.
+            // A string that ends with BEL or ST. If it is not terminated, only the introducer is
+            // removed.
             let body = chars.as_str();
             let ends = [("\u{7}", 1), ("\u{1b}\\", 2), ("\u{9c}", 2)];
             let end = ends.iter().filter_map(|(end, len)| body.find(end).map(|at| at + len)).min();
@@ -127,7 +136,7 @@ fn after_escape(text: &str) -> &str {
     }
 }
 
-/// What follows a control sequence whose introducer was just read.
+/// The text after a control sequence whose introducer was just read.
 fn after_parameters(text: &str) -> &str {
     let end = text
         .trim_start_matches(|c: char| ('0'..='?').contains(&c))
@@ -135,16 +144,16 @@ fn after_parameters(text: &str) -> &str {
     end.strip_prefix(|c: char| ('@'..='~').contains(&c)).unwrap_or(text)
 }
 
-/// Where line breaks and tabs are fine, and where they would pretend to be something else.
+/// Whether line breaks and tabs are marked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
-    /// They are fine.
+    /// They are not: the text is shown on several lines.
     Lines,
-    /// They need a mark.
+    /// They are, since they could imitate other output.
     OneLine,
 }
 
-/// A text with each character that cannot be seen as `⟦U+202E⟧`.
+/// Replaces each invisible character by a mark, as in `⟦U+202E⟧`.
 #[must_use]
 pub fn reveal(text: &str, layout: Layout) -> Cow<'_, str> {
     let mut revealer = Revealer { before: None, layout };
@@ -159,20 +168,21 @@ pub fn reveal(text: &str, layout: Layout) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Goes through a text character by character and says which need a mark to be seen.
+/// Scans a text character by character and determines which need a mark to be visible.
 pub struct Revealer {
     before: Option<char>,
     layout: Layout,
 }
 
 impl Revealer {
-    /// At the beginning of a text.
+    /// Starts at the beginning of a text.
     #[must_use]
     pub fn new(layout: Layout) -> Self {
         Self { before: None, layout }
     }
 
-    /// Whether the next character needs one. The brackets of a mark are marked themselves, so that no text can pretend to have one.
+    /// Whether the next character needs a mark. The brackets of marks need one themselves, so that
+    /// a text cannot imitate a mark.
     pub fn needs_mark(&mut self, c: char) -> bool {
         let breaks = self.layout == Layout::OneLine && matches!(c, '\n' | '\t');
         let needs = breaks || matches!(c, '⟦' | '⟧') || hides(c, self.before);
@@ -193,8 +203,9 @@ mod tests {
 
     #[test]
     fn which_characters_cannot_be_seen() {
-        // Controls, the property Default_Ignorable_Code_Point of Unicode, format characters without a
-        // shape, and blanks that are no white space.
+        // Controls, the Unicode property Default_Ignorable_Code_Point, format characters without a
+        // glyph, and blank
+        // characters that are not white space.
         for (first, last) in [
             (0x00, 0x1f),
             (0x7f, 0x9f),

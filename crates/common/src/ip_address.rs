@@ -1,13 +1,16 @@
-//! Where addresses lead: which IP addresses are of the public internet, and which URLs stay on this machine.
+//! Classification of network destinations: which IP addresses are on the public internet, and which
+//! URLs stay on
+//! this machine.
 //!
-//! What is not public is of this machine, of a private network, or has a special meaning: what a remote party
-//! names must not lead there.
+//! An address that is not public belongs to this machine or a private network, or has a special
+//! meaning: destinations
+//! chosen by a remote party must not lead there (SSRF).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use url::{Host, Url};
 
-/// The address that the host of a URL is, where it is no name.
+/// The IP address that is the host of a URL, if it is not a name.
 #[must_use]
 pub fn literal(url: &Url) -> Option<IpAddr> {
     match url.host()? {
@@ -17,11 +20,13 @@ pub fn literal(url: &Url) -> Option<IpAddr> {
     }
 }
 
-/// Whether the host of a URL is this machine: a loopback address, also one that is mapped into IPv6, or
-/// `localhost` and the names below it, also with the dot at the end that full names have.
+/// Whether the host of a URL is this machine: a loopback address, also one mapped into IPv6, or
+/// `localhost` and
+/// the names below it, also with the trailing dot of a fully qualified name.
 ///
-/// RFC 6761 reserves these names, but not every resolver keeps to that. Whoever sends secrets to such a name
-/// without encryption connects to loopback and asks no resolver.
+/// RFC 6761 reserves these names, but not every resolver obeys it. A caller that sends secrets to
+/// such a name
+/// without encryption has to connect to a loopback address without using a resolver.
 #[must_use]
 pub fn is_loopback(url: &Url) -> bool {
     match url.host() {
@@ -36,7 +41,7 @@ pub fn is_loopback(url: &Url) -> bool {
     }
 }
 
-/// Whether nobody on the way can read what is sent to a URL: it is https, or http to this machine.
+/// Whether requests to a URL cannot be read in transit: https, or http to this machine.
 #[must_use]
 pub fn is_https_or_loopback(url: &Url) -> bool {
     match url.scheme() {
@@ -46,8 +51,9 @@ pub fn is_https_or_loopback(url: &Url) -> bool {
     }
 }
 
-/// Whether an address is one of the public internet. An address that has another one inside (mapped, NAT64,
-/// 6to4, Teredo) is public where the one inside is.
+/// Whether an address is on the public internet. An address that embeds another one (mapped, NAT64,
+/// 6to4,
+/// Teredo) is public if the embedded one is.
 #[must_use]
 pub fn is_public(address: IpAddr) -> bool {
     match address {
@@ -57,7 +63,7 @@ pub fn is_public(address: IpAddr) -> bool {
 }
 
 fn is_public_v4(address: Ipv4Addr) -> bool {
-    // What is no longer or not yet in use is no place to connect to either.
+    // Ranges that are deprecated or reserved are no valid destinations either.
     !matches!(
         address.octets(),
         [0 | 10 | 127, ..]
@@ -80,17 +86,17 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
         is_public_v4(Ipv4Addr::new(a, b, c, d))
     };
     match address.segments() {
-        // Mapped, as a NAT64 gateway makes them, and 6to4: what counts is where they lead.
+        // Mapped, NAT64 and 6to4: the embedded address counts.
         [0, 0, 0, 0, 0, 0xffff, high, low]
         | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
         | [0x2002, high, low, ..] => embedded(high, low),
-        // Teredo holds the addresses of its server and, inverted, of its client.
+        // Teredo embeds the addresses of its server and, inverted, of its client.
         [0x2001, 0, high, low, .., client_high, client_low] => {
             embedded(high, low) && embedded(!client_high, !client_low)
         }
-        // Protocols' own, and documentation.
+        // Protocol assignments and documentation.
         [0x2001, 0..=0x1ff | 0x0db8, ..] | [0x3fff, 0..=0x0fff, ..] => false,
-        // Everything else that is public lies in 2000::/3.
+        // All other public addresses are in 2000::/3.
         [first, ..] => first & 0xe000 == 0x2000,
     }
 }

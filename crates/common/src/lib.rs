@@ -1,5 +1,7 @@
-//! What several crates have to do in the same way, each once: primitives that security depends on, and texts of the
-//! core in the user's language. None of the users may keep a list or a rule of its own beside it.
+//! Primitives that several crates need to do in the same way: those that security depends on, and
+//! the rendering of
+//! the core's texts in the user's language. No other crate may keep its own variant of a list or
+//! rule defined here.
 
 pub mod atomic_file;
 pub mod confusables;

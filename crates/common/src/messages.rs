@@ -1,5 +1,6 @@
-//! Texts of the core in the words of a language: the catalogs of `locales/`, and how a template is filled in. The
-//! interface fills in the same templates in the same way (`ui/src/messages/render.ts`).
+//! Localised texts of the core: the catalogs of `locales/`, and how a template is rendered. The UI
+//! renders the same
+//! templates in the same way (`ui/src/messages/render.ts`).
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -7,40 +8,38 @@ use std::sync::LazyLock;
 use gatehouse_model::message::{Message, MessageParam};
 use gatehouse_model::time::Timestamp;
 
-/// Templates by their keys. A place of a template is a name in braces: `{server}`.
+/// Templates by key. A placeholder is a name in braces: `{server}`.
 pub type Catalog = BTreeMap<String, String>;
 
-/// The key of what stands between the messages of a list.
+/// Key of the separator between the messages of a list.
 pub const AND: &str = "list.and";
 
-/// Variables that say which language is wanted; the first that is set counts.
+/// Environment variables for the language; the first that is set counts.
 const VARIABLES: [&str; 4] = ["LC_ALL", "LC_MESSAGES", "LANGUAGE", "LANG"];
 
 static ENGLISH: LazyLock<Catalog> = LazyLock::new(|| read(include_str!("../../../locales/en/rules.json")));
 static SIMPLIFIED_CHINESE: LazyLock<Catalog> =
     LazyLock::new(|| read(include_str!("../../../locales/zh-CN/rules.json")));
 
-/// A language that there are texts in.
+/// A language with a catalog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
-    /// English.
     English,
     /// 简体中文
     SimplifiedChinese,
 }
 
 impl Language {
-    /// Every one.
+    /// All languages.
     pub const ALL: [Self; 2] = [Self::English, Self::SimplifiedChinese];
 
-    /// The language that variables of the environment ask for: Chinese for any `zh`, else English.
+    /// The language selected by environment variables: Chinese for any `zh`, else English.
     #[must_use]
     pub fn of_environment(variable: impl Fn(&str) -> Option<String>) -> Self {
         let set = VARIABLES.iter().filter_map(|name| variable(name)).find(|value| !value.is_empty());
         if set.is_some_and(|value| value.starts_with("zh")) { Self::SimplifiedChinese } else { Self::English }
     }
 
-    /// Its templates.
     #[must_use]
     pub fn catalog(self) -> &'static Catalog {
         match self {
@@ -50,12 +49,12 @@ impl Language {
     }
 }
 
-/// A catalog is part of the program; without one, messages show their keys.
+/// Parses a catalog compiled into the program. If it is invalid, messages show their keys.
 fn read(text: &str) -> Catalog {
     serde_json::from_str(text).unwrap_or_default()
 }
 
-/// A message in words. A key that the catalog does not have stands for itself.
+/// Renders a message. A key that is not in the catalog is shown as it is.
 #[must_use]
 pub fn render(message: &Message, language: Language, time: &dyn Fn(Timestamp) -> String) -> String {
     let all = |messages: &[Message]| -> Vec<String> {
@@ -75,7 +74,8 @@ fn template(key: &str, language: Language) -> &str {
     language.catalog().get(key).map_or(key, String::as_str)
 }
 
-/// Fills in each place that has a value. What is filled in is not looked at again, whatever braces it has.
+/// Replaces each placeholder that has a value. Values are not expanded again, even if they contain
+/// braces.
 fn fill(template: &str, values: &BTreeMap<&str, String>) -> String {
     let mut out = String::with_capacity(template.len());
     let mut rest = template;

@@ -1,28 +1,29 @@
-//! Files and folders that nobody but their owner may read, from their creation on.
+//! Files and folders that only their owner may read, from their creation on.
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::io;
 use std::path::Path;
 
-/// Makes a file that is created with these options readable and writable by its owner only. One that is
-/// there already keeps its mode.
+/// Makes a file that is created with these options readable and writable by its owner only. An
+/// existing
+/// file keeps its mode.
 #[cfg(unix)]
 pub fn file(options: &mut OpenOptions) -> &mut OpenOptions {
     use std::os::unix::fs::OpenOptionsExt as _;
     options.mode(0o600)
 }
 
-/// Elsewhere the folder's rights are inherited.
+/// On other systems the permissions of the folder are inherited.
 #[cfg(not(unix))]
 pub fn file(options: &mut OpenOptions) -> &mut OpenOptions {
     options
 }
 
-/// Makes a folder, with those above it that are missing, that only its owner can enter. One that is there
-/// already keeps its mode.
+/// Creates a folder, including missing parents, that only its owner can enter. An existing folder
+/// keeps its mode.
 ///
 /// # Errors
-/// When it cannot be made.
+/// If it cannot be created.
 pub fn make_folder(folder: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);

@@ -1,17 +1,18 @@
-//! Random bytes of the operating system, for tokens, keys and ids that nobody may guess. Where there are
-//! none, nothing is made: there is no weaker source to go on with.
+//! Random bytes of the operating system, for tokens, keys and ids that must not be guessable. There
+//! is no fallback
+//! to a weaker source: if the system has none, creation fails.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use gatehouse_model::Secret;
 
-/// Why there are no random bytes, as the system says it.
+/// The system's error when it has no random bytes.
 pub use getrandom::Error;
 
 /// Random bytes.
 ///
 /// # Errors
-/// When the system gives none.
+/// If the system's random number generator fails.
 pub fn bytes<const N: usize>() -> Result<[u8; N], Error> {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes)?;
@@ -21,7 +22,7 @@ pub fn bytes<const N: usize>() -> Result<[u8; N], Error> {
 /// A new token or key: 256 random bits in base64url.
 ///
 /// # Errors
-/// When the system gives no random bytes.
+/// If the system's random number generator fails.
 pub fn token() -> Result<Secret, Error> {
     Ok(Secret::new(URL_SAFE_NO_PAD.encode(bytes::<32>()?)))
 }

@@ -1,9 +1,11 @@
 //! The environment as the user gave it to Gatehouse.
 //!
-//! The window's process runs with a few variables that it knows, since the libraries in it read others to
-//! load code (PERM-16). What it was started with beyond those is kept under names that mean nothing to a
-//! library, so that servers and their settings still find it (SRV-9). Elsewhere nothing is withheld, and
-//! this is the process's environment.
+//! The window's process runs with an allowlist of variables, since the libraries in it read others
+//! to load code
+//! (PERM-16). The withheld variables are kept under names that mean nothing to a library, so that
+//! servers and their
+//! settings can still use them (SRV-9). In processes that withhold nothing, this is the process's
+//! environment.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -21,7 +23,7 @@ pub const PROXIES: [&str; 8] = [
     "all_proxy",
 ];
 
-/// In front of the name of a variable that was withheld.
+/// Prefix of the name of a withheld variable.
 const WITHHELD: &str = "GATEHOUSE_USER_";
 
 /// The name under which a withheld variable is kept.
@@ -53,7 +55,7 @@ fn restored(given: impl Iterator<Item = (OsString, OsString)>) -> BTreeMap<OsStr
     all
 }
 
-/// The own name of a variable that is kept.
+/// The original name of a withheld variable.
 fn own_name(name: &OsStr) -> Option<&str> {
     name.to_str()?.strip_prefix(WITHHELD).filter(|own| !own.is_empty())
 }

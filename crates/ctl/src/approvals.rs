@@ -1,4 +1,4 @@
-//! `approvals …`: the questions that wait, and their answers.
+//! `approvals …`: lists pending approvals and answers them.
 
 use gatehouse_model::command::ApprovalsAnswer;
 use gatehouse_model::{AskId, ErrorCode, Problem};

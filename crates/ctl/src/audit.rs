@@ -1,4 +1,4 @@
-//! `audit …`: what was decided and changed.
+//! `audit …`: shows, verifies and exports the audit log.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ use crate::plain;
 use crate::session::Session;
 use crate::watch::subject;
 
-/// Entries that are shown where nothing else is said.
+/// Default number of entries shown.
 const LAST: u32 = 30;
 
 pub(crate) async fn run(
@@ -74,7 +74,7 @@ async fn show(entries: &Vec<AuditEntryView>, session: &mut Session, output: &Out
     list(entries, &names).iter().try_for_each(|line| output.line(line))
 }
 
-/// What ids are called: now, or when they were last changed.
+/// Names of servers and clients by id: the current ones, or else those at their last change.
 struct Names(HashMap<String, String>);
 
 impl Names {

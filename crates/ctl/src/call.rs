@@ -1,4 +1,4 @@
-//! `call` and `calls`: making a call with a client's rights, and looking at past ones.
+//! `call` and `calls`: makes a call with a client's permissions, and lists past calls.
 
 use gatehouse_model::command::{Call, CallReply, CallsList, RequestSecret, ToolsList};
 use gatehouse_model::record::{CallFilter, CallOutcome};
@@ -18,8 +18,9 @@ pub(crate) async fn run(wanted: cli::Call, session: &mut Session, output: &Outpu
         None => descriptor::ask_at_terminal("Token of the client")
             .ok_or_else(|| Failure::Usage("Give the client's token with --token-fd.".into()))?,
     };
-    // What holds the socket may not be Gatehouse: it gets to see nothing of the token before it proved to
-    // know it.
+    // The process that holds the socket may not be Gatehouse: it sees nothing of the token before
+    // it proved
+    // that it knows it.
     session.speak_as(token.clone());
     let arguments = arguments(&wanted, session).await?;
     let call = Call { token: RequestSecret::new(&token), tool: wanted.tool, arguments };
@@ -32,7 +33,7 @@ pub(crate) async fn run(wanted: cli::Call, session: &mut Session, output: &Outpu
     if reply.is_rpc_error || reply.is_tool_error { Err(Failure::Call) } else { Ok(()) }
 }
 
-/// One JSON object as it stands, or pairs whose values are read as the tool's schema wants them.
+/// One JSON object as given, or pairs whose values are converted as the tool's schema requires.
 async fn arguments(wanted: &cli::Call, session: &mut Session) -> Result<String, Failure> {
     match wanted.arguments.as_slice() {
         [] => return Ok("{}".into()),
@@ -58,7 +59,7 @@ async fn arguments(wanted: &cli::Call, session: &mut Session) -> Result<String, 
     Ok(Value::Object(object).to_string())
 }
 
-/// Text stays text unless the schema wants something else that it can be read as.
+/// A value stays text unless the schema has another type that it can be parsed as.
 fn value(text: &str, schema: Option<&Value>) -> Value {
     let as_text = || Value::String(text.to_owned());
     let wanted = match schema.and_then(|schema| schema.get("type")) {
@@ -72,7 +73,7 @@ fn value(text: &str, schema: Option<&Value>) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| as_text())
 }
 
-/// The text of a result, or the error's message.
+/// The text of a result, or the error message.
 fn in_words(reply: &CallReply) -> String {
     let body: Value = match serde_json::from_str(&reply.body) {
         Ok(body) => body,

@@ -1,4 +1,4 @@
-//! The words of the command line. What they mean is said here once; what they do is elsewhere.
+//! Definition of the command line. The commands themselves are in the other modules.
 
 use std::path::PathBuf;
 
@@ -505,7 +505,7 @@ pub(crate) struct Rehearse {
     pub(crate) draft: Option<PathBuf>,
 }
 
-/// A span of time.
+/// A time span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span(pub(crate) std::time::Duration);
 
@@ -620,7 +620,7 @@ impl Seconds {
     }
 }
 
-/// A limit of one server.
+/// Parses a time limit of one server.
 fn time_limit(word: &str) -> Result<TimeLimit, String> {
     if word == "default" {
         return Ok(TimeLimit::Default);
@@ -641,12 +641,10 @@ pub(crate) enum NamingWord {
     McpServer,
 }
 
-/// How long the audit is kept.
+/// How long the audit log is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AuditDays {
-    /// So many days.
     Days(u32),
-    /// For ever.
     Forever,
 }
 

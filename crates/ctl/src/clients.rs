@@ -1,4 +1,4 @@
-//! `clients …`: who may connect. A token is printed once, when it is made.
+//! `clients …`: the clients that may connect. A token is printed once, when it is created.
 
 use gatehouse_model::ClientView;
 use gatehouse_model::command::{ClientsAdd, ClientsList, ClientsRevoke, ClientsRotate, MintedClient};

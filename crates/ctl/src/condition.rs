@@ -1,12 +1,13 @@
-//! Conditions on arguments as they are written on a command line (PERM-5): `path inside /home/me/notes`. Whether
-//! one makes sense is for the core to say.
+//! Syntax of conditions on arguments on the command line (PERM-5): `path inside /home/me/notes`.
+//! Whether a
+//! condition makes sense is checked by the core.
 
 use std::path::Path;
 
 use gatehouse_model::grant::{Condition, ConditionTest};
 use serde_json::Value;
 
-/// What is printed by `--help` of the commands that take conditions.
+/// Printed by `--help` of the commands that take conditions.
 pub(crate) const HELP: &str = "\
 Conditions (--when, may be given several times; all of them have to hold):
   --when 'ARGUMENT is VALUE'              the same value: text, a number, or any JSON
@@ -17,10 +18,10 @@ Conditions (--when, may be given several times; all of them have to hold):
   --when 'ARGUMENT like PATTERN'          text that matches a glob; `*` stops at `/`
 ARGUMENT is a name, or a JSON Pointer (/options/path) to what lies deeper.";
 
-/// Reads a condition.
+/// Parses a condition.
 ///
 /// # Errors
-/// What it should have been.
+/// A message with the expected syntax.
 pub(crate) fn read(text: &str) -> Result<Condition, String> {
     let mut words = text.trim().splitn(3, char::is_whitespace);
     let (Some(argument), Some(test), Some(value)) = (words.next(), words.next(), words.next()) else {
@@ -48,7 +49,7 @@ pub(crate) fn read(text: &str) -> Result<Condition, String> {
     Ok(Condition { pointer, test })
 }
 
-/// JSON as it is written; any other text as a JSON string.
+/// JSON as given; any other text as a JSON string.
 fn json(value: &str) -> String {
     match serde_json::from_str::<Value>(value) {
         Ok(_) => value.to_owned(),
@@ -63,7 +64,8 @@ fn several(value: &str) -> Vec<String> {
     }
 }
 
-/// The real folder where there is one: what is reached by a link is never known to be inside.
+/// The real path of the folder if it exists: a path reached through a symbolic link never matches
+/// `inside`.
 fn folder(value: &str) -> Result<String, String> {
     if !Path::new(value).is_absolute() {
         return Err(format!("“{value}” is no absolute path of a folder"));

@@ -1,5 +1,5 @@
-//! Secrets on file descriptors and at the terminal. They are read or written once; the descriptor is
-//! closed then, so that no child inherits it.
+//! Secrets on file descriptors and at the terminal. A descriptor is read or written once and then
+//! closed, so that no child process inherits it.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -9,7 +9,7 @@ use gatehouse_model::Secret;
 
 use crate::failure::Failure;
 
-/// Longest text that is read from a descriptor.
+/// Most bytes that are read from a descriptor.
 const LONGEST: u64 = 64 * 1024;
 
 /// Reads one secret: the first line.
@@ -21,7 +21,7 @@ pub(crate) fn read_secret(descriptor: i32, what: &str) -> Result<Secret, Failure
     }
 }
 
-/// Reads several secrets, one a line.
+/// Reads several secrets, one per line.
 pub(crate) fn read_lines(descriptor: i32, what: &str) -> Result<Vec<String>, Failure> {
     let trouble = |e: io::Error| {
         Failure::Usage(format!("The {what} could not be read from file descriptor {descriptor}: {e}."))
@@ -36,7 +36,7 @@ pub(crate) fn read_lines(descriptor: i32, what: &str) -> Result<Vec<String>, Fai
     Ok(text.lines().map(|line| line.trim_end_matches('\r').to_owned()).collect())
 }
 
-/// Where a new key goes: to a descriptor, or to the controlling terminal, and nowhere else.
+/// Destination of a new key: a descriptor, or the controlling terminal, and nothing else.
 #[derive(Clone)]
 pub(crate) struct KeySink {
     to: Arc<File>,
@@ -44,7 +44,8 @@ pub(crate) struct KeySink {
 }
 
 impl KeySink {
-    /// Opens it before there is a key; `None` where there is neither.
+    /// Opens the destination before a key is created; `None` if there is neither a descriptor nor a
+    /// terminal.
     pub(crate) fn open(descriptor: Option<i32>) -> Result<Option<Self>, Failure> {
         let Some(descriptor) = descriptor else {
             let terminal = OpenOptions::new().write(true).open(TERMINAL).ok();
@@ -61,7 +62,7 @@ impl KeySink {
         Ok(Some(Self { to: Arc::new(to), is_terminal: false }))
     }
 
-    /// Writes a key, with words where a person reads them.
+    /// Writes a key; at a terminal with an explanation.
     pub(crate) fn hand_over(&self, key: &Secret) -> io::Result<()> {
         self.tell("Operator key (needed to answer questions and to allow things; it is shown this once):")?;
         let mut to = &*self.to;
@@ -69,7 +70,8 @@ impl KeySink {
         to.flush()
     }
 
-    /// Writes words where a person reads them; a program that holds the descriptor gets keys alone.
+    /// Writes a message at a terminal only; a program that reads the descriptor gets nothing but
+    /// keys.
     pub(crate) fn tell(&self, words: &str) -> io::Result<()> {
         if !self.is_terminal {
             return Ok(());
@@ -80,7 +82,7 @@ impl KeySink {
     }
 }
 
-/// Asks at the terminal without showing what is typed; `None` where there is no terminal.
+/// Prompts at the terminal without echo; `None` if there is no terminal or nothing was typed.
 pub(crate) fn ask_at_terminal(what: &str) -> Option<Secret> {
     let typed = rpassword::prompt_password(format!("{what}: ")).ok()?;
     let typed = typed.trim();
@@ -92,7 +94,7 @@ const TERMINAL: &str = "/dev/tty";
 #[cfg(windows)]
 const TERMINAL: &str = "CONOUT$";
 
-/// Opens what a descriptor stands for a second time, and closes the first.
+/// Reopens the file of a descriptor, and closes the descriptor.
 #[cfg(unix)]
 fn open(descriptor: i32, options: &OpenOptions) -> io::Result<File> {
     let file = options.open(format!("/dev/fd/{descriptor}"))?;

@@ -1,29 +1,28 @@
-//! What went wrong, as words for people and as an exit code for scripts. One mapping for all verbs.
+//! Errors of commands, mapped to messages for people and exit codes for scripts.
 
 use gatehouse_model::{ErrorCode, Problem};
 
-/// Why a verb did not do what was asked.
+/// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
-    /// Gatehouse says why.
+    /// An error that Gatehouse answered.
     #[error(transparent)]
     Problem(#[from] Problem),
-    /// The words make no sense together.
+    /// The arguments are invalid or contradictory.
     #[error("{0}")]
     Usage(String),
-    /// The call came back as refused or failed; what it said is printed already.
+    /// The call was refused or failed; its output is printed already.
     #[error("the call did not succeed")]
     Call,
-    /// The audit is not whole; what is wrong is printed already.
+    /// The audit log failed verification; details are printed already.
     #[error("the audit is broken")]
     Audit,
-    /// Reading or writing failed.
     #[error("{0}")]
     Io(#[from] std::io::Error),
 }
 
 impl Failure {
-    /// What to print, if anything is left to say.
+    /// The message to print, unless everything is printed already.
     pub(crate) fn text(&self, json: bool) -> Option<String> {
         match self {
             Self::Call | Self::Audit => None,
@@ -35,7 +34,6 @@ impl Failure {
         }
     }
 
-    /// The exit code.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Problem(problem) => code(problem.code),

@@ -1,8 +1,10 @@
 //! `gatehousectl`: drives a running Gatehouse from the command line, and serves without a window.
 //!
-//! It decides nothing: every verb is one command of the core, which checks the rights. Secrets never
-//! come from arguments or the environment, and never go to standard output, except a new client's
-//! token, which is shown there once because it was asked for.
+//! It makes no decisions: every command line is run as commands of the core, which checks the
+//! caller's
+//! authority. Secrets are never taken from arguments or the environment, and never written to
+//! standard
+//! output, except the token of a new client, which is printed once because it was requested.
 
 mod approvals;
 mod audit;
@@ -45,7 +47,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             if let Some(text) = failure.text(json) {
-                // Nobody to tell when standard error is closed.
+                // If standard error is closed, there is nowhere to report the error.
                 writeln!(std::io::stderr(), "{text}").unwrap_or(());
             }
             ExitCode::from(failure.exit_code())

@@ -1,4 +1,4 @@
-//! `operator-key …`: another key in the place of the one that proves the person.
+//! `operator-key …`: rotates the operator key.
 
 use gatehouse_model::Secret;
 use gatehouse_model::command::OperatorKeyRotate;
@@ -16,7 +16,7 @@ pub(crate) async fn run(
 ) -> Result<(), Failure> {
     match verb {
         OperatorKeyVerb::Rotate { new_key_fd } => {
-            // First, so that no key is made that reaches nobody.
+            // First, so that no key is created that cannot be handed over.
             let sink = KeySink::open(new_key_fd)?
                 .ok_or_else(|| Failure::Usage("Say with --new-key-fd where the new key goes.".to_owned()))?;
             let rotated = session.run(&OperatorKeyRotate {}).await?;

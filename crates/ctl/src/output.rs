@@ -1,4 +1,4 @@
-//! Standard output: JSON as the core gave it, or plain words and aligned tables without colour.
+//! Standard output: JSON as the core returned it, or plain text and aligned tables without colour.
 
 use std::io::{self, IsTerminal as _, Write as _};
 
@@ -17,19 +17,18 @@ impl Output {
         Self { json }
     }
 
-    /// Whether JSON is wanted.
     pub(crate) fn is_json(&self) -> bool {
         self.json
     }
 
-    /// Writes one line.
+    /// Writes one line and flushes.
     pub(crate) fn line(&self, line: &str) -> Result<(), Failure> {
         let mut out = io::stdout().lock();
         writeln!(out, "{line}")?;
         Ok(out.flush()?)
     }
 
-    /// Writes text as it is, with a line end at its end.
+    /// Writes text that ends with a line end.
     pub(crate) fn text(&self, text: &str) -> Result<(), Failure> {
         self.line(text.strip_suffix('\n').unwrap_or(text))
     }
@@ -39,7 +38,7 @@ impl Output {
         self.line(&serde_json::to_string(value).map_err(io::Error::from)?)
     }
 
-    /// Writes a value as JSON or in words.
+    /// Writes a value as JSON or as text.
     pub(crate) fn show<T: Serialize>(
         &self,
         value: &T,
@@ -51,24 +50,24 @@ impl Output {
         words(value).iter().try_for_each(|line| self.line(line))
     }
 
-    /// Says that it was done.
+    /// Confirms that a command succeeded.
     pub(crate) fn done(&self, words: &str) -> Result<(), Failure> {
         if self.json { self.json(&()) } else { self.line(words) }
     }
 
-    /// Says something beside the result.
+    /// Writes a message to standard error.
     pub(crate) fn aside(&self, words: &str) {
-        // Nobody to tell when standard error is closed.
+        // If standard error is closed, there is nowhere to report the error.
         writeln!(io::stderr(), "{words}").unwrap_or(());
     }
 }
 
-/// Whether a person sits in front of both ends.
+/// Whether standard input and standard output are both a terminal.
 pub(crate) fn at_terminal() -> bool {
     io::stdin().is_terminal() && io::stdout().is_terminal()
 }
 
-/// Rows as aligned lines under a heading; `empty` where there are none.
+/// Rows as aligned lines under a heading; `empty` if there are none.
 pub(crate) fn table(heading: &[&str], rows: &[Vec<String>], empty: &str) -> Vec<String> {
     if rows.is_empty() {
         return vec![empty.to_owned()];

@@ -1,11 +1,13 @@
-//! Text from elsewhere, made fit for a terminal: nothing that moves the cursor, colours, hides or
-//! re-orders text gets through; what cannot be seen is made visible. And texts of the core, in the terminal's language.
+//! Makes untrusted text safe for a terminal: characters that move the cursor, colour, hide or
+//! reorder
+//! text are replaced by visible marks. Also renders messages of the core in the terminal's
+//! language.
 
 use gatehouse_common::invisible_chars::{hides, mark};
 use gatehouse_common::messages::{Language, render};
 use gatehouse_model::{ErrorCode, Message, Timestamp};
 
-/// One line: line breaks and tabs become spaces.
+/// Text on one line: line breaks and tabs become spaces.
 pub(crate) fn line(text: &str) -> String {
     shown(text, |c| matches!(c, '\n' | '\r' | '\t').then_some(' '))
 }
@@ -15,7 +17,7 @@ pub(crate) fn lines(text: &str) -> String {
     shown(text, |_| None)
 }
 
-/// A line of at most so many characters.
+/// Text on one line, cut to `longest` characters.
 pub(crate) fn cut(text: &str, longest: usize) -> String {
     let line = line(text);
     if line.chars().count() <= longest {
@@ -24,25 +26,26 @@ pub(crate) fn cut(text: &str, longest: usize) -> String {
     line.chars().take(longest.saturating_sub(1)).chain(['…']).collect()
 }
 
-/// A moment in the time of this machine.
+/// A timestamp in the local time zone.
 pub(crate) fn time(at: Timestamp) -> String {
     let moment = jiff::Timestamp::from_millisecond(at.0).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
     moment.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
 
-/// A text of the core in the language of the terminal, on one line.
+/// A message of the core in the terminal's language, on one line.
 pub(crate) fn message(message: &Message) -> String {
     let language = Language::of_environment(|name| std::env::var(name).ok());
     line(&render(message, language, &time))
 }
 
-/// The word of an error code, as programs read it.
+/// The machine-readable name of an error code.
 pub(crate) fn code(code: ErrorCode) -> String {
     let word = serde_json::to_value(code).ok();
     word.as_ref().and_then(|word| word.as_str()).unwrap_or_default().to_owned()
 }
 
-/// Goes through a text; what the function does not change is shown, or named where it cannot be seen.
+/// Copies a text; characters that `change` does not replace are kept, or marked if they are
+/// invisible.
 fn shown(text: &str, change: fn(char) -> Option<char>) -> String {
     let mut out = String::with_capacity(text.len());
     let mut before = None;

@@ -1,4 +1,4 @@
-//! `policy …`: what may run without asking.
+//! `policy …`: rules and auto-approve settings.
 
 use gatehouse_model::GrantId;
 use gatehouse_model::ask::{AutoApprove, ChoiceLifetime, ChoiceWidth, GrantChoice};
@@ -39,7 +39,8 @@ pub(crate) async fn run(verb: PolicyVerb, session: &mut Session, output: &Output
         PolicyVerb::Deny { server, scope, reason } => {
             let choice = choice(&scope, server.is_some())?;
             if reason.is_some() {
-                // Models read it as the user's own words.
+                // Models read the reason as the user's own words, so it needs the operator's
+                // authority.
                 session.use_key();
             }
             session
@@ -67,10 +68,10 @@ pub(crate) async fn run(verb: PolicyVerb, session: &mut Session, output: &Output
     }
 }
 
-/// What is said of an allow for one client, which is bound to no program yet.
+/// Shown after an allow for one client, which is not bound to a program yet.
 const WAITS: &str = "It waits for its first use; you are asked then from which program it may run.";
 
-/// What a setting covers, in words.
+/// What an auto-approve setting covers, in words.
 fn covered(set: &AutoApproved, waits: bool) -> Vec<String> {
     let line = |server: &CoveredTools| {
         let name = plain::line(&server.name);
@@ -93,7 +94,7 @@ fn covered(set: &AutoApproved, waits: bool) -> Vec<String> {
     set.servers.iter().map(line).chain(unknown).chain(waits).collect()
 }
 
-/// What runs without asking, as the core calls it.
+/// Converts the command line's word.
 pub(crate) fn auto_approve(word: AutoWord) -> AutoApprove {
     match word {
         AutoWord::Ask => AutoApprove::Ask,

@@ -1,5 +1,7 @@
-//! Reads the questions that wait, each with the whole of its arguments and all that it offers. One reply has room for
-//! some of them only, so the list is asked for again until none is missing: nobody is shown a part as if it were all.
+//! Reads the pending approvals with their full arguments and choices. One reply has room for the
+//! details of some of
+//! them only, so the list is requested again until none is missing: an incomplete request is never
+//! shown as complete.
 
 use std::collections::HashMap;
 
@@ -10,10 +12,10 @@ use gatehouse_model::{AskId, CallHash, ErrorCode, PendingAsk, Problem};
 use crate::failure::Failure;
 use crate::session::Session;
 
-/// Reads the questions; those that are known come without their details.
+/// Reads the pending approvals; those in `known` come without details.
 ///
 /// # Errors
-/// As [`Session::run`]; also when a reply that leaves details out brings none of those that are missing.
+/// As [`Session::run`]; also if a reply that leaves details out contains none of the missing ones.
 pub(crate) async fn read(session: &mut Session, known: &[AskId]) -> Result<Vec<PendingAsk>, Failure> {
     let mut gathered = Gathered::default();
     for reading in 1.. {
@@ -26,17 +28,17 @@ pub(crate) async fn read(session: &mut Session, known: &[AskId]) -> Result<Vec<P
     Ok(Vec::new())
 }
 
-/// After so many replies the questions are shown that are whole by then: large questions that come and go all the time
-/// keep no others from being seen. All that may wait at a time fits into half as many.
+/// Number of replies after which the approvals that are complete by then are returned: large ones that come and go all
+/// the time must not hide the others. The queue's limits fit into half as many replies.
 const MOST_READINGS: usize = 16;
 
-/// The details that came so far, with the hash of the call that they are of.
+/// The details received so far, with the hash of the call that they belong to.
 #[derive(Default)]
 struct Gathered(HashMap<AskId, (CallHash, CallDetails)>);
 
 impl Gathered {
-    /// Takes a reply in. Answers all questions once no details are missing, or those that are whole where it is the
-    /// last one; until then there is more to read.
+    /// Adds a reply. Returns all pending approvals once no details are missing, or the complete ones if this is the
+    /// last reply; until then another reply is needed.
     fn add(&mut self, mut reply: Vec<PendingAsk>, is_last: bool) -> Result<Option<Vec<PendingAsk>>, Problem> {
         self.0.retain(|id, _| reply.iter().any(|pending| pending.id == *id));
         let (mut is_whole, mut has_more) = (true, false);
@@ -74,7 +76,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// The details of a question about a call with this argument.
+    /// The details of an approval request for a call with this argument.
     fn details(text: &str) -> CallDetails {
         let offered = |key: &str| vec![OfferedChoice::new(&GrantChoice::once(), Message::new(key))];
         let test = ConditionTest::Equals { value: text.to_owned() };
@@ -92,7 +94,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// A question about a call, with this argument.
+    /// An approval request for a call with this argument.
     pub(crate) fn asked(id: &str, argument: Option<&str>, is_abridged: bool) -> PendingAsk {
         let mut call = CallAsk {
             client: AskClient {

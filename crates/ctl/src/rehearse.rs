@@ -1,5 +1,4 @@
-//! `policy rehearse`: what other rules would have done with the calls that were made. Nothing here
-//! changes a rule.
+//! Simulation: what other rules would have done with past calls. Changes no rule.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -36,7 +35,7 @@ fn millis(wanted: &Rehearse) -> i64 {
     i64::try_from(wanted.since.0.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// What the file says, and behind it what the words say.
+/// The draft from the file, followed by the one from the arguments.
 fn draft(wanted: Rehearse) -> Result<PolicyDraft, Failure> {
     let Rehearse { since: _, auto_approve: presets, allow, deny, client, without, draft } = wanted;
     let mut draft = draft.as_deref().map(read).transpose()?.unwrap_or_default();
@@ -87,7 +86,7 @@ fn rule(effect: Effect, word: &str, client: Option<&str>) -> Result<DraftRule, F
     Ok(DraftRule { effect, server, tool, client: client.map(str::to_owned), choice })
 }
 
-/// What ids are called now.
+/// Current names of servers and clients by id.
 struct Names(HashMap<String, String>);
 
 impl Names {
@@ -158,7 +157,7 @@ fn word(decision: Decision) -> &'static str {
     }
 }
 
-/// What decides by the draft.
+/// What decides under the draft.
 fn because(rule: &Rule) -> String {
     match rule {
         Rule::ChangedDefinition { grant } => format!("changed since {grant}"),

@@ -1,5 +1,6 @@
-//! `gatehousectl serve`: the whole core without a window. Standard output gets exactly one line, when
-//! it is ready; a new operator key goes to the terminal or to a descriptor, and nowhere else.
+//! `gatehousectl serve`: the whole core without a window. Standard output gets exactly one line,
+//! when the
+//! core is ready; a new operator key goes to the terminal or to a descriptor, and nowhere else.
 
 use std::io::Write as _;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -18,10 +19,10 @@ use crate::cli::{SecretsWhere, Serve};
 use crate::descriptor::{self, KeySink};
 use crate::failure::Failure;
 
-/// File with the port of last time, so that clients need not be told a new one.
+/// File with the last port, so that clients need not be reconfigured.
 const PORT_FILE: &str = "port";
 
-/// So long is waited at the end for threads that look something up still.
+/// Time limit at exit for threads that are still in a lookup.
 const LAST_WAIT: Duration = Duration::from_secs(1);
 
 /// The one line on standard output.
@@ -40,14 +41,14 @@ pub(crate) fn run(
 ) -> Result<(), Failure> {
     let data_dir =
         data_dir.ok_or_else(|| Failure::Usage("Say with --data-dir which folder to use.".to_owned()))?;
-    // Before anything else opens a file, since these numbers are the caller's.
+    // Before anything else opens a file, since the caller chose these descriptor numbers.
     let passphrase = match wanted.vault_passphrase_fd {
         Some(descriptor) => Some(descriptor::read_secret(descriptor, "passphrase of the vault")?),
         None => None,
     };
     let sink = KeySink::open(key_descriptor)?;
     let operator_key = OperatorKey::Kept { hand_over: to_sink(sink.clone()), anew: wanted.new_operator_key };
-    // Before anything is written there, the log included.
+    // Before anything is written there, including the log.
     let data_dir = gatehouse_app::prepare_folder(&data_dir).map_err(Problem::from)?;
     gatehouse_app::logging::start(&data_dir)?;
     let secrets = open_secrets(wanted.secrets, &data_dir, passphrase)?;
@@ -56,7 +57,8 @@ pub(crate) fn run(
     let guard_program = Some(std::env::current_exe()?);
     let options = CoreOptions { operator_key, guard_program, ..CoreOptions::new(data_dir, listen, secrets) };
     let served = runtime.block_on(serve(options, sink));
-    // Whatever has to be finished is finished by now. A lookup on a file system that hangs may never end.
+    // Everything that has to be finished is finished by now. A lookup on a file system that hangs
+    // may never return.
     runtime.shutdown_timeout(LAST_WAIT);
     served
 }
@@ -85,7 +87,7 @@ fn say_ready(ready: &Ready<'_>) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-/// Gives a new operator key to the person. Without one nothing can be approved.
+/// Hands a new operator key to the user. Without a key nothing can be approved.
 fn to_sink(sink: Option<KeySink>) -> gatehouse_app::HandOver {
     Box::new(move |key: &Secret| {
         let nobody =
@@ -95,7 +97,7 @@ fn to_sink(sink: Option<KeySink>) -> gatehouse_app::HandOver {
     })
 }
 
-/// Says what became of the operator key, where that is not said by the key itself.
+/// Reports the state of the operator key, unless handing over the key reports it.
 fn about_the_key(state: OperatorKeyState, sink: Option<&KeySink>) {
     match state {
         OperatorKeyState::Known => {
@@ -151,11 +153,11 @@ fn forgetful() -> Arc<dyn SecretStore> {
 }
 
 fn say(text: &str) {
-    // Nobody to tell when standard error is closed.
+    // If standard error is closed, there is nowhere to report it.
     writeln!(std::io::stderr(), "gatehousectl: {text}").unwrap_or(());
 }
 
-/// The port of last time if it is free, else any.
+/// The last port if it is free, else any port.
 fn usual_address(data_dir: &Path) -> SocketAddr {
     let last = std::fs::read_to_string(data_dir.join(PORT_FILE))
         .ok()
@@ -172,7 +174,6 @@ fn remember_port(data_dir: &Path, endpoint: &str) {
     }
 }
 
-/// Ctrl+C and SIGTERM.
 #[cfg(unix)]
 struct Stop {
     interrupt: tokio::signal::unix::Signal,
@@ -194,7 +195,6 @@ impl Stop {
     }
 }
 
-/// Ctrl+C.
 #[cfg(not(unix))]
 struct Stop;
 

@@ -1,4 +1,4 @@
-//! `servers …`: what Gatehouse connects to.
+//! `servers …`: the servers that Gatehouse connects to.
 
 use std::collections::BTreeMap;
 
@@ -196,7 +196,7 @@ fn list(servers: &[ServerView]) -> Vec<String> {
     table(&["NAME", "KIND", "STATE", "TOOLS", "WITHOUT ASKING", "ID"], &rows, "There are no servers.")
 }
 
-/// A state in words.
+/// A status in words.
 fn state(status: &ServerStatus) -> String {
     match status {
         ServerStatus::Disabled => "switched off".into(),
@@ -225,7 +225,7 @@ fn draft(wanted: &AddServer) -> Result<(ServerDraft, Vec<FieldSecret>), Failure>
     let place = if remote { "headers" } else { "env" };
     for name in &wanted.secret {
         let values = if remote { &mut headers } else { &mut env };
-        // A value that was given may say where in it the secret goes.
+        // A value that was given may contain the place of the secret already.
         let given = values.get(name).is_some_and(|value| value.contains("${secret:"));
         if !given {
             values.insert(name.clone(), format!("${{secret:{name}}}"));
@@ -312,7 +312,7 @@ fn pairs(given: &[String], flag: &str) -> Result<BTreeMap<String, String>, Failu
         .iter()
         .map(|pair| match pair.split_once('=') {
             Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-            // Not the value itself: it may be a secret.
+            // The value is not repeated: it may be a secret.
             _ => Err(Failure::Usage(format!("{flag} wants NAME=VALUE."))),
         })
         .collect()

@@ -1,5 +1,6 @@
-//! The way to the running Gatehouse: which folder, which connection, and the operator key, which is
-//! asked for only when a command needs it.
+//! The connection to the running Gatehouse: the data folder, the control socket, and the operator
+//! key,
+//! which is prompted for only when a command needs it.
 
 use std::path::PathBuf;
 
@@ -16,9 +17,11 @@ pub(crate) struct Session {
     key_descriptor: Option<i32>,
     key: Option<Secret>,
     key_asked: bool,
-    /// Whether the key is used also where it is not needed: it was given, so nobody is asked for it.
+    /// Whether the key is used even for commands that do not need it: it was given on a descriptor,
+    /// so no
+    /// prompt is necessary.
     key_wanted: bool,
-    /// Of the client that a call is made as.
+    /// Token of the client that a call is made as.
     token: Option<Secret>,
     client: Option<(ControlClient, bool)>,
 }
@@ -29,12 +32,13 @@ impl Session {
         Self { data_dir, key_descriptor, key: None, key_asked: false, key_wanted, token: None, client: None }
     }
 
-    /// Uses the operator key also where it is not needed: more is shown with it.
+    /// Uses the operator key even for commands that do not need it: replies contain more with it.
     pub(crate) fn use_key(&mut self) {
         self.key_wanted = true;
     }
 
-    /// Speaks as the client with this token from now on, wherever the operator key is not needed.
+    /// Authenticates as the client with this token from now on, for commands that do not need the
+    /// operator key.
     pub(crate) fn speak_as(&mut self, token: Secret) {
         self.token = Some(token);
         self.client = None;
@@ -46,7 +50,7 @@ impl Session {
         Ok(self.client(operator).await?.run(request).await?)
     }
 
-    /// Listens to events, with the operator key.
+    /// Subscribes to events, with the operator key.
     pub(crate) async fn events(&mut self) -> Result<ControlEvents, Failure> {
         let key = self.key(true)?;
         let client = ControlClient::connect(&self.data_dir).await?.with_operator_key(key);
@@ -56,8 +60,9 @@ impl Session {
     async fn client(&mut self, operator: bool) -> Result<&mut ControlClient, Failure> {
         let fits = self.client.as_ref().is_some_and(|(_, with_key)| *with_key || !operator);
         if !fits {
-            // First, so that nobody is asked for a key when nothing runs; and once more, since a connection
-            // on which nothing is said ends before a key is typed.
+            // A first connection, so that no key is prompted for when Gatehouse does not run; then
+            // another one,
+            // because the server closes an idle connection before a key is typed.
             drop(ControlClient::connect(&self.data_dir).await?);
             let key = self.key(operator)?;
             let client = ControlClient::connect(&self.data_dir).await?;
@@ -73,7 +78,7 @@ impl Session {
         }
     }
 
-    /// The operator key where it is needed. Without one the command is not sent.
+    /// The operator key if it is needed. Without one the command is not sent.
     fn key(&mut self, operator: bool) -> Result<Option<Secret>, Failure> {
         if operator && !self.key_asked {
             self.key = match self.key_descriptor {
@@ -86,7 +91,7 @@ impl Session {
     }
 }
 
-/// The folder where nothing else is said.
+/// The default data folder.
 pub(crate) fn usual_data_dir() -> Result<PathBuf, Failure> {
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let folder = if cfg!(windows) {

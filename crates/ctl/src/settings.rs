@@ -1,4 +1,4 @@
-//! `settings …`: how long things are kept and calls may take, and how tools are named.
+//! `settings …`: retention, time limits of calls, and naming of tools.
 
 use gatehouse_model::command::{SettingsSet, SettingsShow};
 use gatehouse_model::{CallLimits, Settings, ToolNaming};

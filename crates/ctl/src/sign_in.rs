@@ -1,4 +1,4 @@
-//! `servers sign-in`: begins a sign-in, brings the user to the browser, and waits until it is done.
+//! `servers sign-in`: starts a sign-in, opens the browser, and waits until it is completed.
 
 use std::io::BufRead as _;
 
@@ -13,14 +13,14 @@ use gatehouse_model::{ErrorCode, Event, Problem, Secret, ServerId};
 use crate::failure::Failure;
 use crate::session::Session;
 
-/// Signs in. `print` says that the address is printed and not opened, `paste` that the browser cannot
-/// come back to this computer.
+/// Signs in. `print`: the address is printed and not opened. `paste`: the browser is on another
+/// computer, so the callback URL is read from standard input.
 pub(crate) async fn run(
     server: &str,
     (print, paste): (bool, bool),
     session: &mut Session,
 ) -> Result<ServerView, Failure> {
-    // Before it begins, so that its end cannot be missed.
+    // Before the sign-in starts, so that the event of its end cannot be missed.
     let mut events = session.events().await?;
     let id = find(server, session).await?.config.id;
     let begun = session.run(&ServersSignIn { server: id.to_string(), open: false }).await?;
@@ -52,7 +52,7 @@ pub(crate) async fn run(
                 return Err(Failure::Problem(Problem::new(ErrorCode::Refused, "The sign-in was given up.")));
             }
         }
-        // What was missed is read anew as well.
+        // After missed events the state is read again as well.
         while let Heard::Event(envelope) = events.next().await? {
             if matches!(&envelope.event, Event::SignInChanged { server, .. } if *server == id) {
                 break;

@@ -1,4 +1,4 @@
-//! `tools …`: the catalogue.
+//! `tools …`: the tool catalog.
 
 use gatehouse_model::LeftOutTool;
 use gatehouse_model::command::{ToolsClassify, ToolsLeftOut, ToolsList};
@@ -68,7 +68,7 @@ pub(crate) fn class_word(class: AccessClass) -> &'static str {
     }
 }
 
-/// A class with its reason, in words.
+/// An access class with its reason, in words.
 pub(crate) fn class_in_words(class: &Classified) -> String {
     let reason = match &class.reason {
         ClassReason::Override => "you said so".to_owned(),

@@ -1,6 +1,8 @@
-//! `approvals watch`: shows each question as it comes and takes the answers, from a person at a
+//! `approvals watch`: shows each approval request as it arrives and takes the answers, from a
+//! person at a
 //! terminal or line by line from a script. It never answers by itself: when it ends, or Gatehouse
-//! is gone, what waits goes on waiting until its time is over.
+//! is gone,
+//! pending approvals stay pending until they expire.
 
 pub(crate) mod answer;
 mod board;
@@ -25,7 +27,7 @@ use crate::session::Session;
 use board::{Board, Change};
 
 pub(crate) async fn run(session: &mut Session, output: &Output) -> Result<(), Failure> {
-    // The snapshot after the stream has begun, so that nothing falls in between.
+    // The snapshot is read after the stream was opened, so that nothing is lost in between.
     let events = session.events().await?;
     let mut desk = Desk { board: Board::default(), events, session, to_read: Some(Reading::All) };
     let first = desk.next().await?;
@@ -35,40 +37,41 @@ pub(crate) async fn run(session: &mut Session, output: &Output) -> Result<(), Fa
     script::run(desk, first, output).await
 }
 
-/// The questions, the stream that changes them, and the way back for answers.
+/// The pending approvals, the event stream that changes them, and the session for answers.
 struct Desk<'a> {
     board: Board,
     events: ControlEvents,
     session: &'a mut Session,
-    /// What is to be read before the next event.
+    /// What has to be read before the next event.
     to_read: Option<Reading>,
 }
 
-/// Why the questions are read.
+/// Why the pending approvals are read again.
 #[derive(Clone, Copy)]
 enum Reading {
     /// One is new or changed.
     New,
-    /// Events were missed, so that others may be gone.
+    /// Events were missed, so others may have ended.
     All,
 }
 
 impl Desk<'_> {
-    /// Waits for something that changes the questions.
+    /// Waits for something that changes the pending approvals.
     async fn next(&mut self) -> Result<Vec<Change>, Failure> {
         let reading = match self.to_read {
             Some(reading) => reading,
             None => match self.events.next().await? {
                 Heard::Event(envelope) => match &envelope.event {
-                    // An event says that there is something to read, and does not carry it.
+                    // An event only says that there is something to read; it does not contain it.
                     Event::ApprovalRequested { .. } | Event::ApprovalChanged { .. } => Reading::New,
                     other => return Ok(self.board.hear(other)),
                 },
                 Heard::Missed => Reading::All,
             },
         };
-        // Large questions take a while, and the caller may turn to something else before they are read. Then
-        // they are read the next time.
+        // Reading large arguments takes a while, and the caller may drop this future before it is
+        // done. Then
+        // they are read by the next call.
         self.to_read = Some(reading);
         let pending = questions::read(self.session, &self.board.known()).await?;
         self.to_read = None;
@@ -78,7 +81,7 @@ impl Desk<'_> {
         })
     }
 
-    /// Sends an answer; a problem with it is for the person, not the end of the watch.
+    /// Sends an answer; if it is rejected, the error is shown to the user and the watch goes on.
     async fn answer(&mut self, answer: AskAnswer) -> Result<Result<(), Problem>, Failure> {
         match self.session.run(&ApprovalsAnswer { answers: vec![answer] }).await {
             Ok(()) => Ok(Ok(())),
@@ -90,8 +93,7 @@ impl Desk<'_> {
     }
 }
 
-/// Lines of standard input, read on a thread of their own since a terminal cannot be waited for
-/// otherwise.
+/// Lines of standard input, read on a separate thread since reads from a terminal block.
 fn typed_lines() -> mpsc::Receiver<String> {
     let (sender, lines) = mpsc::channel(16);
     std::thread::spawn(move || {
@@ -105,7 +107,7 @@ fn typed_lines() -> mpsc::Receiver<String> {
     lines
 }
 
-/// What a question is about, in words.
+/// The subject of an approval request, in words.
 pub(crate) fn subject(subject: &Subject) -> String {
     match subject {
         Subject::Tool { name } => plain::line(name),

@@ -1,7 +1,8 @@
-//! The envelope of a JSON-RPC message: the members that say what it is, each as it was written, and
-//! nothing below them.
+//! The envelope of a JSON-RPC message: its top-level members as raw text, without what is below
+//! them.
 //!
-//! It knows no rule but that no member occurs twice; what a message must have is for its reader to say.
+//! The only rule checked here is that no member occurs twice; the reader checks which members a
+//! message must have.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,20 +14,14 @@ use serde_json::value::RawValue;
 use crate::keys::first_repeated;
 use crate::raw::{Text, repeated};
 
-/// The members of a message. `params` is read as whatever its reader takes it for.
+/// The members of a message. The reader chooses the type of `params`.
 #[derive(Debug)]
 pub struct Envelope<'a, P = &'a RawValue> {
-    /// `jsonrpc`
     pub version: Option<&'a RawValue>,
-    /// `id`
     pub id: Option<&'a RawValue>,
-    /// `method`
     pub method: Option<Cow<'a, str>>,
-    /// `params`
     pub params: Option<P>,
-    /// `result`
     pub result: Option<&'a RawValue>,
-    /// `error`
     pub error: Option<&'a RawValue>,
 }
 

@@ -1,9 +1,10 @@
-//! The headers of the stateless revision that repeat parts of the body: `Mcp-Method`, `Mcp-Name`, and one
-//! `Mcp-Param-*` for each argument whose schema says so with `x-mcp-header`.
+//! The MCP headers of the stateless revision that repeat parts of the body: `Mcp-Method`,
+//! `Mcp-Name`, and one
+//! `Mcp-Param-*` for each argument whose schema requests it with `x-mcp-header`.
 //!
-//! Something on the way may act on the headers alone, so they say exactly what the body says: one side
-//! writes them and the other compares them by the rules here, which are strict. A number is the text that
-//! is in the body.
+//! Intermediaries may act on the headers alone, so they must match the body exactly: one side
+//! writes them and the
+//! other compares them by the strict rules here. A number has the same text as in the body.
 
 use std::borrow::Cow;
 
@@ -15,22 +16,18 @@ use serde_json::value::RawValue;
 use crate::json::{self, Json};
 use crate::raw::{Members, text_of};
 
-/// `MCP-Protocol-Version`
 pub const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
-/// `Mcp-Session-Id`
 pub const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
-/// `Mcp-Method`
 pub const METHOD: HeaderName = HeaderName::from_static("mcp-method");
-/// `Mcp-Name`
 pub const NAME: HeaderName = HeaderName::from_static("mcp-name");
 const PARAM: &str = "mcp-param-";
 
-/// The member of a schema that names the header for an argument.
+/// The schema keyword that names the header for an argument.
 const ANNOTATION: &str = "x-mcp-header";
 
 const WRAPPED: (&str, &str) = ("=?base64?", "?=");
 
-/// Which member of `params` the header `Mcp-Name` repeats.
+/// The member of `params` that the header `Mcp-Name` repeats.
 #[must_use]
 pub fn name_member(method: &str) -> Option<&'static str> {
     match method {
@@ -41,7 +38,7 @@ pub fn name_member(method: &str) -> Option<&'static str> {
     }
 }
 
-/// A text as the value of a header: as it is where it can be, else wrapped as `=?base64?…?=`.
+/// A text as a header value: unchanged if possible, else encoded as `=?base64?…?=`.
 #[must_use]
 pub fn encode(text: &str) -> Cow<'_, str> {
     let trimmed = text.trim_matches(' ').len() != text.len();
@@ -53,7 +50,7 @@ pub fn encode(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// The text of a header's value; `None` when it is wrapped wrongly.
+/// The text of a header value; `None` if the encoding is invalid.
 #[must_use]
 pub fn decode(value: &str) -> Option<Cow<'_, str>> {
     match value.strip_prefix(WRAPPED.0).and_then(|inner| inner.strip_suffix(WRAPPED.1)) {
@@ -64,21 +61,21 @@ pub fn decode(value: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-/// One argument that a tool's schema wants repeated in a header.
+/// One argument that a tool's schema requires to be repeated in a header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParamHeader {
-    /// The header.
     pub name: HeaderName,
-    /// The names of the properties that lead to the argument.
+    /// The property names that lead to the argument.
     path: Vec<String>,
 }
 
 impl ParamHeader {
-    /// All of them that a tool's definition names.
+    /// All of them in a tool's definition.
     ///
     /// # Errors
-    /// What is wrong with the annotations, in words: a tool with a wrong one must not be offered, since its
-    /// calls could not be sent rightly (TOOL-3).
+    /// A message that says what is wrong with the annotations: a tool with an invalid one must be
+    /// left out of the
+    /// catalog, since its calls could not be sent correctly (TOOL-3).
     pub fn of_tool(definition: &RawValue) -> Result<Vec<Self>, String> {
         if !may_be_annotated(definition.get()) {
             return Ok(Vec::new());
@@ -87,7 +84,7 @@ impl ParamHeader {
         members.get("inputSchema").map_or_else(|| Ok(Vec::new()), |schema| Self::of_schema(schema.get()))
     }
 
-    /// All of them that an input schema names.
+    /// All of them in an input schema.
     ///
     /// # Errors
     /// As [`of_tool`](Self::of_tool).
@@ -102,8 +99,9 @@ impl ParamHeader {
         Ok(found)
     }
 
-    /// The value of the argument: the text of a string, or a number or boolean as it is written. `None`
-    /// where the argument is absent, `null`, or has members or items.
+    /// The value of the argument: the text of a string, or a number or boolean as written. `None`
+    /// if the
+    /// argument is absent, `null`, an object or an array.
     #[must_use]
     pub fn value_in<'a>(&self, arguments: &'a RawValue) -> Option<Cow<'a, str>> {
         let mut here = arguments;
@@ -118,19 +116,18 @@ impl ParamHeader {
     }
 }
 
-/// Nearly no schema has an annotation, so nearly none is read. One that hides behind escapes has them in
-/// the range of ASCII.
+/// Fast path: schemas with annotations are rare, so nearly no schema is parsed. An annotation
+/// spelled with
+/// escapes contains escapes in the ASCII range.
 fn may_be_annotated(text: &str) -> bool {
     text.contains("mcp-header") || text.contains("\\u00")
 }
 
-/// Where a schema stands.
+/// Position of a schema.
 enum Place {
-    /// It is the input schema itself.
     Root,
-    /// It is reached from the root through `properties` of these names alone.
+    /// Reached from the root through `properties` of these names only.
     Property(Vec<String>),
-    /// Anywhere else.
     Elsewhere,
 }
 
@@ -184,7 +181,7 @@ fn walk(schema: &Json, at: &Place, found: &mut Vec<ParamHeader>) -> Result<(), S
     Ok(())
 }
 
-/// A map from names to schemas; anything else has none.
+/// The entries of a map from names to schemas; any other value has none.
 fn members_of(map: &Json) -> &[(Box<str>, Json)] {
     match map {
         Json::Object(members) => members,

@@ -1,53 +1,53 @@
-//! Strict reading of JSON on the permission path (PERM-7).
+//! Strict JSON parser for the permission path (PERM-7).
 //!
-//! Two parsers that disagree about a text are how a call that was approved becomes another call, so
-//! this reader refuses everything that parsers are known to disagree about: duplicate keys at any
-//! depth, lone surrogates, extreme depth, and whatever is not JSON to the letter. Numbers keep their
-//! text; they are never turned into a machine number here.
+//! If two parsers disagree about a text, an approved call can become another call, so this parser
+//! rejects
+//! everything that parsers are known to disagree about: duplicate keys at any depth, lone
+//! surrogates, extreme
+//! depth, and everything that is not strictly JSON. Numbers keep their text; they are never
+//! converted to a
+//! machine number here.
 
 use std::fmt::Write as _;
 
 use crate::keys::first_repeated;
 
-/// How deep arrays and objects may be nested.
+/// Maximum nesting depth of arrays and objects.
 pub const MAX_DEPTH: usize = 128;
 
-/// A JSON value as it was written: members in their order, numbers as text.
+/// A JSON value as written: members in their order, numbers as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Json {
-    /// `null`
     Null,
-    /// `true` or `false`
     Bool(bool),
-    /// A number, by its text.
+    /// A number, as its text.
     Number(Box<str>),
-    /// Text, unescaped.
+    /// A string, unescaped.
     String(Box<str>),
-    /// Values in their order.
     Array(Vec<Json>),
     /// Members in their order; no key occurs twice.
     Object(Vec<(Box<str>, Json)>),
 }
 
-/// Why a text is not taken.
+/// Why a text is rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JsonDefect {
     /// It is not JSON.
     #[error("not valid JSON at byte {offset}")]
     Malformed {
-        /// Where, in bytes from the start.
+        /// Byte offset from the start.
         offset: usize,
     },
-    /// A key occurs twice in one object, so readers may disagree about its value.
+    /// A key occurs twice in one object, so parsers may disagree about its value.
     #[error("the key {pointer:?} occurs twice")]
     DuplicateKey {
         /// JSON Pointer to the key.
         pointer: String,
     },
-    /// An escape names half of a surrogate pair, which is no character.
+    /// An escape is half of a surrogate pair, which is not a character.
     #[error("a lone surrogate in the text at {pointer:?}")]
     LoneSurrogate {
-        /// JSON Pointer to the text, or to the object when a key is meant.
+        /// JSON Pointer to the string, or to the object if it is in a key.
         pointer: String,
     },
     /// It is nested deeper than [`MAX_DEPTH`].
@@ -56,7 +56,7 @@ pub enum JsonDefect {
 }
 
 impl JsonDefect {
-    /// The same defect, seen from one level further out.
+    /// The same defect with a segment prepended to its pointer.
     fn inside(self, segment: &str) -> Self {
         let lift = |pointer: String| {
             let mut longer = String::with_capacity(pointer.len() + segment.len() + 1);
@@ -72,7 +72,7 @@ impl JsonDefect {
     }
 }
 
-/// Reads one JSON text, whole.
+/// Parses one JSON text; nothing may follow it.
 pub fn read(text: &str) -> Result<Json, JsonDefect> {
     let mut reader = Reader { text, at: 0, depth: 0 };
     reader.skip_space();
@@ -91,7 +91,7 @@ impl Json {
         }
     }
 
-    /// The text, if it is one.
+    /// The string, if the value is one.
     #[must_use]
     pub fn as_str(&self) -> Option<&str> {
         match self {
@@ -100,8 +100,9 @@ impl Json {
         }
     }
 
-    /// The one text for this value: keys sorted, no white space, one way to escape, numbers as
-    /// written. Two values are the same exactly when their canonical forms are.
+    /// The canonical form: keys sorted, no white space, one way to escape, numbers as written. Two
+    /// values
+    /// are equal exactly if their canonical forms are.
     #[must_use]
     pub fn canonical(&self) -> String {
         let mut out = String::new();
@@ -109,7 +110,7 @@ impl Json {
         out
     }
 
-    /// The value as compact JSON text in its own order.
+    /// The value as compact JSON text, members in their own order.
     #[must_use]
     pub fn compact(&self) -> String {
         let mut out = String::new();
@@ -193,7 +194,7 @@ pub fn push_segment(pointer: &mut String, segment: &str) {
     }
 }
 
-/// Appends a text as a JSON string, in the one way that the canonical form knows.
+/// Appends a text as a JSON string with the escapes of the canonical form.
 pub fn write_string(out: &mut String, text: &str) {
     out.push('"');
     for c in text.chars() {
@@ -202,7 +203,7 @@ pub fn write_string(out: &mut String, text: &str) {
     out.push('"');
 }
 
-/// Appends one character as it stands inside a JSON string.
+/// Appends one character of a JSON string, escaped if necessary.
 pub fn write_char(out: &mut String, c: char) {
     match c {
         '"' => out.push_str("\\\""),
@@ -224,7 +225,7 @@ fn member<'a>(members: &'a [(Box<str>, Json)], name: &str) -> Option<&'a Json> {
     members.iter().find(|(key, _)| &**key == name).map(|(_, value)| value)
 }
 
-/// A segment of a JSON Pointer with its escapes undone; `None` where it has one that is none.
+/// Unescapes a segment of a JSON Pointer; `None` if it has an invalid escape.
 #[must_use]
 pub fn unescape_segment(segment: &str) -> Option<String> {
     let mut out = String::with_capacity(segment.len());
@@ -242,7 +243,7 @@ pub fn unescape_segment(segment: &str) -> Option<String> {
     Some(out)
 }
 
-/// The index that a segment of a JSON Pointer is in an array, if it is one.
+/// The array index that a segment of a JSON Pointer stands for, if it is one.
 #[must_use]
 pub fn array_index(segment: &str) -> Option<usize> {
     let digits = !segment.is_empty() && segment.bytes().all(|b| b.is_ascii_digit());

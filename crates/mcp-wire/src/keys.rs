@@ -1,10 +1,11 @@
 //! The rule that no key occurs twice in one JSON object. Keys are compared unescaped.
 
-/// Objects up to this size are compared pair by pair; larger ones are sorted, so that a body of a million
-/// keys costs no more than sorting them.
+/// Objects up to this size are compared pair by pair; larger ones are sorted, so that a body with a
+/// million keys
+/// costs no more than sorting them.
 const SMALL_OBJECT: usize = 16;
 
-/// A key that occurs more than once, if one does.
+/// A key that occurs more than once, if there is one.
 pub(crate) fn first_repeated<'k>(keys: impl ExactSizeIterator<Item = &'k str> + Clone) -> Option<&'k str> {
     if keys.len() <= SMALL_OBJECT {
         let mut later = keys;

@@ -1,8 +1,8 @@
-//! MCP and JSON-RPC on raw bytes: what both sides of Gatehouse read and write in the same way.
+//! MCP and JSON-RPC on raw bytes, shared by the client side and the server side of Gatehouse.
 //!
-//! Nothing here does input or output. A JSON object whose key occurs twice, whatever escapes it is
-//! spelled with, is refused by every reader of this crate, since two programs would read two different
-//! values from it.
+//! No I/O. Every reader of this crate rejects a JSON object with a duplicate key, however it is
+//! escaped,
+//! since two programs could read two different values from it.
 
 pub mod envelope;
 pub mod headers;

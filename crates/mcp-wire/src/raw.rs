@@ -1,7 +1,8 @@
-//! JSON objects as raw text: looking at their members and exchanging single values without touching
-//! any other byte. Never builds a tree of values.
+//! JSON objects as raw text: access to their members and replacement of single values without
+//! changing any
+//! other byte. Never builds a tree of values.
 //!
-//! Keys and values stay borrowed from the text; only a key that is written with escapes is copied.
+//! Keys and values are borrowed from the text; only a key that contains escapes is copied.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,23 +14,23 @@ use serde_json::value::RawValue;
 use crate::json::write_string;
 use crate::keys::first_repeated;
 
-/// The members of an object in their order, values as they are written. No key occurs twice.
+/// The members of an object in their order, values as written. No key occurs twice.
 #[derive(Debug, Default)]
 pub struct Members<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 
 impl<'a> Members<'a> {
-    /// Reads an object.
+    /// Parses an object.
     ///
     /// # Errors
-    /// The text is not JSON, no object, or has a key twice.
+    /// The text is not JSON, not an object, or has a duplicate key.
     pub fn read(text: &'a str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(text)
     }
 
-    /// Reads an object that is known to be JSON.
+    /// Parses an object from a raw value.
     ///
     /// # Errors
-    /// It is no object, or has a key twice.
+    /// It is not an object, or has a duplicate key.
     pub fn of(raw: &'a RawValue) -> Result<Self, serde_json::Error> {
         Self::read(raw.get())
     }
@@ -40,24 +41,22 @@ impl<'a> Members<'a> {
         self.0.iter().find(|(member, _)| member == name).map(|(_, value)| *value)
     }
 
-    /// The value of a member that is a text.
+    /// The value of a member that is a string.
     #[must_use]
     pub fn text(&self, name: &str) -> Option<Cow<'a, str>> {
         self.get(name).and_then(text_of)
     }
 
-    /// The value of a member that is true or false.
+    /// The value of a member that is a boolean.
     #[must_use]
     pub fn flag(&self, name: &str) -> Option<bool> {
         serde_json::from_str(self.get(name)?.get()).ok()
     }
 
-    /// All names.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|(name, _)| &**name)
     }
 
-    /// All members.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &'a RawValue)> {
         self.0.iter().map(|(name, value)| (&**name, *value))
     }
@@ -73,8 +72,9 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
     }
 }
 
-/// The members of an object as they are written, repeated keys included: for a file that a person edits,
-/// where each repeat is reported by its line. Everything else is read as [`Members`].
+/// The members of an object as written, including duplicate keys: for a file that a person edits,
+/// where each
+/// duplicate is reported with its line. Everything else is read as [`Members`].
 pub struct WrittenMembers<'a>(pub Vec<(Cow<'a, str>, &'a RawValue)>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for WrittenMembers<'a> {
@@ -99,13 +99,13 @@ impl<'de: 'a, 'a> Deserialize<'de> for WrittenMembers<'a> {
     }
 }
 
-/// The error for a key that occurs twice. Of a long key only the beginning is named.
+/// The error for a duplicate key. A long key is cut.
 pub(crate) fn repeated<E: serde::de::Error>(name: &str) -> E {
     let shown: String = name.chars().take(64).collect();
     E::custom(format_args!("the member `{}` appears twice", shown.escape_debug()))
 }
 
-/// A text that stays borrowed where it has no escapes.
+/// A string that stays borrowed if it has no escapes.
 pub(crate) struct Text<'a>(pub(crate) Cow<'a, str>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
@@ -136,14 +136,14 @@ pub fn text_of(raw: &RawValue) -> Option<Cow<'_, str>> {
     serde_json::from_str::<Text<'_>>(raw.get()).ok().map(|text| text.0)
 }
 
-/// Where a part lies in the text that it was borrowed from.
+/// The byte range of a part within the text that it was borrowed from.
 #[must_use]
 pub fn place(whole: &str, part: &str) -> Range<usize> {
     let start = (part.as_ptr() as usize).saturating_sub(whole.as_ptr() as usize).min(whole.len());
     start..(start + part.len()).min(whole.len())
 }
 
-/// Exchanges the given places of a text; places must not overlap.
+/// Replaces the given ranges of a text; they must not overlap.
 #[must_use]
 pub fn splice(text: &str, mut edits: Vec<(Range<usize>, String)>) -> String {
     edits.sort_by_key(|(place, _)| place.start);
@@ -158,7 +158,7 @@ pub fn splice(text: &str, mut edits: Vec<(Range<usize>, String)>) -> String {
     out
 }
 
-/// A text as JSON.
+/// A text as a JSON string.
 #[must_use]
 pub fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
@@ -166,7 +166,7 @@ pub fn quoted(text: &str) -> String {
     out
 }
 
-/// An object of the given members.
+/// An object with the given members.
 #[must_use]
 pub fn object<'a>(members: impl Iterator<Item = (&'a str, &'a RawValue)>) -> String {
     let mut out = String::from("{");
@@ -182,7 +182,7 @@ pub fn object<'a>(members: impl Iterator<Item = (&'a str, &'a RawValue)>) -> Str
     out
 }
 
-/// JSON text as a raw value; `null` if it is not JSON after all.
+/// JSON text as a raw value; `null` if it is not JSON.
 #[must_use]
 pub fn raw(text: String) -> Box<RawValue> {
     RawValue::from_string(text).unwrap_or_else(|_| RawValue::NULL.to_owned())

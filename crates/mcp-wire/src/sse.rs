@@ -1,56 +1,60 @@
-//! Server-sent events, read from bytes as they come (WHATWG HTML, "Interpreting an event stream").
+//! Incremental parser of server-sent events (WHATWG HTML, "Interpreting an event stream").
 //!
-//! What an event may take in memory has a limit. Every line before a fault counts: the events that were
-//! complete are still handed out, however the stream was cut into chunks.
+//! The memory for one event is limited. Events that are complete before a fault are still returned,
+//! however
+//! the stream was cut into chunks.
 
 use std::collections::VecDeque;
 
-/// One event. A field that was not sent is `None`; the specification hands out only events with data, but
-/// MCP also reads the `id` of an event without (2025-11-25, "Resumability and Redelivery").
+/// One event. A field that was not sent is `None`. The HTML specification dispatches only events
+/// with data, but
+/// MCP also uses the `id` of an event without data (2025-11-25, "Resumability and Redelivery").
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Event {
-    /// Where the stream can be taken up again.
+    /// The id for `Last-Event-ID`, to resume the stream.
     pub id: Option<String>,
-    /// The type; `message` where there is none.
+    /// The event type; `message` if absent.
     pub event: Option<String>,
-    /// The lines of data, joined by line feeds.
+    /// The data lines, joined by line feeds.
     pub data: Option<String>,
-    /// Milliseconds to wait before connecting again.
+    /// Reconnection time in milliseconds.
     pub retry: Option<u64>,
 }
 
-/// Why a stream can't be read any further.
+/// Why the rest of a stream cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
-    /// An event takes more than the limit.
+    /// An event is longer than the limit.
     #[error("an event is longer than {limit} bytes")]
     TooLong {
         /// The limit, in bytes.
         limit: usize,
     },
-    /// A field is not UTF-8. Replacing what is wrong, as browsers do, would change a message unseen.
+    /// A field is not UTF-8. Replacing invalid bytes, as browsers do, would change a message
+    /// silently.
     #[error("an event is not UTF-8")]
     NotUtf8,
 }
 
-/// Reads one stream.
+/// Parses one stream.
 #[derive(Debug)]
 pub struct Parser {
     limit: usize,
-    /// The begin of a line whose end has not come.
+    /// The start of an incomplete line.
     line: Vec<u8>,
-    /// Bytes that `current` takes.
+    /// Bytes taken by `current`.
     kept: usize,
     current: Option<Event>,
     ready: VecDeque<Event>,
     fault: Option<Fault>,
     is_first_line: bool,
-    /// Whether the last byte was a carriage return: a line feed after it ends no other line.
+    /// Whether the last byte was a carriage return: a following line feed does not end another
+    /// line.
     is_after_return: bool,
 }
 
 impl Parser {
-    /// A parser at the beginning of a stream whose events take at most `limit` bytes each.
+    /// A parser for a stream whose events take at most `limit` bytes each.
     pub fn new(limit: usize) -> Self {
         Self {
             limit,
@@ -64,7 +68,7 @@ impl Parser {
         }
     }
 
-    /// Reads the next bytes. After a fault they are ignored.
+    /// Parses the next bytes. After a fault they are ignored.
     pub fn push(&mut self, chunk: &[u8]) {
         let mut rest = chunk;
         while let (Some(&first), None) = (rest.first(), self.fault) {
@@ -94,7 +98,7 @@ impl Parser {
         }
     }
 
-    /// The next complete event, or once the fault that ended the stream.
+    /// The next complete event, or the fault that ended the stream.
     ///
     /// # Errors
     /// [`Fault`], after every event that was complete before it.
@@ -105,8 +109,9 @@ impl Parser {
         }
     }
 
-    /// Says that no bytes come any more. An event whose lines are complete counts even without the empty line
-    /// at its end, which some servers leave out.
+    /// Marks the end of the stream. An event whose lines are complete is returned even without the
+    /// empty line at
+    /// its end, which some servers leave out.
     pub fn finish(&mut self) {
         self.line.clear();
         if self.fault.is_none() {
@@ -148,7 +153,7 @@ impl Parser {
             self.fail(Fault::NotUtf8);
             return;
         };
-        // An id with a NUL and a retry that is no number are no fields.
+        // An `id` that contains NUL and a `retry` that is not a number are ignored.
         let retry = value.bytes().all(|byte| byte.is_ascii_digit()).then(|| value.parse().ok()).flatten();
         if (name == b"id" && value.contains('\0')) || (name == b"retry" && retry.is_none()) {
             return;

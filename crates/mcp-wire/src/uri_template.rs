@@ -1,13 +1,14 @@
-//! Resource templates (RFC 6570): their variables, and whether a URI can come from one, as far as it takes
-//! to find the server that a read is for. What a permission goes by is matched strictly. Never expands a template.
+//! Resource templates (RFC 6570): their variables, and whether a URI can come from one, as far as
+//! needed to find
+//! the server for a read. Strict matching is used for permissions. Never expands a template.
 
-/// A template with more parts than this is not matched.
+/// A template with more parts is not matched.
 const MOST_PARTS: usize = 64;
 
-/// A URI that is longer than this, in bytes, comes from no template.
+/// Longest URI that is matched, in bytes.
 const LONGEST_URI: usize = 8 * 1024;
 
-/// A template, ready to be compared with URIs.
+/// A parsed template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UriTemplate {
     parts: Vec<Part>,
@@ -23,7 +24,6 @@ enum Part {
     },
     /// `{+var}` and every other operator: anything.
     Anything {
-        /// The operator.
         operator: u8,
     },
 }
@@ -40,7 +40,7 @@ impl Part {
 }
 
 impl UriTemplate {
-    /// Reads a template; `None` when it is none or has too many parts.
+    /// Parses a template; `None` if it is invalid or has too many parts.
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {
         let mut parts = Vec::new();
@@ -67,7 +67,7 @@ impl UriTemplate {
         Some(Self { parts })
     }
 
-    /// How many bytes stand before the first expression.
+    /// Number of bytes before the first expression.
     #[must_use]
     pub fn literal_prefix(&self) -> usize {
         match self.parts.first() {
@@ -76,13 +76,16 @@ impl UriTemplate {
         }
     }
 
-    /// Whether a server may take this URI for one of the template. Takes time in proportion to its parts and the URI.
+    /// Whether a server may treat this URI as an instance of the template. Takes time proportional
+    /// to the
+    /// product of the number of parts and the length of the URI.
     #[must_use]
     pub fn matches(&self, uri: &str) -> bool {
         self.fits(uri, false)
     }
 
-    /// Whether the template can be expanded to this URI by the letter of RFC 6570. Takes as long.
+    /// Whether the template can be expanded to this URI by the strict rules of RFC 6570. Takes as
+    /// long.
     #[must_use]
     pub fn makes(&self, uri: &str) -> bool {
         self.fits(uri, true)
@@ -93,7 +96,7 @@ impl UriTemplate {
             return false;
         }
         let bytes = uri.as_bytes();
-        // Where in the URI the parts so far may have ended.
+        // Offsets in the URI at which the parts so far may end.
         let mut ends = vec![false; bytes.len() + 1];
         if let Some(start) = ends.first_mut() {
             *start = true;
@@ -126,7 +129,7 @@ impl UriTemplate {
                 }
                 Part::Anything { operator } if strict && *operator != b'+' => {
                     let separators = separators(*operator);
-                    // With no value it is empty.
+                    // Without a value the expansion is empty.
                     next.clone_from(&ends);
                     let mut inside = false;
                     for (at, byte) in bytes.iter().enumerate() {
@@ -155,8 +158,9 @@ impl UriTemplate {
     }
 }
 
-/// What stands in an expansion of an operator beside plain characters: the operator itself, and what it separates its
-/// values by. None where RFC 6570 knows no such operator.
+/// Characters that an expansion with this operator may contain beside plain ones: the operator
+/// itself and its
+/// separators. Empty if RFC 6570 has no such operator.
 fn separators(operator: u8) -> &'static [u8] {
     match operator {
         b'?' => b"?&=,",
@@ -169,7 +173,7 @@ fn separators(operator: u8) -> &'static [u8] {
     }
 }
 
-/// Whether a byte is an unreserved one, or the first of an escape.
+/// Whether a byte is unreserved, or the first of a percent escape.
 fn is_plain(bytes: &[u8], at: usize) -> bool {
     match bytes.get(at..) {
         Some([b'%', high, low, ..]) => high.is_ascii_hexdigit() && low.is_ascii_hexdigit(),
@@ -178,12 +182,12 @@ fn is_plain(bytes: &[u8], at: usize) -> bool {
     }
 }
 
-/// Whether an escape goes on behind this byte.
+/// Whether a percent escape continues after this byte.
 fn is_within_escape(bytes: &[u8], at: usize) -> bool {
     bytes.get(at) == Some(&b'%') || (at > 0 && bytes.get(at - 1) == Some(&b'%'))
 }
 
-/// The variables of a template (RFC 6570), in their order, each once.
+/// The variables of a template (RFC 6570), in order, without duplicates.
 #[must_use]
 pub fn variables(template: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
@@ -211,7 +215,7 @@ mod tests {
             uri: String,
             fits: bool,
         }
-        // The window's pages are tested with the same table.
+        // The UI's tests use the same table.
         let table: Vec<Row> = serde_json::from_str(include_str!("../tests/uri_templates.json")).unwrap();
         for Row { template, uri, fits } in table {
             let found = UriTemplate::read(&template).is_some_and(|template| template.matches(&uri));

@@ -1,6 +1,7 @@
 //! The authenticated channel of the control socket: both ends prove that they know the same key
-//! without showing it, and from then on every line is encrypted and numbered. Nothing is sent under a
-//! channel before the other end's proof was checked, and a line that does not open ends it.
+//! without revealing it, and from then on every line is encrypted and numbered. Nothing is sent
+//! over a
+//! channel before the peer's proof was verified, and a line that fails to decrypt closes it.
 //!
 //! ```text
 //! client → server   {"hello":1,"as":"operator","share":C}
@@ -10,11 +11,15 @@
 //! master = HMAC(key, domain ‖ X25519(C, S) ‖ SHA-256(domain ‖ as ‖ C ‖ S))
 //! ```
 //!
-//! The shares are fresh for each connection and so serve as nonces; a key that leaks later opens nothing
-//! that was recorded. The server proves itself first, since whoever waits at the path may not be
-//! the server; the client's proof is its first line. Each direction has its own key, so that nothing
-//! can be sent back to whom it came from, and the number of a line is its nonce, so that one that
-//! was left out, repeated, moved or changed does not open.
+//! The shares are fresh for each connection and therefore serve as nonces; a key that leaks later
+//! does
+//! not decrypt recorded traffic (forward secrecy). The server proves itself first, because the
+//! process
+//! that listens at the path may not be Gatehouse; the client's proof is its first encrypted line.
+//! Each
+//! direction has its own key, so that lines cannot be reflected to their sender. The line number is
+//! the
+//! AEAD nonce, so a line that was dropped, replayed, reordered or modified fails to decrypt.
 
 use aws_lc_rs::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use aws_lc_rs::agreement::{EphemeralPrivateKey, UnparsedPublicKey, X25519, agree_ephemeral};
@@ -26,25 +31,24 @@ use gatehouse_store::ControlKey;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-/// Keeps keys and proofs of this protocol apart from everything else.
+/// Domain separation: keys and proofs of this protocol are valid nowhere else.
 const DOMAIN: &[u8] = b"gatehouse control channel 1";
 const SERVER_PROOF: &[u8] = b"server proof";
 const TO_SERVER: &[u8] = b"client to server";
 const TO_CLIENT: &[u8] = b"server to client";
-/// Version of the protocol.
+/// Protocol version.
 const VERSION: u32 = 1;
 
-/// Why there is no channel, or none any more. What it says is for the log of this end alone.
+/// Why the channel could not be made or was closed. The text is for the local log only.
 #[derive(Debug)]
 pub(super) struct Broken(pub(super) &'static str);
 
-/// Whose key a channel is made with.
+/// The key that authenticates a channel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum KeyOf {
-    /// The operator's.
     Operator,
-    /// That of the client whose token has this SHA-256.
+    /// The key of the client whose token has this SHA-256.
     Client {
         /// Lower-case hexadecimal.
         token_sha256: String,
@@ -70,20 +74,20 @@ pub(super) struct Welcome {
     proof: String,
 }
 
-/// A client's end before the server's answer.
+/// Client side of a handshake that waits for the server's answer.
 pub(super) struct Begun {
     private: EphemeralPrivateKey,
     own: Vec<u8>,
     key_of: KeyOf,
 }
 
-/// Both directions of a channel, as one end has them.
+/// Both directions of a channel, from the view of one end.
 pub(super) struct Channel {
     pub(super) sealer: Sealer,
     pub(super) opener: Opener,
 }
 
-/// Begins a channel as its client.
+/// Starts the handshake as the client.
 pub(super) fn begin(key_of: KeyOf) -> Result<(Begun, Hello), Broken> {
     let (private, own) = fresh_share()?;
     let hello = Hello { hello: VERSION, key_of: key_of.clone(), share: BASE64.encode(&own) };
@@ -91,7 +95,7 @@ pub(super) fn begin(key_of: KeyOf) -> Result<(Begun, Hello), Broken> {
 }
 
 impl Begun {
-    /// The channel, if the other end proves that it knows the key.
+    /// Verifies the server's proof and returns the channel.
     pub(super) fn finish(self, key: &ControlKey, welcome: &Welcome) -> Result<Channel, Broken> {
         let theirs = share(&welcome.share)?;
         let shares = Shares { key_of: &self.key_of, client: &self.own, server: &theirs };
@@ -104,8 +108,9 @@ impl Begun {
     }
 }
 
-/// Answers a client with the proof that this end knows the key. That the client knows it too is shown
-/// by its first line, which opens or does not.
+/// Answers a client's [`Hello`] with the proof that this end knows the key. The client's knowledge
+/// is
+/// proved by its first line, which decrypts only if it used the same key.
 pub(super) fn answer(key: &ControlKey, hello: &Hello) -> Result<(Welcome, Channel), Broken> {
     if hello.hello != VERSION {
         return Err(Broken("another version"));
@@ -131,7 +136,7 @@ fn share(text: &str) -> Result<Vec<u8>, Broken> {
     BASE64.decode(text).ok().filter(|bytes| bytes.len() == 32).ok_or(Broken("the share is not one"))
 }
 
-/// What both ends have seen of each other.
+/// The handshake values that both ends have seen.
 struct Shares<'a> {
     key_of: &'a KeyOf,
     client: &'a [u8],
@@ -139,7 +144,7 @@ struct Shares<'a> {
 }
 
 impl Shares<'_> {
-    /// The same for both ends only if nothing was changed on the way.
+    /// The transcript hash. Equal on both ends only if nothing was modified in transit.
     fn digest(&self) -> digest::Digest {
         let (role, whose) = match self.key_of {
             KeyOf::Operator => (b"operator".as_slice(), b"".as_slice()),
@@ -177,7 +182,7 @@ fn direction(master: &hmac::Key, label: &[u8]) -> Result<LessSafeKey, Broken> {
     Ok(LessSafeKey::new(key))
 }
 
-/// The number of the next line, which no line has twice.
+/// Line counter; used as the AEAD nonce, so no value is used twice.
 #[derive(Default)]
 struct Numbers(u64);
 
@@ -190,7 +195,7 @@ impl Numbers {
     }
 }
 
-/// Encrypts the lines that this end sends.
+/// Encrypts outgoing lines.
 pub(super) struct Sealer {
     key: LessSafeKey,
     numbers: Numbers,
@@ -201,7 +206,7 @@ impl Sealer {
         Ok(Self { key: direction(master, label)?, numbers: Numbers::default() })
     }
 
-    /// A line as it is sent, without its end.
+    /// Encrypts a line and encodes it in base64, without the line end.
     pub(super) fn seal(&mut self, mut line: Vec<u8>) -> Result<Vec<u8>, Broken> {
         self.key
             .seal_in_place_append_tag(self.numbers.next()?, Aad::from(DOMAIN), &mut line)
@@ -210,7 +215,7 @@ impl Sealer {
     }
 }
 
-/// Decrypts the lines that the other end sends.
+/// Decrypts incoming lines.
 pub(super) struct Opener {
     key: LessSafeKey,
     numbers: Numbers,
@@ -221,7 +226,7 @@ impl Opener {
         Ok(Self { key: direction(master, label)?, numbers: Numbers::default() })
     }
 
-    /// The next line, if it is the very one that the other end sent next.
+    /// Decrypts the next line. Fails unless it is exactly the next line that the peer sent.
     pub(super) fn open(&mut self, line: &str) -> Result<String, Broken> {
         let mut line = BASE64.decode(line).map_err(|_| Broken("a line is not base64"))?;
         let opened = self
@@ -270,7 +275,7 @@ mod tests {
         let (begun, hello) = begin(KeyOf::Operator).unwrap();
         let (welcome, _) = answer(&key("wrong"), &hello).unwrap();
         assert!(begun.finish(&key("right"), &welcome).is_err());
-        // Nor does one that only sends back what it got.
+        // Nor does one that only reflects what it received.
         let (begun, hello) = begin(KeyOf::Operator).unwrap();
         let echo = Welcome { hello: 1, share: hello.share.clone(), proof: hello.share };
         assert!(begun.finish(&key("right"), &echo).is_err());
@@ -297,7 +302,7 @@ mod tests {
             let (welcome, _) = answer(&key("right"), &Hello { key_of: told, ..hello }).unwrap();
             assert!(begun.finish(&key("right"), &welcome).is_err());
         }
-        // The proof of another connection is none for this one.
+        // The proof of another connection is not valid for this one.
         let (_, other) = begin(KeyOf::Operator).unwrap();
         let (welcome, _) = answer(&key("right"), &other).unwrap();
         let (begun, _) = begin(KeyOf::Operator).unwrap();

@@ -1,6 +1,7 @@
-//! The calling end of the control socket, for `gatehousectl` and tests. Whatever holds the path of the
-//! socket may not be Gatehouse: with a key nothing is sent before the other end has proved that it
-//! knows the key too, and without one nothing that is for more than anyone.
+//! Client side of the control socket, for `gatehousectl` and tests. The process that listens at the
+//! socket's path may not be Gatehouse: with a key, nothing is sent before the peer has proved that
+//! it
+//! knows the key too; without one, only commands that need no authority are sent.
 
 use std::io;
 use std::path::Path;
@@ -22,7 +23,7 @@ use super::wire::{AnswerLine, EVENTS, EventsArgs, LONGEST_SEALED_LINE, RequestOu
 use crate::authority::not_permitted;
 use crate::events::Heard;
 
-/// How long the other end may take to prove that it knows the key.
+/// Time limit for the peer's proof that it knows the key.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 
 type Reading = Box<dyn AsyncRead + Send + Unpin>;
@@ -38,10 +39,10 @@ pub struct ControlClient {
 }
 
 impl ControlClient {
-    /// Connects to what holds the control socket of a data folder.
+    /// Connects to the process that holds the control socket of a data folder.
     ///
     /// # Errors
-    /// [`ErrorCode::NotRunning`] when nothing does.
+    /// [`ErrorCode::NotRunning`] if there is none.
     pub async fn connect(data_dir: &Path) -> Result<Self, Problem> {
         let stream = listen::connect(data_dir).await.map_err(|e| not_running(data_dir, &e))?;
         let (reading, writing) = tokio::io::split(stream);
@@ -51,16 +52,18 @@ impl ControlClient {
         Ok(Self { lines, writing: Box::new(writing), last: 0, key: None, sealer: None })
     }
 
-    /// Speaks as the operator from now on, over a channel that only the holder of the same key can be at
-    /// the other end of. The key itself is never sent.
+    /// Authenticates as the operator from now on, over a channel to which only a holder of the same
+    /// key
+    /// can be the peer. The key itself is never sent.
     #[must_use]
     pub fn with_operator_key(mut self, key: Option<Secret>) -> Self {
         self.key = key.map(|key| (KeyOf::Operator, ControlKey::of_operator_key(&key)));
         self
     }
 
-    /// Speaks as a client from now on, over a channel that only somebody who knows its token can be at the
-    /// other end of.
+    /// Authenticates as a client from now on, over a channel to which only a process that knows the
+    /// token
+    /// can be the peer. The token itself is never sent.
     #[must_use]
     pub fn with_client_token(mut self, token: &Secret) -> Self {
         let token_sha256 = hex::encode(Sha256::digest(token.reveal().as_bytes()));
@@ -71,19 +74,20 @@ impl ControlClient {
     /// Runs a command.
     ///
     /// # Errors
-    /// What Gatehouse answers; [`ErrorCode::NotPermitted`] when the other end does not prove that it knows
-    /// the key, or when the command needs one and there is none: then nothing was sent; and
-    /// [`ErrorCode::NotRunning`] when Gatehouse is gone.
+    /// Gatehouse's own error; [`ErrorCode::NotPermitted`] if the peer does not prove that it knows
+    /// the key, or
+    /// if the command needs a key and there is none (in the latter case nothing was sent);
+    /// [`ErrorCode::NotRunning`] if the connection is lost.
     pub async fn run<R: Request>(&mut self, request: &R) -> Result<R::Reply, Problem> {
         let args = to_raw_value(request).map_err(|e| internal(&e))?;
         let reply = self.run_raw(R::NAME, &args).await?;
         serde_json::from_str(reply.get()).map_err(|e| internal(&e))
     }
 
-    /// Runs a command by its name, with arguments and reply as JSON.
+    /// Runs a command by name, with arguments and reply as JSON.
     ///
     /// # Errors
-    /// As [`ControlClient::run`].
+    /// Same as [`ControlClient::run`].
     pub async fn run_raw(&mut self, command: &str, args: &RawValue) -> Result<Box<RawValue>, Problem> {
         if self.key.is_none()
             && let Some(rule) = COMMANDS.iter().find(|rule| rule.name == command)
@@ -106,7 +110,7 @@ impl ControlClient {
     /// Turns the connection into a stream of events.
     ///
     /// # Errors
-    /// As [`ControlClient::run`].
+    /// Same as [`ControlClient::run`].
     pub async fn events(mut self, after: Option<u64>) -> Result<ControlEvents, Problem> {
         let args = to_raw_value(&EventsArgs { after }).map_err(|e| internal(&e))?;
         let id = self.send(EVENTS, &args).await?;
@@ -126,13 +130,13 @@ impl ControlClient {
         Ok(self.last)
     }
 
-    /// Makes the channel, where there is a key and none was made yet.
+    /// Makes the channel if there is a key and no channel yet.
     async fn authenticate(&mut self) -> Result<(), Problem> {
         let Some((key_of, key)) = self.key.clone().filter(|_| self.sealer.is_none()) else { return Ok(()) };
         let (begun, hello) = channel::begin(key_of).map_err(|Broken(why)| gone(&why))?;
         let hello = serde_json::to_vec(&hello).map_err(|e| internal(&e))?;
         self.write(hello).await?;
-        // Whatever else comes is nobody's word, and is not repeated.
+        // Anything else comes from an unauthenticated peer and is not shown.
         let answer = tokio::time::timeout(HANDSHAKE, self.lines.raw()).await;
         let answer = answer.map_err(|_| gone(&"it did not answer"))??;
         let made = serde_json::from_str::<Welcome>(&answer)
@@ -141,9 +145,11 @@ impl ControlClient {
             .ok_or_else(unproven)?;
         self.sealer = Some(made.sealer);
         self.lines.opener = Some(made.opener);
-        // What Gatehouse itself answers is read however long it is: a call may be shown in full.
+        // Gatehouse is authenticated from here on, so its replies have no length limit: a call may
+        // be shown in full.
         *self.lines.framed.decoder_mut() = LinesCodec::new();
-        // Longer lines are taken from whoever proved to know the key, and this is the proof.
+        // The server takes longer lines only from a peer that proved to know the key; this empty
+        // line is the proof.
         let proof = match &mut self.sealer {
             Some(sealer) => sealer.seal(Vec::new()).map_err(|Broken(why)| gone(&why))?,
             None => return Ok(()),
@@ -169,7 +175,7 @@ impl ControlEvents {
     /// Waits for the next event.
     ///
     /// # Errors
-    /// [`ErrorCode::NotRunning`] when Gatehouse is gone, or why it refuses.
+    /// [`ErrorCode::NotRunning`] if the connection is lost, or the error that Gatehouse answered.
     pub async fn next(&mut self) -> Result<Heard, Problem> {
         loop {
             let answer = self.lines.next().await?;
@@ -189,7 +195,7 @@ impl ControlEvents {
     }
 }
 
-/// The lines that come, opened where there is a channel.
+/// Incoming lines, decrypted if there is a channel.
 struct Lines {
     framed: FramedRead<Reading, LinesCodec>,
     opener: Option<Opener>,

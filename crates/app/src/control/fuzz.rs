@@ -1,5 +1,6 @@
-//! Fuzz target `control`: lines of the control socket in both directions. What is taken means the same to
-//! another reader of JSON, and its raw parts are the bytes that were sent.
+//! Fuzz target `control`: lines of the control socket in both directions. Lines that are accepted
+//! have
+//! the same meaning for another JSON parser, and their raw parts are the bytes that were sent.
 
 use gatehouse_fuzz::{fuzz, json, mutated};
 use gatehouse_mcp_wire::raw::Members;

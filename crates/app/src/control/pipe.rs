@@ -1,5 +1,6 @@
-//! The named pipe of the control channel on Windows. The system gives a new pipe to its maker,
-//! and remote callers are refused.
+//! The named pipe of the control socket on Windows. The pipe must be the first instance of its
+//! name,
+//! and remote clients are rejected.
 
 use std::ffi::OsString;
 use std::io;
@@ -9,10 +10,10 @@ use std::time::Duration;
 use sha2::{Digest as _, Sha256};
 use tokio::net::windows::named_pipe::{ClientOptions, NamedPipeClient, NamedPipeServer, ServerOptions};
 
-/// What the system answers when every instance of the pipe is taken.
+/// `ERROR_PIPE_BUSY`: every instance of the pipe is in use.
 const PIPE_BUSY: i32 = 231;
 
-/// The listening end. Whoever makes one holds the data folder.
+/// The listening end. The caller must hold the lock of the data folder.
 pub(super) struct Listener {
     name: OsString,
     next: NamedPipeServer,
@@ -28,7 +29,7 @@ impl Listener {
         Ok(Self { name, next })
     }
 
-    /// Waits for somebody; which process it is, is not known.
+    /// Waits for a connection. The peer's process id is not known on this platform.
     pub(super) async fn accept(&mut self) -> io::Result<(Served, Option<u32>)> {
         self.next.connect().await?;
         let next = ServerOptions::new().reject_remote_clients(true).create(&self.name)?;

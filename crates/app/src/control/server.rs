@@ -1,6 +1,8 @@
-//! The listening end of the control socket. It reads lines, plain ones or those of a channel, and hands
-//! the commands in them to the facade with the authority that the channel proves; it decides nothing
-//! itself. The first line says which it is, for good.
+//! Server side of the control socket. Reads lines, plain or encrypted, and passes the commands in
+//! them
+//! to the facade with the authority that the channel proves; it makes no decisions itself. The
+//! first
+//! line determines for the whole connection whether there is a channel.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -28,23 +30,22 @@ use crate::events::Heard;
 use crate::facade::Facade;
 use crate::redact::without_contents;
 
-/// Connections at one time on which nobody proved to be the operator.
+/// Limit of simultaneous connections that are not authenticated as the operator.
 const CONNECTIONS: usize = 256;
-/// How long the first line of a connection may take.
+/// Time limit for the first line of a connection.
 const FIRST_LINE: Duration = Duration::from_secs(5);
-/// Requests of one connection that run at one time.
+/// Limit of concurrent requests per connection.
 const REQUESTS: usize = 64;
-/// Lines that wait to be written to one connection.
+/// Lines that may be queued for writing per connection.
 const OUTBOX: usize = 64;
 
-/// The listening end.
 pub(crate) struct ControlServer {
     cancel: CancellationToken,
     tasks: TaskTracker,
 }
 
 impl ControlServer {
-    /// Opens the socket of a data folder, which the caller holds.
+    /// Opens the socket of a data folder. The caller must hold the lock of the folder.
     pub(crate) fn bind(data_dir: &Path, facade: Arc<Facade>) -> Result<Self, Problem> {
         let listener = Listener::bind(data_dir).map_err(|e| {
             Problem::new(ErrorCode::Storage, "The control socket could not be opened.").why(format!("{e}."))
@@ -55,7 +56,7 @@ impl ControlServer {
         Ok(server)
     }
 
-    /// Closes the socket and every connection.
+    /// Closes the socket and all connections.
     pub(crate) async fn shutdown(self) {
         self.cancel.cancel();
         self.tasks.close();
@@ -94,18 +95,21 @@ async fn accept(mut listener: Listener, facade: Arc<Facade>, cancel: Cancellatio
     }
 }
 
-/// The connections on which nobody proved to be the operator, oldest first, and the number of the last.
+/// The connections that are not authenticated as the operator, oldest first, and the number of the
+/// last.
 #[derive(Default)]
 struct Strangers(Mutex<(u64, VecDeque<(u64, CancellationToken)>)>);
 
-/// A place among them, until it is dropped.
+/// A slot among them, released when dropped.
 struct Place {
     among: Arc<Strangers>,
     number: u64,
 }
 
 impl Place {
-    /// Takes one; where all are taken, the oldest connection makes room, so that the operator gets in.
+    /// Takes a slot. If all are taken, the oldest connection is closed, so that other processes
+    /// cannot
+    /// lock the operator out by filling all slots.
     fn take(among: &Arc<Strangers>, gone: CancellationToken) -> Self {
         let mut held = among.0.lock();
         let (last, all) = &mut *held;
@@ -129,16 +133,16 @@ impl Drop for Place {
 
 struct Connection {
     facade: Arc<Facade>,
-    /// The process at the other end.
+    /// Process id of the peer, if known.
     process: Option<u32>,
     gone: CancellationToken,
     tasks: TaskTracker,
     requests: Arc<Semaphore>,
-    /// What the other end proved to know.
+    /// The key that the peer proved to know.
     proved: Proved,
-    /// Opens what comes, where there is a channel.
+    /// Decrypts incoming lines if there is a channel.
     opener: Option<Opener>,
-    /// Until somebody proved to be the operator.
+    /// Held until the peer is authenticated as the operator.
     place: Option<Place>,
 }
 
@@ -180,7 +184,9 @@ impl Connection {
             if !self.hear(line, &outbox).await {
                 return;
             }
-            // A line of the channel opened. It was read whole, so nothing is lost with the reader's state.
+            // A line was decrypted, so the peer is authenticated and may send longer lines. The
+            // line was read
+            // whole, so nothing is lost by replacing the decoder.
             if self.opener.is_some() && !is_long {
                 is_long = true;
                 *reading.decoder_mut() = LinesCodec::new_with_max_length(LONGEST_SEALED_LINE);
@@ -188,7 +194,7 @@ impl Connection {
         }
     }
 
-    /// The next line; `None` at the end.
+    /// The next line; `None` at the end of the connection.
     async fn line<R: AsyncRead + Unpin>(
         &self,
         reading: &mut FramedRead<R, LinesCodec>,
@@ -199,7 +205,7 @@ impl Connection {
         }
     }
 
-    /// Makes the channel that a client wants; `None` when there is none to be made.
+    /// Answers a client's [`Hello`] and makes the channel; `None` if it cannot be made.
     async fn welcome<W: AsyncWrite + Unpin>(&mut self, hello: &Hello, writing: &mut W) -> Option<Sealer> {
         let made = self.channel(hello).await;
         let line = match &made {
@@ -234,7 +240,7 @@ impl Connection {
         Ok((line, channel))
     }
 
-    /// Takes a line; `false` when the connection is of no more use.
+    /// Handles one line; `false` if the connection has to be closed.
     async fn hear(&mut self, line: Result<String, LinesCodecError>, outbox: &mpsc::Sender<Vec<u8>>) -> bool {
         let line = match line {
             Ok(line) => line,
@@ -265,7 +271,7 @@ impl Connection {
         self.take(&line, outbox).await
     }
 
-    /// Starts one request; `false` when the connection is of no more use.
+    /// Starts one request; `false` if the connection has to be closed.
     async fn take(&self, line: &str, outbox: &mpsc::Sender<Vec<u8>>) -> bool {
         let request: RequestLine = match serde_json::from_str(line) {
             Ok(request) => request,
@@ -276,7 +282,7 @@ impl Connection {
             }
         };
         let proved = self.proved;
-        // A key that was replaced opens nothing more.
+        // A replaced key gives no authority.
         if self.facade.parts().operator.authority(proved).is_none() {
             return false;
         }
@@ -288,7 +294,8 @@ impl Connection {
                 if request.command == EVENTS {
                     stream_events(&facade, &request, proved, &outbox, &gone).await;
                 } else {
-                    // Now and not when the line came: the key may have been replaced since.
+                    // Checked when the request runs, not when the line arrived: the key may have
+                    // been replaced since.
                     let Some(authority) = facade.parts().operator.authority(proved) else {
                         gone.cancel();
                         return;
@@ -391,7 +398,8 @@ async fn write_lines<W: AsyncWrite + Send>(
     let mut writing = std::pin::pin!(writing);
     let work = async {
         while let Some(mut line) = lines.recv().await {
-            // Here and nowhere earlier, so that lines have their numbers in the order in which they go.
+            // Encrypted here and nowhere earlier, so that lines are numbered in the order in which
+            // they are sent.
             if let Some(sealer) = &mut sealer {
                 line = sealer.seal(line).map_err(|Broken(why)| std::io::Error::other(why))?;
             }

@@ -1,5 +1,5 @@
-//! The Unix socket of the control channel: where it is, that only its owner can reach it, and that
-//! the other end is the same user. A socket file is removed only by the holder of the data folder.
+//! The Unix socket of the control channel: its path, that only its owner can reach it, and that the
+//! peer is the same user. A socket file is removed only by the process that holds the data folder.
 
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
@@ -11,10 +11,10 @@ use sha2::{Digest as _, Sha256};
 use tokio::net::{UnixListener, UnixStream};
 
 const NAME: &str = "control.sock";
-/// Longest path that every system takes for a socket.
+/// Longest socket path, in bytes, that every supported system accepts.
 const LONGEST_PATH: usize = 100;
 
-/// The listening end. Whoever makes one holds the data folder.
+/// The listening end. The caller must hold the lock of the data folder.
 pub(super) struct Listener {
     socket: UnixListener,
     path: PathBuf,
@@ -38,7 +38,7 @@ impl Listener {
         Ok(Self { socket, path })
     }
 
-    /// Waits for somebody of the same user, and says which process it is.
+    /// Waits for a connection of the same user. Returns the peer's process id if known.
     pub(super) async fn accept(&mut self) -> io::Result<(Served, Option<u32>)> {
         loop {
             let (stream, _) = self.socket.accept().await?;
@@ -82,8 +82,9 @@ pub(super) async fn connect(data_dir: &Path) -> io::Result<UnixStream> {
     Err(last)
 }
 
-/// Where the socket of a data folder may be, best first. A path that is too long for a socket is
-/// replaced by a folder that is named by the data folder's hash.
+/// Possible paths of the socket of a data folder, preferred first. If the path inside the folder is
+/// too
+/// long for a socket, a folder named by the data folder's hash is used instead.
 fn places(data_dir: &Path) -> io::Result<Vec<PathBuf>> {
     let data_dir = std::fs::canonicalize(data_dir)?;
     let inside = data_dir.join(NAME);
@@ -100,7 +101,8 @@ fn places(data_dir: &Path) -> io::Result<Vec<PathBuf>> {
         .collect())
 }
 
-/// A folder that somebody else could write to would let them stand in for Gatehouse.
+/// Requires that only this user can write to the folder; another user with write access could
+/// impersonate Gatehouse.
 fn check_folder(folder: &Path) -> io::Result<()> {
     let about = std::fs::symlink_metadata(folder)?;
     let ours = about.is_dir() && about.uid() == own_uid() && about.mode() & 0o077 == 0;

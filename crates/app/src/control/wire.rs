@@ -4,16 +4,16 @@ use gatehouse_model::{Envelope, Problem};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-/// Longest line that a request may have on a channel.
+/// Longest request on a channel, in bytes before encryption.
 pub(super) const LONGEST_LINE: usize = 32 * 1024 * 1024;
-/// Longest line that is read before a channel was proved.
+/// Longest line, in bytes, that is read from a peer that is not authenticated.
 pub(super) const LONGEST_PLAIN_LINE: usize = 1024 * 1024;
-/// Longest line that is read on a channel: one of that length, as the channel writes it.
+/// Longest encrypted line that is read: [`LONGEST_LINE`] in base64, with the authentication tag.
 pub(super) const LONGEST_SEALED_LINE: usize = LONGEST_LINE / 3 * 4 + 64;
-/// The command that is answered by a stream.
+/// The command that is answered by a stream of events.
 pub(super) const EVENTS: &str = "events";
 
-/// A request as it is read.
+/// An incoming request.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct RequestLine {
@@ -23,7 +23,7 @@ pub(super) struct RequestLine {
     pub(super) args: Option<Box<RawValue>>,
 }
 
-/// A request as it is written.
+/// An outgoing request.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct RequestOut<'a> {
@@ -32,7 +32,7 @@ pub(super) struct RequestOut<'a> {
     pub(super) args: &'a RawValue,
 }
 
-/// An answer as it is written.
+/// An outgoing answer.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct AnswerOut<'a> {
@@ -50,7 +50,7 @@ pub(super) enum BodyOut<'a> {
     Missed(bool),
 }
 
-/// An answer as it is read.
+/// An incoming answer.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct AnswerLine {
@@ -66,7 +66,7 @@ pub(super) struct AnswerLine {
     pub(super) missed: bool,
 }
 
-/// A reply of `null` is a reply.
+/// Keeps a reply of `null` apart from a missing one.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Box<RawValue>>, D::Error> {
     Box::<RawValue>::deserialize(deserializer).map(Some)
 }

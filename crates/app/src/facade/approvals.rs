@@ -1,5 +1,5 @@
-//! Questions to a person. Nothing here answers one: answers are handed to the queue, which checks
-//! that they fit the question as it stands.
+//! Pending approvals. Answers are passed to the approval queue, which checks that they match the
+//! request as it is now.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ pub(super) async fn list(parts: &Arc<Parts>, known: &[AskId]) -> Result<Vec<Pend
     Ok(parts.tools.approvals().pending_beside(known))
 }
 
-/// Shows what is masked, to the one who asks. The reply is the only place that it goes to.
+/// Reveals a masked argument to the caller. The value goes into the reply and nowhere else.
 pub(super) fn reveal(parts: &Parts, wanted: &ApprovalsReveal) -> Result<RevealedArgument, Problem> {
     let place = usize::try_from(wanted.argument).unwrap_or(usize::MAX);
     parts.tools.approvals().reveal(&wanted.id, &wanted.hash, place)
@@ -24,7 +24,7 @@ pub(super) async fn answer(parts: &Arc<Parts>, answers: Vec<AskAnswer>) -> Resul
     parts.tools.approvals().answer(answers, answered_by(parts.owner)).await
 }
 
-/// The word for who answers questions.
+/// The word, in the audit and the status, for where approval requests are answered.
 pub(super) fn answered_by(owner: Owner) -> &'static str {
     match owner {
         Owner::Window => "window",

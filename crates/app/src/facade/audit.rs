@@ -1,5 +1,4 @@
-//! The audit: looking at it, checking it, taking it out. Nothing here writes an entry. What was in a call is for the
-//! operator.
+//! Commands on the audit log: list, verify, export. Contents of calls are for the operator only.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,7 +11,7 @@ use gatehouse_store::AuditFormat;
 use super::Parts;
 use crate::redact;
 
-/// Entries of a list where nothing else is said.
+/// Default number of entries in a list.
 const USUAL: u32 = 1000;
 
 pub(super) async fn list(
@@ -37,7 +36,7 @@ pub(super) async fn latest(
     Ok(views(parts, redacted(entries, by), &former))
 }
 
-/// What is left out of each entry for a caller.
+/// The redaction applied to each entry for a caller of this authority.
 fn redaction(by: Authority) -> Option<fn(&mut AuditEvent)> {
     if by < Authority::Operator { Some(redact::audit) } else { None }
 }
@@ -49,7 +48,8 @@ fn redacted(mut entries: Vec<AuditEntry>, by: Authority) -> Vec<AuditEntry> {
     entries
 }
 
-/// What servers and clients were called last, by their ids, as far as these entries say; the oldest comes first.
+/// The last known names of servers and clients by id, as far as these entries say; the oldest entry
+/// comes first.
 fn names_in<'a>(entries: impl Iterator<Item = &'a AuditEntry>) -> HashMap<String, String> {
     let named = entries.filter_map(|entry| match &entry.event {
         AuditEvent::ServerChanged { server, name, .. } => Some((server.to_string(), name.clone())),
@@ -59,8 +59,9 @@ fn names_in<'a>(entries: impl Iterator<Item = &'a AuditEntry>) -> HashMap<String
     named.collect()
 }
 
-/// The entries as they are listed: with the rules that were added in words. The words say what is in the entries, so
-/// what a caller may not see has been left out before.
+/// The entries as listed, with a sentence for each rule that was added. The sentence contains data
+/// of
+/// the entry, so the entries must already be redacted for the caller.
 fn views(parts: &Parts, entries: Vec<AuditEntry>, former: &HashMap<String, String>) -> Vec<AuditEntryView> {
     let view = |AuditEntry { seq, at, event, hash }: AuditEntry| {
         let words = match &event {
@@ -82,7 +83,7 @@ pub(super) async fn acknowledge(parts: &Arc<Parts>) -> Result<(), Problem> {
     parts.on_store(|store| store.audit().acknowledge()).await
 }
 
-/// What is wrong with the audit, as far as it was found without a check of the whole.
+/// A problem of the audit log that is known without a full verification.
 pub(super) async fn problem(parts: &Arc<Parts>) -> Option<Problem> {
     match parts.on_store(|store| Ok(store.audit().lost())).await {
         Ok(lost) => lost.map(|seq| {

@@ -1,4 +1,4 @@
-//! Calls: making one with a client's token and that client's rights, and the list of past ones.
+//! Tool calls made with a client's token and that client's permissions, and the list of past calls.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::Parts;
 use crate::redact;
 
-/// What the caller says of itself.
+/// Client name that these calls identify with.
 const SAYS: &str = "gatehousectl";
 
 pub(super) async fn call(
@@ -38,7 +38,7 @@ pub(super) async fn call(
     };
     let peer = peer.unwrap_or_else(Peer::unseen);
     let caller = Caller { client, session: None, says: Some(SAYS.into()), peer, era: Era::Stateless };
-    // Dropped with this future, when the caller leaves.
+    // Cancelled when this future is dropped because the caller disconnected.
     let cancel = CancellationToken::new();
     let _cancelled_with_us = cancel.clone().drop_guard();
     let call = ToolCall {
@@ -67,8 +67,7 @@ fn says_error(result: &RawValue) -> bool {
     serde_json::from_str::<Flag>(result.get()).is_ok_and(|flag| flag.is_error)
 }
 
-/// Past calls. What was in them is for the operator: the arguments of a call that still waits are
-/// among it.
+/// Past calls. Their contents, including the arguments of pending calls, are for the operator only.
 pub(super) async fn list(
     parts: &Arc<Parts>,
     filter: CallFilter,
@@ -79,7 +78,7 @@ pub(super) async fn list(
             .why("It tells what was in their arguments and results."));
     }
     let list = move |store: &gatehouse_store::Store| {
-        // What was recorded a moment ago is on its way to the disk still.
+        // Records of the last moments may not be on disk yet.
         store.activity().flush();
         store.activity().list(&filter)
     };

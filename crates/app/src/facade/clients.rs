@@ -1,4 +1,4 @@
-//! Clients and their tokens. A token is in the reply that mints it and nowhere else.
+//! Clients and their tokens. A token is contained in the reply that creates it and nowhere else.
 
 use std::sync::Arc;
 

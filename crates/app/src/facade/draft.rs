@@ -1,5 +1,6 @@
-//! Checks of what a person supplies for a server, before anything is written. What is found wrong
-//! is said in plain words; nothing is corrected silently.
+//! Validates a server's settings before anything is written. Errors are meant for the user; nothing
+//! is
+//! corrected silently.
 
 use std::path::Path;
 
@@ -7,7 +8,8 @@ use gatehouse_model::server::{Builtin, Remote, ServerDraft};
 use gatehouse_model::{ErrorCode, Problem, ServerConfig, ServerId, Transport};
 use gatehouse_store::check_server_name;
 
-/// Checks the name against the others, and the transport for what can be seen without connecting.
+/// Checks that the name is free, and everything about the transport that can be checked without
+/// connecting.
 pub(super) fn check(
     draft: &ServerDraft,
     own: Option<&ServerId>,
@@ -30,7 +32,7 @@ pub(super) fn check(
     }
 }
 
-/// A name is legal and nobody else's.
+/// Checks that a name is valid and not taken, ignoring case.
 pub(super) fn check_name(name: &str, own: Option<&ServerId>, others: &[ServerConfig]) -> Result<(), Problem> {
     check_server_name(name)?;
     let taken =

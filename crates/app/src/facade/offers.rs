@@ -1,6 +1,6 @@
-//! What servers offer, used by the user: resources read and watched, prompts got, arguments
-//! completed, tools called. It passes the same door as the calls of clients; what the user has
-//! blocked stays blocked.
+//! Resources, prompts, completions and tools used by the user. These requests go through the same
+//! call
+//! pipeline as those of clients; what the user has blocked stays blocked.
 
 use std::collections::BTreeMap;
 use std::collections::hash_map::Entry;
@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Parts, servers};
 use crate::results::Came;
 
-/// Values of a completion that are given on.
+/// Limit of completion values passed on.
 const MOST_VALUES: usize = 100;
 
 pub(super) fn offer(parts: &Parts, server: &str) -> Result<ServerOffer, Problem> {
@@ -154,7 +154,7 @@ pub(super) async fn call_tool(parts: &Parts, wanted: &ServersCallTool) -> Result
     Ok(parts.results.show(&end, Came { server: &config.name, took: started.elapsed(), unfit }))
 }
 
-/// Cancels what `call_tool` runs under this name.
+/// Cancels the run that `call_tool` started under this name.
 pub(super) async fn stop_tool(parts: &Parts, run: &str) -> Result<(), Problem> {
     if let Some(cancel) = parts.runs.lock().get(run) {
         cancel.cancel();

@@ -1,4 +1,4 @@
-//! The operator key as a command: another one in its place.
+//! Rotation of the operator key.
 
 use std::sync::Arc;
 
@@ -10,14 +10,15 @@ use gatehouse_store::ControlKey;
 use super::Parts;
 use crate::operator::new_operator_key;
 
-/// Makes another operator key. Whatever was proved with the one before counts no more, also on
-/// connections that are open.
+/// Creates a new operator key. Proofs made with the previous key are no longer valid, including
+/// those of
+/// open connections.
 pub(super) async fn rotate(parts: &Arc<Parts>) -> Result<RotatedKey, Problem> {
     let Some((proved, _)) = parts.operator.key() else {
         return Err(Problem::new(ErrorCode::BadRequest, "This Gatehouse has no operator key.")
             .why("Its own windows answer questions, or it was started where no key could be handed over."));
     };
-    // Until the end, so that the key that is kept last is the one that counts.
+    // Held until the end, so that the key stored last is the one in force.
     let _alone = parts.operator.alone().await;
     if parts.operator.authority(proved).is_none() {
         return Err(Problem::new(ErrorCode::NotPermitted, "The operator key was replaced meanwhile.")

@@ -1,4 +1,4 @@
-//! Rules: showing them, making them, taking them back. What a rule means is policy's.
+//! Rules: listing, adding, revoking and simulating them. Their semantics are in the policy crate.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,12 +21,12 @@ pub(super) async fn show(parts: &Arc<Parts>, by: Authority) -> Result<PolicyView
     Ok(view)
 }
 
-/// Rules as a caller may see them: what they took from a call is for the operator.
+/// Rules as a caller may see them: values that come from a call are for the operator only.
 fn shown(parts: &Parts, mut rules: Vec<RuleView>, by: Authority) -> Vec<RuleView> {
     if by < Authority::Operator {
         for view in &mut rules {
             redact::grant(&mut view.rule);
-            // The sentence says what is in the rule.
+            // The sentence repeats values of the rule, so it is made again after redaction.
             view.sentence = parts.tools.rights().describe(&view.rule, &HashMap::new()).sentence;
         }
     }
@@ -38,7 +38,7 @@ pub(super) async fn auto_approve(
     wanted: &PolicyAutoApprove,
 ) -> Result<AutoApproved, Problem> {
     let order = preset(parts, (wanted.server.as_deref(), wanted.client.as_deref()), wanted.to)?;
-    // So that the rule covers every tool that the server has by now.
+    // So that the rule covers every tool that the server has now.
     parts.tools.refresh().await;
     parts.tools.rights().set_preset(order).await
 }

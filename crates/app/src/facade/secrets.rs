@@ -1,6 +1,7 @@
-//! Secrets of servers: kept under what the server is and the one field that each may serve.
-//! They go on to a new generation only when they would be sent to the same place as before; nothing
-//! here ever hands one out.
+//! Secrets of servers, each stored under the server's binding and the one field that it may be used
+//! for. They are carried over to a new generation only if they would be sent to the same
+//! destination as
+//! before; nothing here returns one.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -30,13 +31,13 @@ fn referring(transport: &Transport) -> BTreeMap<String, &str> {
     fields.chain(sign_in).filter(|(_, value)| value.contains(REFERENCE)).collect()
 }
 
-/// Whether a server refers to any secret.
 pub(super) fn needs_any(transport: &Transport) -> bool {
     !referring(transport).is_empty()
 }
 
-/// Whether what is sent to one is sent to the other too: the same program with the same arguments
-/// in the same folder, or the same address.
+/// Whether both transports send their secrets to the same destination: the same program with the
+/// same
+/// arguments in the same folder, or the same kind of transport with the same URL.
 fn same_place(before: &Transport, after: &Transport) -> bool {
     match (before, after) {
         (
@@ -59,7 +60,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Checks what was given against what the server refers to.
+    /// Checks the given secrets against the fields that refer to one.
     pub(super) fn new(
         before: Option<&ServerConfig>,
         after: &ServerConfig,
@@ -98,7 +99,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Stores what was given and what is carried over, before the server is written.
+    /// Stores given secrets and those carried over, before the server is written.
     pub(super) async fn keep(&self, parts: &Parts) -> Result<(), Problem> {
         let (given, carried) = (self.given.clone(), self.carried.clone());
         on_secrets(parts, move |secrets| {
@@ -116,19 +117,18 @@ impl Plan {
         .await
     }
 
-    /// Forgets what no field serves any more, once the server is written.
+    /// Deletes secrets that no field uses any more, after the server is written.
     pub(super) async fn forget_old(self, parts: &Parts) {
         forget_keys(parts, self.dropped).await;
     }
 
-    /// Whether a secret was given.
     pub(super) fn has_new(&self) -> bool {
         !self.given.is_empty()
     }
 }
 
-/// Forgets every secret of a server, also those that its fields had in generations before and under the
-/// names that older versions gave them.
+/// Deletes every secret of a server, including those of earlier generations and those stored under
+/// the names that older versions used.
 pub(super) async fn forget(parts: &Parts, config: &ServerConfig) {
     let keys = referring(&config.transport).keys().flat_map(|field| all_keys(config, field)).collect();
     forget_keys(parts, keys).await;
@@ -141,9 +141,11 @@ fn all_keys(config: &ServerConfig, field: &str) -> Vec<SecretKey> {
     generations(&config.binding()).flat_map(keys).collect()
 }
 
-/// Deletes the secrets and sign-ins of servers that are no more, and of what servers were once: what could not be
-/// deleted when they went or were changed, and what came in later. A list of servers that cannot be believed does
-/// not say what is in use, so nothing is deleted then. Blocks.
+/// Deletes secrets and sign-ins of removed servers and of earlier generations of servers: those
+/// whose deletion
+/// failed at the time, and those stored later. If the list of servers is not verified, it does not
+/// tell what is in
+/// use, so nothing is deleted then. Blocks.
 pub(crate) fn sweep(store: &Store) {
     let servers = match store.servers().confirmed() {
         Ok(Some(servers)) => servers,
@@ -161,7 +163,7 @@ pub(crate) fn sweep(store: &Store) {
     }
 }
 
-/// The names of all that is kept for a server as it is.
+/// The keys of everything that is stored for a server in its current generation.
 fn keys_in_use(config: &ServerConfig) -> Vec<SecretKey> {
     let fields = referring(&config.transport).into_keys().map(|field| key(config, &field));
     fields.chain(gatehouse_auth::secret_keys(config)).collect()

@@ -1,6 +1,8 @@
-//! Servers: adding, changing, removing, starting and stopping them. What is written comes first,
-//! then the running servers; an edit that makes it another server counts as a new generation, and
-//! what goes takes its rights and secrets with it.
+//! Servers: adding, changing, removing, starting and stopping them. The file is written first, then
+//! the
+//! running servers are changed. An edit of the transport starts a new generation, and a removed
+//! server
+//! takes its permissions and secrets with it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +26,7 @@ type Configs<'a> = MutexGuard<'a, Vec<ServerConfig>>;
 
 pub(super) async fn list(parts: &Arc<Parts>, by: Authority) -> Result<Vec<ServerView>, Problem> {
     let snapshots = parts.servers.list();
-    // Whoever reads here that a server is connected finds its tools in the catalogue.
+    // A caller that sees a server as connected here must find its tools in the catalog.
     parts.tools.refresh().await;
     let mut all = join_all(snapshots.into_iter().map(|snapshot| view_of(parts, snapshot))).await;
     if by < Authority::Operator {
@@ -85,7 +87,7 @@ pub(super) async fn duplicate(parts: &Arc<Parts>, wanted: &ServersDuplicate) -> 
     let mut configs = parts.configs.lock().await;
     let original = named(&configs, &wanted.server)?.clone();
     draft::check_name(&wanted.name, None, &configs)?;
-    // Secrets stay with the original, so a copy that needs some waits for them.
+    // Secrets are not copied, so a copy that refers to secrets stays off until they are given.
     let enabled = original.enabled && !secrets::needs_any(&original.transport);
     let copy = ServerConfig {
         id: new_id()?,
@@ -133,8 +135,9 @@ pub(super) async fn remove(parts: &Arc<Parts>, server: &str) -> Result<(), Probl
     taken
 }
 
-/// Goes back to the servers of a first start. Those of them that are there keep their ids and what
-/// is allowed on them; all others go with their rights and secrets.
+/// Restores the default servers. Those that still exist keep their ids and permissions; all others
+/// are
+/// removed with their permissions and secrets.
 pub(super) async fn reset(parts: &Arc<Parts>) -> Result<Vec<ServerView>, Problem> {
     let mut configs = parts.configs.lock().await;
     let mut wanted = first_start::servers()?;
@@ -190,11 +193,13 @@ pub(super) async fn stop(parts: &Arc<Parts>, wanted: &ServersStop) -> Result<(),
     let sealed = all.clone();
     let written = async {
         record(parts, &disabled, ConfigCause::Disabled).await?;
-        // Anybody may do this, so it makes nothing good again that was found not to hold.
+        // Saved without authority: anyone may stop a server, so this must not renew the seal of a
+        // list that
+        // failed verification.
         parts.on_store(move |store| store.servers().save(&sealed)).await
     };
     if let Err(problem) = written.await {
-        // It stops all the same, until the next start.
+        // The server is stopped all the same, until the next start.
         parts.servers.stop(&disabled.id).await?;
         return Err(problem);
     }
@@ -218,7 +223,7 @@ pub(super) async fn trust_labels(parts: &Arc<Parts>, wanted: &ServersTrustLabels
     parts.tools.rights().trust_labels(&server.id, wanted.trusted).await
 }
 
-/// Brings the running servers to what was read from the file after a person confirmed it.
+/// Applies servers that were read from the file, after a person confirmed them.
 pub(crate) async fn adopt(
     parts: &Parts,
     configs: &mut Vec<ServerConfig>,
@@ -240,7 +245,7 @@ pub(crate) async fn adopt(
                     plan.keep(parts).await?;
                     plan.forget_old(parts).await;
                 }
-                // The server itself says then which secret it lacks.
+                // The server reports the missing secret itself when it connects.
                 Err(_) => secrets::forget(parts, old).await,
             }
         }
@@ -249,7 +254,7 @@ pub(crate) async fn adopt(
     Ok(())
 }
 
-/// Writes a server and then tells the running ones.
+/// Writes a server and then applies it to the running servers.
 async fn put(
     parts: &Parts,
     configs: &mut Configs<'_>,
@@ -304,8 +309,9 @@ fn what_was_done(before: &ServerConfig, after: &ServerConfig) -> ConfigCause {
     }
 }
 
-/// A wide grant covers the tools that exist when it is given, so it waits for the first list. If
-/// the server does not connect in time its labels are trusted all the same, and its reads ask.
+/// A wide grant covers the tools that exist when it is given, so this waits for the first list of
+/// tools. If the server does not connect in time, its labels are trusted all the same, and its
+/// read-only tools need approval.
 async fn grant_reads_when_known(parts: &Parts, config: &ServerConfig) -> Result<(), Problem> {
     if !config.enabled || !config.autostart || !parts.servers.is_on() {
         return Ok(());
@@ -343,7 +349,7 @@ async fn grant_reads_when_known(parts: &Parts, config: &ServerConfig) -> Result<
     parts.tools.rights().set_auto_approve(&config.id, AutoApprove::Reads).await
 }
 
-/// Refuses what the computer's administrator forbids (SRV-18).
+/// Refuses what the managed policy forbids (SRV-18).
 async fn permitted(parts: &Parts, config: &ServerConfig) -> Result<(), Problem> {
     let (policy, config) = (parts.policy.clone(), config.clone());
     let forbidden = tokio::task::spawn_blocking(move || policy.forbids(&config)).await;
@@ -362,15 +368,15 @@ fn named<'a>(configs: &'a [ServerConfig], wanted: &str) -> Result<&'a ServerConf
     found.ok_or_else(|| no_server(wanted))
 }
 
-/// Finds a running or known server by id or name.
+/// Finds a loaded server by id or name.
 pub(super) fn find(parts: &Parts, wanted: &str) -> Result<Arc<ServerConfig>, Problem> {
     let all = parts.servers.list();
     let configs: Vec<_> = all.iter().map(|snapshot| (*snapshot.config).clone()).collect();
     named(&configs, wanted).map(|config| Arc::new(config.clone()))
 }
 
-/// Why a list of a server that is connected is an error: its strict mode is on, and it did not
-/// declare the capability (SRV-13).
+/// Why a list of a connected server is an error: its strict mode is on, and it did not declare the
+/// capability (SRV-13).
 pub(super) fn undeclared(
     parts: &Parts,
     config: &ServerConfig,

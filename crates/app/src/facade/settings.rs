@@ -1,5 +1,6 @@
-//! The settings as commands: showing them, setting how long things are kept, and the switch of MCP
-//! as a whole. What is written comes first, except where something is stopped.
+//! The settings as commands: showing and changing them, and the switch for MCP as a whole. Settings
+//! are
+//! written before they take effect, except when something is stopped.
 
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ pub(super) async fn show(parts: &Arc<Parts>) -> Result<Settings, Problem> {
     Ok(parts.settings.lock().await.settings.clone())
 }
 
-/// What is wrong with the settings that were kept.
+/// What is wrong with the stored settings.
 pub(super) async fn problem(parts: &Arc<Parts>) -> Option<Problem> {
     parts.settings.lock().await.problem.clone()
 }
@@ -66,15 +67,17 @@ pub(super) async fn switch_on(parts: &Arc<Parts>) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Holds when this returns, whatever it returns: an error says that a restart would switch it on.
+/// MCP is off when this returns, even with an error: an error means that a restart would switch it
+/// on again.
 pub(super) async fn switch_off(parts: &Arc<Parts>) -> Result<(), Problem> {
     let mut held = parts.settings.lock().await;
     if parts.servers.is_on() {
-        // The switch comes first, so that what ends is told why.
+        // The switch comes first, so that calls that end because of it can report the reason.
         tokio::join!(biased; parts.servers.set_on(false), async { parts.tools.switched_off() });
         parts.bus.emit(Event::SwitchChanged { on: false });
     }
-    // Settings that cannot be believed keep it off already, and are not for everybody to replace.
+    // Settings that failed verification keep MCP off already, and must not be replaced without the
+    // operator's authority.
     if held.settings.mcp_on && held.problem.is_none() {
         let set = Settings { mcp_on: false, ..held.settings.clone() };
         let what = "MCP switched off".to_owned();
@@ -83,14 +86,14 @@ pub(super) async fn switch_off(parts: &Arc<Parts>) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Settings that are to hold, what the audit says of them, and on whose word they come.
+/// New settings, their text in the audit log, and the authority of the caller.
 struct Change {
     set: Settings,
     what: String,
     by: Authority,
 }
 
-/// Writes settings down, and then they hold.
+/// Writes settings and puts them in force.
 async fn keep(parts: &Arc<Parts>, held: &mut Held, change: Change) -> Result<(), Problem> {
     let Change { set, what, by } = change;
     parts.audit(AuditEvent::SettingsChanged { what }).await?;

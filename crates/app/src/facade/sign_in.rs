@@ -1,5 +1,6 @@
-//! Signing in to servers and out of them. The sign-in itself is the auth crate's; what it changes for
-//! the running servers is here.
+//! Signing in to servers and out of them. OAuth itself is in the auth crate; its effects on the
+//! running
+//! servers are here.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use tokio_util::task::TaskTracker;
 use super::Parts;
 use super::servers::find;
 
-/// Begins a sign-in. A server that leaves no way to register is shown as such.
+/// Starts a sign-in. A server that offers no way to register gets the status that says so.
 pub(super) async fn begin(parts: &Parts, wanted: &ServersSignIn) -> Result<SignInBegun, Problem> {
     let server = remote(parts, &wanted.server)?;
     let begun = Box::pin(parts.sign_ins.begin(Arc::clone(&server), wanted.open)).await;
@@ -27,20 +28,20 @@ pub(super) async fn begin(parts: &Parts, wanted: &ServersSignIn) -> Result<SignI
     begun
 }
 
-/// Takes the address that the browser ended at.
+/// Takes the callback URL that the user pasted from the browser.
 pub(super) async fn paste(parts: &Parts, wanted: &ServersPasteAddress) -> Result<(), Problem> {
     let server = remote(parts, &wanted.server)?;
     parts.sign_ins.paste(&server.id, wanted.address.reveal())
 }
 
-/// Gives up a sign-in that waits.
+/// Cancels a pending sign-in.
 pub(super) async fn cancel(parts: &Parts, server: &str) -> Result<(), Problem> {
     let server = remote(parts, server)?;
     parts.sign_ins.cancel(&server.id);
     Ok(())
 }
 
-/// Signs out. The connection goes too, since it still has the token.
+/// Signs out and reconnects, since the open connection still has the token.
 pub(super) async fn sign_out(parts: &Parts, server: &str) -> Result<SignedOut, Problem> {
     let server = remote(parts, server)?;
     let out = parts.sign_ins.sign_out(Arc::clone(&server)).await?;
@@ -50,7 +51,7 @@ pub(super) async fn sign_out(parts: &Parts, server: &str) -> Result<SignedOut, P
     Ok(out)
 }
 
-/// The sign-in of a server as it stands; `None` where there is nothing to sign in to.
+/// State of a server's sign-in; `None` if there is nothing to sign in to.
 pub(super) async fn state(parts: &Parts, server: &Arc<ServerConfig>) -> Option<SignInState> {
     let remote = server.transport.remote()?;
     let otherwise = remote.headers.keys().any(|name| name.eq_ignore_ascii_case("authorization"));
@@ -60,14 +61,13 @@ pub(super) async fn state(parts: &Parts, server: &Arc<ServerConfig>) -> Option<S
     Some(parts.sign_ins.state(Arc::clone(server)).await)
 }
 
-/// Connects servers when somebody signed in to them.
+/// Reconnects servers after a sign-in.
 pub(crate) struct SignedIn {
     tasks: TaskTracker,
     stop: CancellationToken,
 }
 
 impl SignedIn {
-    /// Begins.
     pub(crate) fn start(parts: &Arc<Parts>) -> Self {
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
         let connecting = connect_each(Arc::clone(parts), parts.sign_ins.signed_in());
@@ -76,7 +76,6 @@ impl SignedIn {
         Self { tasks, stop }
     }
 
-    /// Ends.
     pub(crate) async fn shutdown(self) {
         self.stop.cancel();
         self.tasks.close();
@@ -98,7 +97,7 @@ async fn connect_each(parts: Arc<Parts>, mut signed_in: Receiver<ServerId>) {
     }
 }
 
-/// A server that waits for its sign-in is connected to; one that is connected keeps its calls.
+/// Reconnects a server that waits for a sign-in or has failed; a connected server keeps its calls.
 async fn connect(parts: &Parts, server: &ServerId) {
     let Some(handle) = parts.servers.get(server) else { return };
     let waits = matches!(

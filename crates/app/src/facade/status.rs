@@ -1,4 +1,4 @@
-//! What runs, what waits and what is wrong; and the switch that stops everything.
+//! The status report: what runs, what is pending and what is wrong.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The catalogue of tools and the user's own word on their access classes.
+//! The tool catalog and the user's classification of tools.
 
 use std::sync::Arc;
 

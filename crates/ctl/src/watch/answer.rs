@@ -1,19 +1,20 @@
-//! From the words of a person to an answer. An answer fits the question as it was shown: it repeats
-//! its hash, and it chooses only what the question offers.
+//! Parses what the user typed into an answer. An answer matches the approval request as it was
+//! shown: it
+//! repeats its hash, and it selects only choices that the request offers.
 
 use gatehouse_model::ask::{Answer, Ask, CallAsk, ChoiceLifetime, ChoiceWidth, GrantChoice};
 use gatehouse_model::{AskAnswer, OfferedChoice, PendingAsk};
 
 use super::board;
 
-/// What can be said to a question.
+/// The possible answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Word {
-    /// Yes, this once.
+    /// Allow once.
     Allow,
-    /// No, with what the model gets to read.
+    /// Deny, with a reason for the model.
     Deny(Option<String>),
-    /// Yes, as long and as wide as this.
+    /// Allow with this lifetime and scope.
     Wider(ChoiceLifetime, ChoiceWidth),
 }
 
@@ -27,7 +28,7 @@ const WIDER: [(&str, ChoiceLifetime, ChoiceWidth); 5] = [
 ];
 
 impl Word {
-    /// Reads a word and what follows it.
+    /// Parses a word and the text after it.
     pub(crate) fn read(word: &str, rest: &str) -> Result<Self, String> {
         let rest = rest.trim();
         if word == "deny" {
@@ -57,7 +58,7 @@ fn names() -> String {
     WIDER.iter().map(|(name, ..)| *name).collect::<Vec<_>>().join(", ")
 }
 
-/// The words that a question offers, beside `allow` and `deny`.
+/// The words that an approval request offers beside `allow` and `deny`.
 pub(crate) fn wider_words(pending: &PendingAsk) -> Vec<&'static str> {
     let Ask::Call(call) = &pending.ask else { return Vec::new() };
     let offered =
@@ -65,7 +66,7 @@ pub(crate) fn wider_words(pending: &PendingAsk) -> Vec<&'static str> {
     WIDER.iter().filter(offered).map(|(name, ..)| *name).collect()
 }
 
-/// The answer that a word means for a question.
+/// The answer that a word means for an approval request.
 pub(crate) fn answer(pending: &PendingAsk, word: &Word) -> Result<AskAnswer, String> {
     let answer = match (&pending.ask, word) {
         (Ask::Call(call), Word::Allow | Word::Wider(..)) if call.arguments.is_none() => {
@@ -79,7 +80,8 @@ pub(crate) fn answer(pending: &PendingAsk, word: &Word) -> Result<AskAnswer, Str
             let choice = find(call, *lifetime, *width).ok_or("This question does not offer that.")?;
             Answer::Allow { choice: choice.choice() }
         }
-        // A form is sent with what it gives for each field; the core says when that is not enough.
+        // A form is sent with the default values of its fields; the core reports an error if they
+        // are not sufficient.
         (Ask::Elicitation(_), Word::Allow) => Answer::Accept { content: Some("{}".to_owned()) },
         (Ask::Sampling(_), Word::Allow) => {
             return Err("A terminal cannot answer this with yes.".to_owned());
@@ -93,7 +95,8 @@ pub(crate) fn answer(pending: &PendingAsk, word: &Word) -> Result<AskAnswer, Str
     Ok(AskAnswer { id: pending.id.clone(), hash: board::hash(pending).cloned(), answer })
 }
 
-/// The offered choice of a length and a width, for this client rather than for every one.
+/// The offered choice with this lifetime and scope; one for this client is preferred to one for
+/// every client.
 fn find(call: &CallAsk, lifetime: ChoiceLifetime, width: ChoiceWidth) -> Option<&OfferedChoice> {
     let fits = |choice: &&OfferedChoice| choice.lifetime == lifetime && choice.width == width;
     let mut fitting = call.choices.iter().filter(fits);

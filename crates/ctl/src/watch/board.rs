@@ -1,44 +1,42 @@
-//! The questions that wait, as this watch knows them, and what each event does to them.
+//! The pending approvals as known to this watch, and how events change them.
 
 use gatehouse_model::ask::Ask;
 use gatehouse_model::{AskId, CallHash, Event, PendingAsk};
 
-/// The questions in the order in which they came.
+/// The pending approvals in the order in which they arrived.
 #[derive(Default)]
 pub(super) struct Board {
     pending: Vec<PendingAsk>,
 }
 
-/// What became another thing.
+/// A change of the pending approvals.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Change {
-    /// A question came, or shows another call than before.
+    /// A new approval request, or one that is for another call than before.
     Asked(Box<PendingAsk>),
     /// Whether its client still waits changed.
     Waits(AskId, bool),
-    /// A question is gone.
+    /// An approval request has ended.
     Gone(AskId, How),
 }
 
-/// How a question went.
+/// How an approval request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum How {
     /// It was answered, here or elsewhere.
     Answered {
-        /// With yes.
         allowed: bool,
     },
-    /// Its time was over, or it was withdrawn.
+    /// It expired or was withdrawn.
     Over,
 }
 
 impl Board {
-    /// All questions.
     pub(super) fn pending(&self) -> &[PendingAsk] {
         &self.pending
     }
 
-    /// The questions that are here with the whole of what they are about.
+    /// The approval requests whose details are complete.
     pub(super) fn known(&self) -> Vec<AskId> {
         let is_whole = |pending: &&PendingAsk| match &pending.ask {
             Ask::Call(call) => call.arguments.is_some(),
@@ -51,12 +49,11 @@ impl Board {
         self.pending.iter().filter(is_whole).map(|pending| pending.id.clone()).collect()
     }
 
-    /// One question.
     pub(super) fn find(&self, id: &AskId) -> Option<&PendingAsk> {
         self.pending.iter().find(|pending| pending.id == *id)
     }
 
-    /// Takes the end of a question in.
+    /// Applies an event that ends an approval request.
     pub(super) fn hear(&mut self, event: &Event) -> Vec<Change> {
         match event {
             Event::ApprovalResolved { ask, allowed } => {
@@ -67,7 +64,7 @@ impl Board {
         }
     }
 
-    /// Takes a snapshot in.
+    /// Applies a snapshot.
     pub(super) fn replace(&mut self, all: Vec<PendingAsk>) -> Vec<Change> {
         let gone: Vec<AskId> = self
             .pending
@@ -80,7 +77,7 @@ impl Board {
         changes
     }
 
-    /// Takes questions in; how others ended is told by events.
+    /// Adds approval requests; the end of others is reported by events.
     pub(super) fn add(&mut self, all: Vec<PendingAsk>) -> Vec<Change> {
         all.into_iter().flat_map(|pending| self.put(pending)).collect()
     }
@@ -90,7 +87,7 @@ impl Board {
             self.pending.push(pending.clone());
             return vec![Change::Asked(Box::new(pending))];
         };
-        // What was known is not sent again. It is of one call and stands in for no other's.
+        // Known details are not sent again. They belong to one call and are not used for another.
         if let (Ask::Call(new), Ask::Call(old)) = (&mut pending.ask, &mut old.ask)
             && new.arguments.is_none()
             && new.hash == old.hash

@@ -1,5 +1,6 @@
-//! A question in plain text: who, what, with the whole arguments, and how long is left. Everything
-//! that came from a client or a server is shown with its hidden characters, and nothing is cut.
+//! An approval request as plain text: client, server, subject, the full arguments and the time
+//! left.
+//! Text from a client or a server is shown with its hidden characters, and nothing is cut.
 
 use gatehouse_model::ask::{
     Ask, AskClient, AskServer, CallAsk, ConfigChangeKind, Elicited, SeenFrom, Warning,
@@ -13,13 +14,13 @@ use super::subject;
 use crate::plain;
 use crate::tools::class_in_words;
 
-/// What is said when a client has given up.
+/// Shown when the client has given up.
 pub(super) const NO_LONGER_WAITS: &str =
     "its client no longer waits; an answer counts for the next identical call";
-/// What is said when it calls again.
+/// Shown when the client calls again.
 pub(super) const WAITS_AGAIN: &str = "its client waits again";
 
-/// The lines of one question, as number so and so of so many.
+/// The lines of one approval request, with its number and the count of all.
 pub(crate) fn lines(pending: &PendingAsk, number: usize, of: usize) -> Vec<String> {
     let mut lines = vec![String::new(), format!("── Question {number} of {of} · {} ──", pending.id)];
     match &pending.ask {
@@ -103,7 +104,7 @@ fn call(lines: &mut Vec<String>, ask: &CallAsk) {
     }
 }
 
-/// The program, its file, and what started it, nearest first.
+/// The program, its file, and its parent processes, nearest first.
 fn seen_from(seen: &SeenFrom) -> String {
     let parents: Vec<String> = seen.parents.iter().map(|parent| plain::line(&parent.name)).collect();
     let started =
@@ -163,13 +164,13 @@ fn field(lines: &mut Vec<String>, name: &str, text: &str) {
     lines.push(format!("{name:<12}{text}"));
 }
 
-/// The line that says how a script answers.
+/// The line that tells a script how to answer.
 pub(super) fn how_to_answer(pending: &PendingAsk) -> String {
     let wider: String = wider_words(pending).iter().map(|word| format!(" | {word}")).collect();
     format!("Answer with: {} allow | deny [REASON]{wider}", pending.id)
 }
 
-/// How a question went, in words.
+/// How an approval request ended, in words.
 pub(super) fn gone(how: How) -> &'static str {
     match how {
         How::Answered { allowed: true } => "allowed",

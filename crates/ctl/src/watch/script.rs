@@ -1,5 +1,6 @@
-//! The watch without a terminal: questions go out as text or as one JSON object a line, answers come
-//! in as lines `<ask-id> allow|deny [reason…]|…`.
+//! The watch without a terminal: approval requests are written as text or as one JSON object per
+//! line,
+//! answers are read as lines `<ask-id> allow|deny [reason…]|…`.
 
 use gatehouse_model::AskId;
 use serde_json::json;

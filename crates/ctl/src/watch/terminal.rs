@@ -1,5 +1,6 @@
-//! The watch at a terminal: one question at a time, answered by a short word and Enter. What was
-//! typed before a question was shown, or within half a second of it, answers nothing.
+//! The watch at a terminal: one approval request at a time, answered by a short word and Enter.
+//! Input
+//! typed before a request was shown, or within half a second after it, is discarded.
 
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use super::{Desk, question, typed_lines};
 use crate::failure::Failure;
 use crate::output::Output;
 
-/// How long a question is shown before it can be answered.
+/// How long a request is shown before it can be answered.
 const AWAKE_AFTER: Duration = Duration::from_millis(500);
 
 /// The keys for wider answers, with their words.
@@ -23,15 +24,14 @@ const KEYS: [(&str, &str, &str); 4] = [
     ("15", "tool-15m", "this tool for 15 minutes"),
 ];
 
-/// Where the conversation stands.
+/// State of the dialogue.
 enum Stage {
-    /// Nothing is shown.
     Idle,
-    /// A question is shown and cannot be answered yet.
+    /// A request is shown and cannot be answered yet.
     Asleep { id: AskId, until: Instant },
     /// It can be answered.
     Awake { id: AskId },
-    /// It is to be denied, and the reason is asked for.
+    /// It will be denied; the reason is being prompted for.
     Reason { id: AskId },
 }
 
@@ -133,7 +133,7 @@ impl Talk<'_, '_> {
     }
 
     fn wake(&mut self) -> Result<(), Failure> {
-        // What was typed so far was not meant for this question.
+        // Input typed so far was not meant for this request.
         forget_typed();
         let Stage::Asleep { id, .. } = &self.stage else { return Ok(()) };
         let id = id.clone();
@@ -191,7 +191,7 @@ impl Talk<'_, '_> {
             Err(words) => Err(words),
         };
         match said {
-            // The event that it is answered brings the next one.
+            // The event of the answer makes the next request show.
             Ok(()) => Ok(()),
             Err(words) => self.output.line(&crate::plain::lines(&words)),
         }
