@@ -1,5 +1,5 @@
-//! Adapts the store's audit log to the [`AuditLog`] trait for crates that do not depend on the
-//! store's type. Write only.
+//! Adapts the store's audit log to the [`AuditLog`] trait for crates that do not depend on the store's
+//! type. Write only.
 
 use std::sync::Arc;
 

@@ -1,7 +1,5 @@
-//! Authorization of commands (PERM-16): which key a caller on the control socket proved to know,
-//! and
-//! the check made before every command. A caller that proved nothing never has the operator's
-//! authority.
+//! Authorization of commands (PERM-16): which key a caller on the control socket proved to know, and the
+//! check made before every command. A caller that proved nothing never has the operator's authority.
 
 use gatehouse_model::command::{Authority, Command, CommandRule};
 use gatehouse_model::{ErrorCode, Problem};
@@ -18,8 +16,7 @@ pub(crate) enum Proved {
     OperatorKey(u64),
 }
 
-/// The operator key in force. Every replacement gets a new number, so a proof made with an earlier
-/// key
+/// The operator key in force. Every replacement gets a new number, so a proof made with an earlier key
 /// is no longer valid.
 #[derive(Default)]
 pub(crate) struct OperatorKeys {
@@ -39,8 +36,7 @@ impl OperatorKeys {
         held.1.clone().map(|key| (Proved::OperatorKey(held.0), key))
     }
 
-    /// Waits for a replacement that is under way. The caller has to check again afterwards whether
-    /// the
+    /// Waits for a replacement that is under way. The caller has to check again afterwards whether the
     /// proof it holds is still valid.
     pub(crate) async fn alone(&self) -> tokio::sync::MutexGuard<'_, ()> {
         self.replacing.lock().await

@@ -42,14 +42,13 @@ pub struct CoreOptions {
     pub data_dir: PathBuf,
     /// Loopback address of the gateway.
     pub listen: SocketAddr,
-    /// Where approval requests are answered; permissions given under one owner are not valid under
-    /// the other.
+    /// Where approval requests are answered; permissions given under one owner are not valid under the
+    /// other.
     pub owner: Owner,
     pub secrets: Arc<dyn SecretStore>,
     /// Whether a person can authenticate as the operator over the control socket.
     pub operator_key: OperatorKey,
-    /// Program that ends the child processes if this process is killed: one whose `main` begins
-    /// with
+    /// Program that ends the child processes if this process is killed: one whose `main` begins with
     /// [`crate::run_helper_if_asked`], usually this one. Without it child processes outlive a kill.
     pub guard_program: Option<PathBuf>,
     /// How long people and clients are waited for.
@@ -73,8 +72,8 @@ impl OpenUrl for NoBrowser {
 }
 
 impl CoreOptions {
-    /// Default options for a data folder, an address and a secret store. Approval requests are
-    /// answered in a terminal.
+    /// Default options for a data folder, an address and a secret store. Approval requests are answered
+    /// in a terminal.
     #[must_use]
     pub fn new(data_dir: PathBuf, listen: SocketAddr, secrets: Arc<dyn SecretStore>) -> Self {
         Self {
@@ -114,8 +113,7 @@ impl Core {
     ///
     /// # Errors
     /// If the data folder is in use or cannot be read, or if the address is in use or not loopback.
-    /// Nothing is
-    /// left running then.
+    /// Nothing is left running then.
     pub async fn start(mut options: CoreOptions) -> Result<Self, Problem> {
         let bus = Arc::new(EventBus::new(Arc::clone(&options.clock)));
         let events: Arc<dyn EventSink> = Arc::<EventBus>::clone(&bus);
@@ -273,10 +271,8 @@ impl Core {
         self.operator_key_state
     }
 
-    /// Shuts everything down in the reverse order of the start: no new connections or calls are
-    /// taken,
-    /// pending calls are refused, servers and their child processes end, records are flushed to
-    /// disk.
+    /// Shuts everything down in the reverse order of the start: no new connections or calls are taken,
+    /// pending calls are refused, servers and their child processes end, records are flushed to disk.
     pub async fn shutdown(self) {
         let Self { facade, gateway, control, hand_edits, daily, signed_in, operator_key_state: _ } = self;
         let parts = Arc::clone(facade.parts());
@@ -285,9 +281,8 @@ impl Core {
         within("retention", STOP, daily.shutdown()).await;
         within("signed-in servers", STOP, signed_in.shutdown()).await;
         within("commands", STOP_COMMANDS, facade.finish()).await;
-        // Together: the gateway takes no new calls, and pending calls are refused while their
-        // clients are
-        // still connected and can receive the answer.
+        // Together: the gateway takes no new calls, and pending calls are refused while their clients
+        // are still connected and can receive the answer.
         tokio::join!(
             within("gateway", STOP, gateway.shutdown()),
             within("tools", STOP, parts.tools.shutdown()),
@@ -342,8 +337,7 @@ struct Opened {
     operator: (OperatorKeys, OperatorKeyState),
 }
 
-/// Opens the store and reads the servers (creating the default ones at the first start), the
-/// settings
+/// Opens the store and reads the servers (creating the default ones at the first start), the settings
 /// and the operator key.
 async fn open_store(options: &mut CoreOptions) -> Result<Opened, Problem> {
     let operator_key = std::mem::replace(&mut options.operator_key, OperatorKey::None);
@@ -360,8 +354,7 @@ async fn open_store(options: &mut CoreOptions) -> Result<Opened, Problem> {
         let held = settings::load(&store);
         let operator = operator::open(&store, operator_key)?;
         if operator.1 == OperatorKeyState::Anew {
-            // A new operator key suspends what was allowed before, so the servers have to be read
-            // again.
+            // Every server has a new generation now, so they are read again.
             loaded = store.servers().load();
         }
         // Before any server connects or any secret is stored.

@@ -1,7 +1,5 @@
-//! The event bus: numbers every event and passes it to the subscribers. It never blocks the
-//! emitting
-//! subsystem and keeps no unbounded backlog for a slow subscriber: such a subscriber is told that
-//! it
+//! The event bus: numbers every event and passes it to the subscribers. It never blocks the emitting
+//! subsystem and keeps no unbounded backlog for a slow subscriber: such a subscriber is told that it
 //! missed events, and reads the snapshot again.
 
 use std::collections::VecDeque;
@@ -47,25 +45,21 @@ impl EventBus {
         self.order.lock().last
     }
 
-    /// Events since the start, oldest first, at most [`JOURNAL`]. Log lines and call progress are
-    /// left out,
-    /// since they would push everything else out.
+    /// Events since the start, oldest first, limited in number. Log lines and call progress are left
+    /// out, since they would push everything else out.
     #[must_use]
     pub fn journal(&self) -> Vec<Envelope> {
         let kept: Vec<_> = self.order.lock().journal.iter().cloned().collect();
         kept.iter().map(|envelope| Envelope::clone(envelope)).collect()
     }
 
-    /// Events since the start, oldest first, limited in number. Log lines and call progress are
-    /// left out,
-    /// since they would push everything else out.
+    /// Subscribes from now on.
     #[must_use]
     pub fn listen(&self) -> EventStream {
         EventStream { missed: false, replay: VecDeque::new(), receiver: self.sender.subscribe() }
     }
 
-    /// Subscribes from after an event on. Events since then are replayed first; if they are no
-    /// longer
+    /// Subscribes from after an event on. Events since then are replayed first; if they are no longer
     /// kept, the subscriber is told that it missed events.
     #[must_use]
     pub fn listen_after(&self, after: u64) -> EventStream {
@@ -95,8 +89,8 @@ impl EventSink for EventBus {
             }
             order.journal.push_back(Arc::clone(&envelope));
         }
-        // Sent under the lock, so that subscribers see the numbers in order. An error means that
-        // there is no subscriber.
+        // Sent under the lock, so that subscribers see the numbers in order. An error means that there
+        // is no subscriber.
         self.sender.send(envelope).unwrap_or(0);
     }
 }

@@ -1,6 +1,5 @@
 //! The single entry point of the core: takes a typed command and the caller's authority, checks the
-//! authority first, and returns the reply as JSON. A command that was started is finished even if
-//! its
+//! authority first, and returns the reply as JSON. A command that was started is finished even if its
 //! caller disconnects, except a tool call, which is cancelled with its caller.
 
 mod approvals;
@@ -60,8 +59,7 @@ pub(crate) struct Parts {
     /// The operator key, if there is one.
     pub(crate) operator: OperatorKeys,
     pub(crate) clock: Arc<dyn Clock>,
-    /// The servers as last written. A command that changes one holds this lock from the write until
-    /// the
+    /// The servers as last written. A command that changes one holds this lock from the write until the
     /// server manager has the change, so that changes are applied one after the other.
     pub(crate) configs: tokio::sync::Mutex<Vec<ServerConfig>>,
     /// The settings in force. A command that changes or applies them holds this lock.
@@ -120,8 +118,7 @@ impl Parts {
         self.bus.emit(Event::ConfigChanged { cause, server, name, unconfirmed, problem });
     }
 
-    /// Appends an audit entry. The change that it describes must not take effect unless this
-    /// succeeds.
+    /// Appends an audit entry. The change that it describes must not take effect unless this succeeds.
     pub(crate) async fn audit(&self, event: AuditEvent) -> Result<(), Problem> {
         self.on_store(move |store| store.audit().append(event).map(drop)).await
     }
@@ -146,8 +143,8 @@ impl Facade {
         &self.parts.bus
     }
 
-    /// The control key of the client whose token has this SHA-256, and what a peer that knows it
-    /// has proved.
+    /// The control key of the client whose token has this SHA-256, and what a peer that knows it has
+    /// proved.
     pub(crate) async fn client_key(&self, token_sha256: String) -> Option<(Proved, ControlKey)> {
         // Checked before the secret store is read, which may be slow.
         if !self.parts.clients.knows_digest(&token_sha256) {
@@ -178,9 +175,8 @@ impl Facade {
         }
     }
 
-    /// Calls a tool with a client's token; `process` is the peer process if known. Unlike a command
-    /// it is
-    /// cancelled with its caller.
+    /// Calls a tool with a client's token; `process` is the peer process if known. Unlike a command it
+    /// is cancelled with its caller.
     pub(crate) async fn call(
         &self,
         command: Command,

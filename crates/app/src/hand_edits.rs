@@ -1,5 +1,4 @@
-//! Manual edits of the servers file: each takes effect only after a person confirmed it. No answer
-//! is
+//! Manual edits of the servers file: each takes effect only after a person confirmed it. No answer is
 //! not a confirmation; an edit that was not accepted is set aside until the file changes again.
 
 use std::sync::Arc;

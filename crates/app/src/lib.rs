@@ -1,7 +1,6 @@
-//! The composition root: builds the subsystems of Gatehouse, owns their shutdown, and offers one
-//! typed
-//! command facade to the windows, the control socket and tests. It depends on no window and no
-//! terminal, and contains no rules about what may run: those are in the policy crate.
+//! The composition root: builds the subsystems of Gatehouse, owns their shutdown, and offers one typed
+//! command facade to the windows, the control socket and tests. It depends on no window and no terminal,
+//! and contains no rules about what may run: those are in the policy crate.
 
 mod audit_log;
 mod authority;

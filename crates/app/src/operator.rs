@@ -1,7 +1,5 @@
-//! The operator key of a data folder: created once, handed to the user, and the only one that is
-//! valid
-//! from then on. The secret store keeps only what is needed to verify it, not the key itself. A
-//! start on
+//! The operator key of a data folder: created once, handed to the user, and the only one that is valid
+//! from then on. The secret store keeps only what is needed to verify it, not the key itself. A start on
 //! a folder whose key is known reveals nothing, so starting Gatehouse does not make a process the
 //! operator.
 
@@ -24,9 +22,8 @@ pub enum OperatorKey {
     Kept {
         /// Receives the key if one is created.
         hand_over: HandOver,
-        /// Creates a new key even if the folder knows one, or should know one. Permissions given
-        /// until then
-        /// are suspended, and secrets and sign-ins of servers are no longer usable.
+        /// Creates a new key even if the folder knows one, or should know one. Permissions given until
+        /// then are suspended, and secrets and sign-ins of servers are no longer usable.
         anew: bool,
     },
 }
@@ -75,7 +72,8 @@ pub(crate) fn open(store: &Store, wanted: OperatorKey) -> Result<(OperatorKeys, 
         return nobody(OperatorKeyState::NotHandedOver);
     }
     if !first {
-        // Before the key counts. In this order: broken off in between, nothing of before matches too much.
+        // Before the new key is valid, and in this order: if this is interrupted, no stored permission
+        // matches more than it should.
         let servers = store.servers().load().servers;
         suspend(store, &servers)?;
         unbind(store, servers)?;
@@ -86,15 +84,14 @@ pub(crate) fn open(store: &Store, wanted: OperatorKey) -> Result<(OperatorKeys, 
     Ok((OperatorKeys::new(Some(key)), state))
 }
 
-/// Before the new key is valid, and in this order: if this is interrupted, no stored permission
-/// matches more than it should.
+/// Whether no permission was ever given and no client ever added on this folder, so that no stolen key
+/// could have been used on it.
 fn is_blank(store: &Store) -> bool {
     matches!((store.rights().load(), store.clients().load()), (Ok(None), Ok(None)))
 }
 
-/// Whether no permission was ever given and no client ever added on this folder, so that no stolen
-/// key
-/// could have been used on it.
+/// Starts a new generation of every server, so that earlier secrets and sign-ins can no longer be used.
+/// A list with an invalid seal is replaced here, so that it cannot be restored later.
 fn unbind(store: &Store, mut servers: Vec<ServerConfig>) -> Result<(), StoreError> {
     for server in &mut servers {
         server.generation = server.generation.next();
@@ -102,18 +99,15 @@ fn unbind(store: &Store, mut servers: Vec<ServerConfig>) -> Result<(), StoreErro
     store.servers().save_anew(&servers)
 }
 
-/// Starts a new generation of every server, so that earlier secrets and sign-ins can no longer be
-/// used.
-/// A list with an invalid seal is replaced here, so that it cannot be restored later.
+/// Suspends everything that was allowed under the previous key. Blocks stay in force. Suspended
+/// permissions are bound to the new generation of their server, so that they can be confirmed; those
+/// that matched no server keep their binding.
 fn suspend(store: &Store, servers: &[ServerConfig]) -> Result<(), StoreError> {
     let rights = match store.rights().load() {
         Ok(rights) => rights.unwrap_or_default(),
         Err(error @ (SealError::Locked { .. } | SealError::Unreadable { .. })) => return Err(error.into()),
-        // Suspends everything that was allowed under the previous key. Blocks stay in force.
-        // Suspended
-        // permissions are bound to the new generation of their server, so that they can be
-        // confirmed; those that
-        // matched no server keep their binding.
+        // Permissions that fail verification allow nothing now, but if their seal were repaired later,
+        // they would allow everything again, so they are dropped.
         Err(_) => Rights::default(),
     };
     let (allows, rules): (Vec<_>, Vec<_>) =

@@ -1,10 +1,7 @@
-//! Redaction for callers without the operator key: of calls and approval requests, and of the rules
-//! and audit
-//! entries that come from them, such a caller sees that they exist, their client, server and
-//! subject, but nothing of
-//! their contents (PERM-16). Each match and each struct is destructured in full, so that the
-//! compiler requires a
-//! decision for every new field or variant.
+//! Redaction for callers without the operator key: of calls and approval requests, and of the rules and
+//! audit entries that come from them, such a caller sees that they exist, their client, server and
+//! subject, but nothing of their contents (PERM-16). Each match and each struct is destructured in full,
+//! so that the compiler requires a decision for every new field or variant.
 
 use gatehouse_model::ask::{
     Ask, CallAsk, ClientAsk, ConfigChangeAsk, ElicitationAsk, Elicited, SamplingAsk, StepUpAsk, Subject,
@@ -57,8 +54,7 @@ pub(crate) fn without_contents(envelope: &Envelope) -> Envelope {
     Envelope { version: envelope.version, seq: envelope.seq, at: envelope.at, event }
 }
 
-/// Leaves out the contents of a call. A record whose outcome is "still waiting" is of a pending
-/// call.
+/// Leaves out the contents of a call. A record whose outcome is "still waiting" is of a pending call.
 pub(crate) fn record(record: &mut CallRecord) {
     record.arguments = None;
     record.result = None;
@@ -67,8 +63,7 @@ pub(crate) fn record(record: &mut CallRecord) {
     record.subject = without_path(record.subject.clone());
 }
 
-/// Leaves out of an audit entry the contents of a call. The entry's hash remains that of the full
-/// entry.
+/// Leaves out of an audit entry the contents of a call. The entry's hash remains that of the full entry.
 pub(crate) fn audit(event: &mut AuditEvent) {
     match event {
         AuditEvent::Decided { ask: _, hash, client: _, server: _, subject, allowed: _, reason: _, by: _ } => {
@@ -95,8 +90,7 @@ pub(crate) fn audit(event: &mut AuditEvent) {
 }
 
 /// Leaves out of a rule the values that come from a call: the paths of URIs, and the values of
-/// conditions. The
-/// arguments that the conditions are about, and the kind of test, stay.
+/// conditions. The arguments that the conditions are about, and the kind of test, stay.
 pub(crate) fn grant(rule: &mut Grant) {
     let Grant {
         id: _,
@@ -129,14 +123,13 @@ pub(crate) fn grant(rule: &mut Grant) {
     }
 }
 
-/// The name that rules use for a subject, or a text that begins with one, without the path of a
-/// URI.
+/// The name that rules use for a subject, or a text that begins with one, without the path of a URI.
 pub(crate) fn rule_name(name: &str) -> String {
     without_path(Subject::of_rule_name(name)).rule_name().into_owned()
 }
 
-/// Replaces a call hash: if only few different calls are possible, the hash would tell which one
-/// was made.
+/// Replaces a call hash: if only few different calls are possible, the hash would tell which one was
+/// made.
 fn no_hash() -> CallHash {
     CallHash::new("")
 }
@@ -158,8 +151,7 @@ fn name_of(subject: &Subject, name: String) -> String {
     }
 }
 
-/// Scheme and authority of a URI, without user information; a text that is not a URI is returned
-/// whole.
+/// Scheme and authority of a URI, without user information; a text that is not a URI is returned whole.
 fn head(address: &str) -> String {
     let Some((scheme, rest)) = address.split_once(':') else { return address.to_owned() };
     let Some(rest) = rest.strip_prefix("//") else { return format!("{scheme}:") };

@@ -1,8 +1,6 @@
-//! Results that servers returned to the user, prepared for display (TOOL-5): long texts are cut,
-//! images
+//! Results that servers returned to the user, prepared for display (TOOL-5): long texts are cut, images
 //! and audio are limited in size, and the full result is kept for a while so that it can be saved.
-//! Nothing
-//! here sends a request to a server. Saving never overwrites a file and never writes one that a
+//! Nothing here sends a request to a server. Saving never overwrites a file and never writes one that a
 //! system would execute.
 
 use std::collections::VecDeque;
@@ -147,8 +145,7 @@ fn error(value: &Value) -> ShownEnd {
     }
 }
 
-/// The content blocks of a result with their roles: of a tool's `content`, a resource's `contents`,
-/// a
+/// The content blocks of a result with their roles: of a tool's `content`, a resource's `contents`, a
 /// prompt's `messages`.
 fn blocks(value: &Value) -> Vec<(Option<&str>, &Value)> {
     let list = |name: &str| value.get(name).and_then(Value::as_array).into_iter().flatten();

@@ -1,8 +1,6 @@
-//! Settings of Gatehouse as a whole: loaded at the start and changed by commands. Retention is
-//! applied
+//! Settings of Gatehouse as a whole: loaded at the start and changed by commands. Retention is applied
 //! at once and then daily; nothing else ever deletes audit entries. While the settings fail
-//! verification,
-//! nothing is deleted and MCP stays off.
+//! verification, nothing is deleted and MCP stays off.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -54,8 +52,7 @@ pub(crate) fn load(store: &Store) -> Held {
     }
 }
 
-/// Seals and stores settings, replacing those in force; with the operator's authority also those
-/// that
+/// Seals and stores settings, replacing those in force; with the operator's authority also those that
 /// failed verification. Blocks.
 ///
 /// # Errors

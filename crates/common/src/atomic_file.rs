@@ -1,7 +1,6 @@
 //! Atomic replacement of files that only the owner may read.
 //!
-//! Blocks on the disk. After a crash the file has the old content or the new one, never a part of
-//! it.
+//! Blocks on the disk. After a crash the file has the old content or the new one, never a part of it.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -10,11 +9,9 @@ use std::path::Path;
 
 use crate::owner_only;
 
-/// Replaces a file: writes a temporary file in the same folder that only the owner may read from
-/// its creation
-/// on, then fsync, rename, and fsync of the folder. The temporary file has the name of the file
-/// with `.new`
-/// appended; one left behind by a crash is removed, and a symbolic link in its place is not
+/// Replaces a file: writes a temporary file in the same folder that only the owner may read from its
+/// creation on, then fsync, rename, and fsync of the folder. The temporary file has the name of the file
+/// with `.new` appended; one left behind by a crash is removed, and a symbolic link in its place is not
 /// followed.
 ///
 /// # Errors
@@ -32,9 +29,8 @@ pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     let written = file.write_all(content).and_then(|()| file.sync_all());
     drop(file);
     if let Err(error) = written.and_then(|()| fs::rename(&temporary, path)) {
-        // The temporary file is useless and may contain a secret. If it cannot be removed, the
-        // first error is still
-        // the one to report.
+        // The temporary file is useless and may contain a secret. If it cannot be removed, the first
+        // error is still the one to report.
         drop(fs::remove_file(&temporary));
         return Err(error);
     }

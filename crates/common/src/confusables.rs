@@ -1,25 +1,22 @@
 //! Confusable letters: `read` with a Cyrillic `а`, or in full-width letters.
 //!
 //! Follows Unicode Technical Standard #39. Used for warnings only: names are compared exactly
-//! everywhere, so names
-//! that look alike are never treated as equal.
+//! everywhere, so names that look alike are never treated as equal.
 
 use unicode_normalization::UnicodeNormalization as _;
 use unicode_security::{
     GeneralSecurityProfile as _, RestrictionLevel, RestrictionLevelDetection as _, skeleton,
 };
 
-/// Whether a word of a text mixes scripts, or contains letters that are compatibility forms of
-/// ASCII letters.
-/// A word that is entirely in another script is fine: it is just another language.
+/// Whether a word of a text mixes scripts, or contains letters that are compatibility forms of ASCII
+/// letters. A word that is entirely in another script is fine: it is just another language.
 #[must_use]
 pub fn mixes_alphabets(text: &str) -> bool {
     !text.is_ascii() && words(text).any(is_odd)
 }
 
-/// As [`mixes_alphabets`], for identifiers: a word entirely in another script is suspicious too if
-/// it can be
-/// confused with an ASCII word.
+/// As [`mixes_alphabets`], for identifiers: a word entirely in another script is suspicious too if it
+/// can be confused with an ASCII word.
 #[must_use]
 pub fn name_passes_for_another(name: &str) -> bool {
     !name.is_ascii()

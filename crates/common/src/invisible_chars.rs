@@ -1,26 +1,22 @@
 //! Characters that are invisible, or that change how others are displayed (TOOL-4, PERM-9).
 //!
-//! The one definition for cleaning, displaying and flagging text. It contains the control
-//! characters, the
-//! default-ignorable and format characters of Unicode that have no glyph, and blank characters that
-//! are not
-//! white space.
+//! The one definition for cleaning, displaying and flagging text. It contains the control characters,
+//! the default-ignorable and format characters of Unicode that have no glyph, and blank characters that
+//! are not white space.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Whether a character is not acceptable in a name or another text of one line: it is invisible,
-/// breaks the
-/// line, or changes how others are displayed.
+/// Whether a character is not acceptable in a name or another text of one line: it is invisible, breaks
+/// the line, or changes how others are displayed.
 #[must_use]
 pub fn is_invisible(c: char) -> bool {
     matches!(c, '\n' | '\t') || hides(c, None)
 }
 
-/// Whether a character is hidden in a longer text, given the character displayed before it. Line
-/// breaks and tabs
-/// are not, nor is a variation selector that selects text or emoji presentation of the character
-/// before it.
+/// Whether a character is hidden in a longer text, given the character displayed before it. Line breaks
+/// and tabs are not, nor is a variation selector that selects text or emoji presentation of the
+/// character before it.
 #[must_use]
 pub fn hides(c: char, before: Option<char>) -> bool {
     match c {
@@ -41,8 +37,8 @@ pub fn hides(c: char, before: Option<char>) -> bool {
         | '\u{1d159}' => true,
         // Variation selectors, tags.
         '\u{180b}'..='\u{180f}' | '\u{fe00}'..='\u{fe0d}' | '\u{e0000}'..='\u{e0fff}' => true,
-        // Text or emoji presentation of the character before it; after anything else it can be used
-        // to smuggle data.
+        // Text or emoji presentation of the character before it; after anything else it can be used to
+        // smuggle data.
         '\u{fe0e}' | '\u{fe0f}' => !before.is_some_and(takes_form),
         _ => false,
     }
@@ -98,9 +94,8 @@ pub fn clean(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Untrusted text for use as a name or within a sentence: [`clean`], on one line with single
-/// spaces, cut to
-/// `longest` characters.
+/// Untrusted text for use as a name or within a sentence: [`clean`], on one line with single spaces, cut
+/// to `longest` characters.
 #[must_use]
 pub fn one_line(text: &str, longest: usize) -> String {
     // Enough input to fill the line; the rest of a huge text need not be scanned.
@@ -181,8 +176,8 @@ impl Revealer {
         Self { before: None, layout }
     }
 
-    /// Whether the next character needs a mark. The brackets of marks need one themselves, so that
-    /// a text cannot imitate a mark.
+    /// Whether the next character needs a mark. The brackets of marks need one themselves, so that a
+    /// text cannot imitate a mark.
     pub fn needs_mark(&mut self, c: char) -> bool {
         let breaks = self.layout == Layout::OneLine && matches!(c, '\n' | '\t');
         let needs = breaks || matches!(c, '⟦' | '⟧') || hides(c, self.before);
@@ -204,8 +199,7 @@ mod tests {
     #[test]
     fn which_characters_cannot_be_seen() {
         // Controls, the Unicode property Default_Ignorable_Code_Point, format characters without a
-        // glyph, and blank
-        // characters that are not white space.
+        // glyph, and blank characters that are not white space.
         for (first, last) in [
             (0x00, 0x1f),
             (0x7f, 0x9f),

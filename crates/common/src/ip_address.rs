@@ -1,10 +1,8 @@
-//! Classification of network destinations: which IP addresses are on the public internet, and which
-//! URLs stay on
-//! this machine.
+//! Classification of network destinations: which IP addresses are on the public internet, and which URLs
+//! stay on this machine.
 //!
-//! An address that is not public belongs to this machine or a private network, or has a special
-//! meaning: destinations
-//! chosen by a remote party must not lead there (SSRF).
+//! An address that is not public belongs to this machine or a private network, or has a special meaning:
+//! destinations chosen by a remote party must not lead there (SSRF).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -21,12 +19,10 @@ pub fn literal(url: &Url) -> Option<IpAddr> {
 }
 
 /// Whether the host of a URL is this machine: a loopback address, also one mapped into IPv6, or
-/// `localhost` and
-/// the names below it, also with the trailing dot of a fully qualified name.
+/// `localhost` and the names below it, also with the trailing dot of a fully qualified name.
 ///
-/// RFC 6761 reserves these names, but not every resolver obeys it. A caller that sends secrets to
-/// such a name
-/// without encryption has to connect to a loopback address without using a resolver.
+/// RFC 6761 reserves these names, but not every resolver obeys it. A caller that sends secrets to such a
+/// name without encryption has to connect to a loopback address without using a resolver.
 #[must_use]
 pub fn is_loopback(url: &Url) -> bool {
     match url.host() {
@@ -52,8 +48,7 @@ pub fn is_https_or_loopback(url: &Url) -> bool {
 }
 
 /// Whether an address is on the public internet. An address that embeds another one (mapped, NAT64,
-/// 6to4,
-/// Teredo) is public if the embedded one is.
+/// 6to4, Teredo) is public if the embedded one is.
 #[must_use]
 pub fn is_public(address: IpAddr) -> bool {
     match address {

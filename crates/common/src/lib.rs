@@ -1,7 +1,6 @@
-//! Primitives that several crates need to do in the same way: those that security depends on, and
-//! the rendering of
-//! the core's texts in the user's language. No other crate may keep its own variant of a list or
-//! rule defined here.
+//! Primitives that several crates need to do in the same way: those that security depends on, and the
+//! rendering of the core's texts in the user's language. No other crate may keep its own variant of a
+//! list or rule defined here.
 
 pub mod atomic_file;
 pub mod confusables;

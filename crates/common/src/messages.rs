@@ -1,6 +1,5 @@
 //! Localised texts of the core: the catalogs of `locales/`, and how a template is rendered. The UI
-//! renders the same
-//! templates in the same way (`ui/src/messages/render.ts`).
+//! renders the same templates in the same way (`ui/src/messages/render.ts`).
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;

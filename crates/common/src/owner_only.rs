@@ -4,8 +4,7 @@ use std::fs::{DirBuilder, OpenOptions};
 use std::io;
 use std::path::Path;
 
-/// Makes a file that is created with these options readable and writable by its owner only. An
-/// existing
+/// Makes a file that is created with these options readable and writable by its owner only. An existing
 /// file keeps its mode.
 #[cfg(unix)]
 pub fn file(options: &mut OpenOptions) -> &mut OpenOptions {
@@ -19,8 +18,8 @@ pub fn file(options: &mut OpenOptions) -> &mut OpenOptions {
     options
 }
 
-/// Creates a folder, including missing parents, that only its owner can enter. An existing folder
-/// keeps its mode.
+/// Creates a folder, including missing parents, that only its owner can enter. An existing folder keeps
+/// its mode.
 ///
 /// # Errors
 /// If it cannot be created.

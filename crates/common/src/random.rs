@@ -1,6 +1,5 @@
-//! Random bytes of the operating system, for tokens, keys and ids that must not be guessable. There
-//! is no fallback
-//! to a weaker source: if the system has none, creation fails.
+//! Random bytes of the operating system, for tokens, keys and ids that must not be guessable. There is
+//! no fallback to a weaker source: if the system has none, creation fails.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

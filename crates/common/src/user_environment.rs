@@ -1,11 +1,9 @@
 //! The environment as the user gave it to Gatehouse.
 //!
-//! The window's process runs with an allowlist of variables, since the libraries in it read others
-//! to load code
-//! (PERM-16). The withheld variables are kept under names that mean nothing to a library, so that
-//! servers and their
-//! settings can still use them (SRV-9). In processes that withhold nothing, this is the process's
-//! environment.
+//! The window's process runs with an allowlist of variables, since the libraries in it read others to
+//! load code (PERM-16). The withheld variables are kept under names that mean nothing to a library, so
+//! that servers and their settings can still use them (SRV-9). In processes that withhold nothing, this
+//! is the process's environment.
 
 use std::collections::BTreeMap;
 use std::env;

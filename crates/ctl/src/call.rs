@@ -18,9 +18,8 @@ pub(crate) async fn run(wanted: cli::Call, session: &mut Session, output: &Outpu
         None => descriptor::ask_at_terminal("Token of the client")
             .ok_or_else(|| Failure::Usage("Give the client's token with --token-fd.".into()))?,
     };
-    // The process that holds the socket may not be Gatehouse: it sees nothing of the token before
-    // it proved
-    // that it knows it.
+    // The process that holds the socket may not be Gatehouse: it sees nothing of the token before it
+    // proved that it knows it.
     session.speak_as(token.clone());
     let arguments = arguments(&wanted, session).await?;
     let call = Call { token: RequestSecret::new(&token), tool: wanted.tool, arguments };

@@ -1,6 +1,5 @@
-//! Syntax of conditions on arguments on the command line (PERM-5): `path inside /home/me/notes`.
-//! Whether a
-//! condition makes sense is checked by the core.
+//! Syntax of conditions on arguments on the command line (PERM-5): `path inside /home/me/notes`. Whether
+//! a condition makes sense is checked by the core.
 
 use std::path::Path;
 

@@ -70,8 +70,7 @@ impl KeySink {
         to.flush()
     }
 
-    /// Writes a message at a terminal only; a program that reads the descriptor gets nothing but
-    /// keys.
+    /// Writes a message at a terminal only; a program that reads the descriptor gets nothing but keys.
     pub(crate) fn tell(&self, words: &str) -> io::Result<()> {
         if !self.is_terminal {
             return Ok(());

@@ -1,9 +1,7 @@
 //! `gatehousectl`: drives a running Gatehouse from the command line, and serves without a window.
 //!
-//! It makes no decisions: every command line is run as commands of the core, which checks the
-//! caller's
-//! authority. Secrets are never taken from arguments or the environment, and never written to
-//! standard
+//! It makes no decisions: every command line is run as commands of the core, which checks the caller's
+//! authority. Secrets are never taken from arguments or the environment, and never written to standard
 //! output, except the token of a new client, which is printed once because it was requested.
 
 mod approvals;

@@ -1,7 +1,5 @@
-//! Makes untrusted text safe for a terminal: characters that move the cursor, colour, hide or
-//! reorder
-//! text are replaced by visible marks. Also renders messages of the core in the terminal's
-//! language.
+//! Makes untrusted text safe for a terminal: characters that move the cursor, colour, hide or reorder
+//! text are replaced by visible marks. Also renders messages of the core in the terminal's language.
 
 use gatehouse_common::invisible_chars::{hides, mark};
 use gatehouse_common::messages::{Language, render};
@@ -44,8 +42,7 @@ pub(crate) fn code(code: ErrorCode) -> String {
     word.as_ref().and_then(|word| word.as_str()).unwrap_or_default().to_owned()
 }
 
-/// Copies a text; characters that `change` does not replace are kept, or marked if they are
-/// invisible.
+/// Copies a text; characters that `change` does not replace are kept, or marked if they are invisible.
 fn shown(text: &str, change: fn(char) -> Option<char>) -> String {
     let mut out = String::with_capacity(text.len());
     let mut before = None;

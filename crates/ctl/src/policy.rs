@@ -39,8 +39,7 @@ pub(crate) async fn run(verb: PolicyVerb, session: &mut Session, output: &Output
         PolicyVerb::Deny { server, scope, reason } => {
             let choice = choice(&scope, server.is_some())?;
             if reason.is_some() {
-                // Models read the reason as the user's own words, so it needs the operator's
-                // authority.
+                // Models read the reason as the user's own words, so it needs the operator's authority.
                 session.use_key();
             }
             session

@@ -1,7 +1,6 @@
-//! Reads the pending approvals with their full arguments and choices. One reply has room for the
-//! details of some of
-//! them only, so the list is requested again until none is missing: an incomplete request is never
-//! shown as complete.
+//! Reads the pending approvals with their full arguments and choices. One reply has room for the details
+//! of some of them only, so the list is requested again until none is missing: an incomplete request is
+//! never shown as complete.
 
 use std::collections::HashMap;
 

@@ -1,6 +1,5 @@
-//! `gatehousectl serve`: the whole core without a window. Standard output gets exactly one line,
-//! when the
-//! core is ready; a new operator key goes to the terminal or to a descriptor, and nowhere else.
+//! `gatehousectl serve`: the whole core without a window. Standard output gets exactly one line, when
+//! the core is ready; a new operator key goes to the terminal or to a descriptor, and nowhere else.
 
 use std::io::Write as _;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -57,8 +56,8 @@ pub(crate) fn run(
     let guard_program = Some(std::env::current_exe()?);
     let options = CoreOptions { operator_key, guard_program, ..CoreOptions::new(data_dir, listen, secrets) };
     let served = runtime.block_on(serve(options, sink));
-    // Everything that has to be finished is finished by now. A lookup on a file system that hangs
-    // may never return.
+    // Everything that has to be finished is finished by now. A lookup on a file system that hangs may
+    // never return.
     runtime.shutdown_timeout(LAST_WAIT);
     served
 }

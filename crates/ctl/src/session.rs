@@ -1,5 +1,4 @@
-//! The connection to the running Gatehouse: the data folder, the control socket, and the operator
-//! key,
+//! The connection to the running Gatehouse: the data folder, the control socket, and the operator key,
 //! which is prompted for only when a command needs it.
 
 use std::path::PathBuf;
@@ -17,9 +16,8 @@ pub(crate) struct Session {
     key_descriptor: Option<i32>,
     key: Option<Secret>,
     key_asked: bool,
-    /// Whether the key is used even for commands that do not need it: it was given on a descriptor,
-    /// so no
-    /// prompt is necessary.
+    /// Whether the key is used even for commands that do not need it: it was given on a descriptor, so
+    /// no prompt is necessary.
     key_wanted: bool,
     /// Token of the client that a call is made as.
     token: Option<Secret>,
@@ -61,8 +59,7 @@ impl Session {
         let fits = self.client.as_ref().is_some_and(|(_, with_key)| *with_key || !operator);
         if !fits {
             // A first connection, so that no key is prompted for when Gatehouse does not run; then
-            // another one,
-            // because the server closes an idle connection before a key is typed.
+            // another one, because the server closes an idle connection before a key is typed.
             drop(ControlClient::connect(&self.data_dir).await?);
             let key = self.key(operator)?;
             let client = ControlClient::connect(&self.data_dir).await?;

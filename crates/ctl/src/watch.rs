@@ -1,8 +1,6 @@
-//! `approvals watch`: shows each approval request as it arrives and takes the answers, from a
-//! person at a
-//! terminal or line by line from a script. It never answers by itself: when it ends, or Gatehouse
-//! is gone,
-//! pending approvals stay pending until they expire.
+//! `approvals watch`: shows each approval request as it arrives and takes the answers, from a person at
+//! a terminal or line by line from a script. It never answers by itself: when it ends, or Gatehouse is
+//! gone, pending approvals stay pending until they expire.
 
 pub(crate) mod answer;
 mod board;
@@ -69,9 +67,8 @@ impl Desk<'_> {
                 Heard::Missed => Reading::All,
             },
         };
-        // Reading large arguments takes a while, and the caller may drop this future before it is
-        // done. Then
-        // they are read by the next call.
+        // Reading large arguments takes a while, and the caller may drop this future before it is done.
+        // Then they are read by the next call.
         self.to_read = Some(reading);
         let pending = questions::read(self.session, &self.board.known()).await?;
         self.to_read = None;

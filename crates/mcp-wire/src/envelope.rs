@@ -1,8 +1,7 @@
-//! The envelope of a JSON-RPC message: its top-level members as raw text, without what is below
-//! them.
+//! The envelope of a JSON-RPC message: its top-level members as raw text, without what is below them.
 //!
-//! The only rule checked here is that no member occurs twice; the reader checks which members a
-//! message must have.
+//! The only rule checked here is that no member occurs twice; the reader checks which members a message
+//! must have.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -1,10 +1,8 @@
-//! The MCP headers of the stateless revision that repeat parts of the body: `Mcp-Method`,
-//! `Mcp-Name`, and one
-//! `Mcp-Param-*` for each argument whose schema requests it with `x-mcp-header`.
+//! The MCP headers of the stateless revision that repeat parts of the body: `Mcp-Method`, `Mcp-Name`,
+//! and one `Mcp-Param-*` for each argument whose schema requests it with `x-mcp-header`.
 //!
-//! Intermediaries may act on the headers alone, so they must match the body exactly: one side
-//! writes them and the
-//! other compares them by the strict rules here. A number has the same text as in the body.
+//! Intermediaries may act on the headers alone, so they must match the body exactly: one side writes
+//! them and the other compares them by the strict rules here. A number has the same text as in the body.
 
 use std::borrow::Cow;
 
@@ -73,9 +71,8 @@ impl ParamHeader {
     /// All of them in a tool's definition.
     ///
     /// # Errors
-    /// A message that says what is wrong with the annotations: a tool with an invalid one must be
-    /// left out of the
-    /// catalog, since its calls could not be sent correctly (TOOL-3).
+    /// A message that says what is wrong with the annotations: a tool with an invalid one must be left
+    /// out of the catalog, since its calls could not be sent correctly (TOOL-3).
     pub fn of_tool(definition: &RawValue) -> Result<Vec<Self>, String> {
         if !may_be_annotated(definition.get()) {
             return Ok(Vec::new());
@@ -99,8 +96,7 @@ impl ParamHeader {
         Ok(found)
     }
 
-    /// The value of the argument: the text of a string, or a number or boolean as written. `None`
-    /// if the
+    /// The value of the argument: the text of a string, or a number or boolean as written. `None` if the
     /// argument is absent, `null`, an object or an array.
     #[must_use]
     pub fn value_in<'a>(&self, arguments: &'a RawValue) -> Option<Cow<'a, str>> {
@@ -116,9 +112,8 @@ impl ParamHeader {
     }
 }
 
-/// Fast path: schemas with annotations are rare, so nearly no schema is parsed. An annotation
-/// spelled with
-/// escapes contains escapes in the ASCII range.
+/// Fast path: schemas with annotations are rare, so nearly no schema is parsed. An annotation spelled
+/// with escapes contains escapes in the ASCII range.
 fn may_be_annotated(text: &str) -> bool {
     text.contains("mcp-header") || text.contains("\\u00")
 }

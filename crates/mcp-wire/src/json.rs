@@ -1,12 +1,9 @@
 //! Strict JSON parser for the permission path (PERM-7).
 //!
 //! If two parsers disagree about a text, an approved call can become another call, so this parser
-//! rejects
-//! everything that parsers are known to disagree about: duplicate keys at any depth, lone
-//! surrogates, extreme
-//! depth, and everything that is not strictly JSON. Numbers keep their text; they are never
-//! converted to a
-//! machine number here.
+//! rejects everything that parsers are known to disagree about: duplicate keys at any depth, lone
+//! surrogates, extreme depth, and everything that is not strictly JSON. Numbers keep their text; they
+//! are never converted to a machine number here.
 
 use std::fmt::Write as _;
 
@@ -101,8 +98,7 @@ impl Json {
     }
 
     /// The canonical form: keys sorted, no white space, one way to escape, numbers as written. Two
-    /// values
-    /// are equal exactly if their canonical forms are.
+    /// values are equal exactly if their canonical forms are.
     #[must_use]
     pub fn canonical(&self) -> String {
         let mut out = String::new();

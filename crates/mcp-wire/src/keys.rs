@@ -1,8 +1,7 @@
 //! The rule that no key occurs twice in one JSON object. Keys are compared unescaped.
 
 /// Objects up to this size are compared pair by pair; larger ones are sorted, so that a body with a
-/// million keys
-/// costs no more than sorting them.
+/// million keys costs no more than sorting them.
 const SMALL_OBJECT: usize = 16;
 
 /// A key that occurs more than once, if there is one.

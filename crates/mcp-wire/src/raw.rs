@@ -1,6 +1,5 @@
-//! JSON objects as raw text: access to their members and replacement of single values without
-//! changing any
-//! other byte. Never builds a tree of values.
+//! JSON objects as raw text: access to their members and replacement of single values without changing
+//! any other byte. Never builds a tree of values.
 //!
 //! Keys and values are borrowed from the text; only a key that contains escapes is copied.
 
@@ -72,9 +71,8 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
     }
 }
 
-/// The members of an object as written, including duplicate keys: for a file that a person edits,
-/// where each
-/// duplicate is reported with its line. Everything else is read as [`Members`].
+/// The members of an object as written, including duplicate keys: for a file that a person edits, where
+/// each duplicate is reported with its line. Everything else is read as [`Members`].
 pub struct WrittenMembers<'a>(pub Vec<(Cow<'a, str>, &'a RawValue)>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for WrittenMembers<'a> {

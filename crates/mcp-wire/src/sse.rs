@@ -1,14 +1,13 @@
 //! Incremental parser of server-sent events (WHATWG HTML, "Interpreting an event stream").
 //!
 //! The memory for one event is limited. Events that are complete before a fault are still returned,
-//! however
-//! the stream was cut into chunks.
+//! however the stream was cut into chunks.
 
 use std::collections::VecDeque;
 
-/// One event. A field that was not sent is `None`. The HTML specification dispatches only events
-/// with data, but
-/// MCP also uses the `id` of an event without data (2025-11-25, "Resumability and Redelivery").
+/// One event. A field that was not sent is `None`. The HTML specification dispatches only events with
+/// data, but MCP also uses the `id` of an event without data (2025-11-25, "Resumability and
+/// Redelivery").
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Event {
     /// The id for `Last-Event-ID`, to resume the stream.
@@ -30,8 +29,7 @@ pub enum Fault {
         /// The limit, in bytes.
         limit: usize,
     },
-    /// A field is not UTF-8. Replacing invalid bytes, as browsers do, would change a message
-    /// silently.
+    /// A field is not UTF-8. Replacing invalid bytes, as browsers do, would change a message silently.
     #[error("an event is not UTF-8")]
     NotUtf8,
 }
@@ -48,8 +46,7 @@ pub struct Parser {
     ready: VecDeque<Event>,
     fault: Option<Fault>,
     is_first_line: bool,
-    /// Whether the last byte was a carriage return: a following line feed does not end another
-    /// line.
+    /// Whether the last byte was a carriage return: a following line feed does not end another line.
     is_after_return: bool,
 }
 
@@ -109,9 +106,8 @@ impl Parser {
         }
     }
 
-    /// Marks the end of the stream. An event whose lines are complete is returned even without the
-    /// empty line at
-    /// its end, which some servers leave out.
+    /// Marks the end of the stream. An event whose lines are complete is returned even without the empty
+    /// line at its end, which some servers leave out.
     pub fn finish(&mut self) {
         self.line.clear();
         if self.fault.is_none() {

@@ -1,6 +1,5 @@
-//! Resource templates (RFC 6570): their variables, and whether a URI can come from one, as far as
-//! needed to find
-//! the server for a read. Strict matching is used for permissions. Never expands a template.
+//! Resource templates (RFC 6570): their variables, and whether a URI can come from one, as far as needed
+//! to find the server for a read. Strict matching is used for permissions. Never expands a template.
 
 /// A template with more parts is not matched.
 const MOST_PARTS: usize = 64;
@@ -76,16 +75,14 @@ impl UriTemplate {
         }
     }
 
-    /// Whether a server may treat this URI as an instance of the template. Takes time proportional
-    /// to the
-    /// product of the number of parts and the length of the URI.
+    /// Whether a server may treat this URI as an instance of the template. Takes time proportional to
+    /// the product of the number of parts and the length of the URI.
     #[must_use]
     pub fn matches(&self, uri: &str) -> bool {
         self.fits(uri, false)
     }
 
-    /// Whether the template can be expanded to this URI by the strict rules of RFC 6570. Takes as
-    /// long.
+    /// Whether the template can be expanded to this URI by the strict rules of RFC 6570. Takes as long.
     #[must_use]
     pub fn makes(&self, uri: &str) -> bool {
         self.fits(uri, true)
@@ -158,9 +155,8 @@ impl UriTemplate {
     }
 }
 
-/// Characters that an expansion with this operator may contain beside plain ones: the operator
-/// itself and its
-/// separators. Empty if RFC 6570 has no such operator.
+/// Characters that an expansion with this operator may contain beside plain ones: the operator itself
+/// and its separators. Empty if RFC 6570 has no such operator.
 fn separators(operator: u8) -> &'static [u8] {
     match operator {
         b'?' => b"?&=,",

@@ -1,7 +1,6 @@
-//! The authenticated channel of the control socket: both ends prove that they know the same key
-//! without revealing it, and from then on every line is encrypted and numbered. Nothing is sent
-//! over a
-//! channel before the peer's proof was verified, and a line that fails to decrypt closes it.
+//! The authenticated channel of the control socket: both ends prove that they know the same key without
+//! revealing it, and from then on every line is encrypted and numbered. Nothing is sent over a channel
+//! before the peer's proof was verified, and a line that fails to decrypt closes it.
 //!
 //! ```text
 //! client → server   {"hello":1,"as":"operator","share":C}
@@ -11,14 +10,10 @@
 //! master = HMAC(key, domain ‖ X25519(C, S) ‖ SHA-256(domain ‖ as ‖ C ‖ S))
 //! ```
 //!
-//! The shares are fresh for each connection and therefore serve as nonces; a key that leaks later
-//! does
-//! not decrypt recorded traffic (forward secrecy). The server proves itself first, because the
-//! process
-//! that listens at the path may not be Gatehouse; the client's proof is its first encrypted line.
-//! Each
-//! direction has its own key, so that lines cannot be reflected to their sender. The line number is
-//! the
+//! The shares are fresh for each connection and therefore serve as nonces; a key that leaks later does
+//! not decrypt recorded traffic (forward secrecy). The server proves itself first, because the process
+//! that listens at the path may not be Gatehouse; the client's proof is its first encrypted line. Each
+//! direction has its own key, so that lines cannot be reflected to their sender. The line number is the
 //! AEAD nonce, so a line that was dropped, replayed, reordered or modified fails to decrypt.
 
 use aws_lc_rs::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
@@ -108,8 +103,7 @@ impl Begun {
     }
 }
 
-/// Answers a client's [`Hello`] with the proof that this end knows the key. The client's knowledge
-/// is
+/// Answers a client's [`Hello`] with the proof that this end knows the key. The client's knowledge is
 /// proved by its first line, which decrypts only if it used the same key.
 pub(super) fn answer(key: &ControlKey, hello: &Hello) -> Result<(Welcome, Channel), Broken> {
     if hello.hello != VERSION {

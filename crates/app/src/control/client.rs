@@ -1,6 +1,5 @@
 //! Client side of the control socket, for `gatehousectl` and tests. The process that listens at the
-//! socket's path may not be Gatehouse: with a key, nothing is sent before the peer has proved that
-//! it
+//! socket's path may not be Gatehouse: with a key, nothing is sent before the peer has proved that it
 //! knows the key too; without one, only commands that need no authority are sent.
 
 use std::io;
@@ -52,8 +51,7 @@ impl ControlClient {
         Ok(Self { lines, writing: Box::new(writing), last: 0, key: None, sealer: None })
     }
 
-    /// Authenticates as the operator from now on, over a channel to which only a holder of the same
-    /// key
+    /// Authenticates as the operator from now on, over a channel to which only a holder of the same key
     /// can be the peer. The key itself is never sent.
     #[must_use]
     pub fn with_operator_key(mut self, key: Option<Secret>) -> Self {
@@ -62,8 +60,7 @@ impl ControlClient {
     }
 
     /// Authenticates as a client from now on, over a channel to which only a process that knows the
-    /// token
-    /// can be the peer. The token itself is never sent.
+    /// token can be the peer. The token itself is never sent.
     #[must_use]
     pub fn with_client_token(mut self, token: &Secret) -> Self {
         let token_sha256 = hex::encode(Sha256::digest(token.reveal().as_bytes()));
@@ -74,9 +71,8 @@ impl ControlClient {
     /// Runs a command.
     ///
     /// # Errors
-    /// Gatehouse's own error; [`ErrorCode::NotPermitted`] if the peer does not prove that it knows
-    /// the key, or
-    /// if the command needs a key and there is none (in the latter case nothing was sent);
+    /// Gatehouse's own error; [`ErrorCode::NotPermitted`] if the peer does not prove that it knows the
+    /// key, or if the command needs a key and there is none (in the latter case nothing was sent);
     /// [`ErrorCode::NotRunning`] if the connection is lost.
     pub async fn run<R: Request>(&mut self, request: &R) -> Result<R::Reply, Problem> {
         let args = to_raw_value(request).map_err(|e| internal(&e))?;
@@ -145,11 +141,11 @@ impl ControlClient {
             .ok_or_else(unproven)?;
         self.sealer = Some(made.sealer);
         self.lines.opener = Some(made.opener);
-        // Gatehouse is authenticated from here on, so its replies have no length limit: a call may
-        // be shown in full.
+        // Gatehouse is authenticated from here on, so its replies have no length limit: a call may be
+        // shown in full.
         *self.lines.framed.decoder_mut() = LinesCodec::new();
-        // The server takes longer lines only from a peer that proved to know the key; this empty
-        // line is the proof.
+        // The server takes longer lines only from a peer that proved to know the key; this empty line is
+        // the proof.
         let proof = match &mut self.sealer {
             Some(sealer) => sealer.seal(Vec::new()).map_err(|Broken(why)| gone(&why))?,
             None => return Ok(()),

@@ -1,5 +1,4 @@
-//! Fuzz target `control`: lines of the control socket in both directions. Lines that are accepted
-//! have
+//! Fuzz target `control`: lines of the control socket in both directions. Lines that are accepted have
 //! the same meaning for another JSON parser, and their raw parts are the bytes that were sent.
 
 use gatehouse_fuzz::{fuzz, json, mutated};

@@ -1,6 +1,5 @@
-//! The named pipe of the control socket on Windows. The pipe must be the first instance of its
-//! name,
-//! and remote clients are rejected.
+//! The named pipe of the control socket on Windows. The pipe must be the first instance of its name, and
+//! remote clients are rejected.
 
 use std::ffi::OsString;
 use std::io;

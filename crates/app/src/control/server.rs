@@ -1,7 +1,5 @@
-//! Server side of the control socket. Reads lines, plain or encrypted, and passes the commands in
-//! them
-//! to the facade with the authority that the channel proves; it makes no decisions itself. The
-//! first
+//! Server side of the control socket. Reads lines, plain or encrypted, and passes the commands in them
+//! to the facade with the authority that the channel proves; it makes no decisions itself. The first
 //! line determines for the whole connection whether there is a channel.
 
 use std::collections::VecDeque;
@@ -95,8 +93,7 @@ async fn accept(mut listener: Listener, facade: Arc<Facade>, cancel: Cancellatio
     }
 }
 
-/// The connections that are not authenticated as the operator, oldest first, and the number of the
-/// last.
+/// The connections that are not authenticated as the operator, oldest first, and the number of the last.
 #[derive(Default)]
 struct Strangers(Mutex<(u64, VecDeque<(u64, CancellationToken)>)>);
 
@@ -107,8 +104,7 @@ struct Place {
 }
 
 impl Place {
-    /// Takes a slot. If all are taken, the oldest connection is closed, so that other processes
-    /// cannot
+    /// Takes a slot. If all are taken, the oldest connection is closed, so that other processes cannot
     /// lock the operator out by filling all slots.
     fn take(among: &Arc<Strangers>, gone: CancellationToken) -> Self {
         let mut held = among.0.lock();
@@ -184,9 +180,8 @@ impl Connection {
             if !self.hear(line, &outbox).await {
                 return;
             }
-            // A line was decrypted, so the peer is authenticated and may send longer lines. The
-            // line was read
-            // whole, so nothing is lost by replacing the decoder.
+            // A line was decrypted, so the peer is authenticated and may send longer lines. The line was
+            // read whole, so nothing is lost by replacing the decoder.
             if self.opener.is_some() && !is_long {
                 is_long = true;
                 *reading.decoder_mut() = LinesCodec::new_with_max_length(LONGEST_SEALED_LINE);
@@ -294,8 +289,8 @@ impl Connection {
                 if request.command == EVENTS {
                     stream_events(&facade, &request, proved, &outbox, &gone).await;
                 } else {
-                    // Checked when the request runs, not when the line arrived: the key may have
-                    // been replaced since.
+                    // Checked when the request runs, not when the line arrived: the key may have been
+                    // replaced since.
                     let Some(authority) = facade.parts().operator.authority(proved) else {
                         gone.cancel();
                         return;
@@ -398,8 +393,8 @@ async fn write_lines<W: AsyncWrite + Send>(
     let mut writing = std::pin::pin!(writing);
     let work = async {
         while let Some(mut line) = lines.recv().await {
-            // Encrypted here and nowhere earlier, so that lines are numbered in the order in which
-            // they are sent.
+            // Encrypted here and nowhere earlier, so that lines are numbered in the order in which they
+            // are sent.
             if let Some(sealer) = &mut sealer {
                 line = sealer.seal(line).map_err(|Broken(why)| std::io::Error::other(why))?;
             }

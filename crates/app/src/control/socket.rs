@@ -1,5 +1,5 @@
-//! The Unix socket of the control channel: its path, that only its owner can reach it, and that the
-//! peer is the same user. A socket file is removed only by the process that holds the data folder.
+//! The Unix socket of the control channel: its path, that only its owner can reach it, and that the peer
+//! is the same user. A socket file is removed only by the process that holds the data folder.
 
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
@@ -82,8 +82,7 @@ pub(super) async fn connect(data_dir: &Path) -> io::Result<UnixStream> {
     Err(last)
 }
 
-/// Possible paths of the socket of a data folder, preferred first. If the path inside the folder is
-/// too
+/// Possible paths of the socket of a data folder, preferred first. If the path inside the folder is too
 /// long for a socket, a folder named by the data folder's hash is used instead.
 fn places(data_dir: &Path) -> io::Result<Vec<PathBuf>> {
     let data_dir = std::fs::canonicalize(data_dir)?;

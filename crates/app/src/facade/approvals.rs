@@ -1,5 +1,5 @@
-//! Pending approvals. Answers are passed to the approval queue, which checks that they match the
-//! request as it is now.
+//! Pending approvals. Answers are passed to the approval queue, which checks that they match the request
+//! as it is now.
 
 use std::sync::Arc;
 

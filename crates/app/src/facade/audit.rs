@@ -59,8 +59,7 @@ fn names_in<'a>(entries: impl Iterator<Item = &'a AuditEntry>) -> HashMap<String
     named.collect()
 }
 
-/// The entries as listed, with a sentence for each rule that was added. The sentence contains data
-/// of
+/// The entries as listed, with a sentence for each rule that was added. The sentence contains data of
 /// the entry, so the entries must already be redacted for the caller.
 fn views(parts: &Parts, entries: Vec<AuditEntry>, former: &HashMap<String, String>) -> Vec<AuditEntryView> {
     let view = |AuditEntry { seq, at, event, hash }: AuditEntry| {

@@ -1,5 +1,4 @@
-//! Validates a server's settings before anything is written. Errors are meant for the user; nothing
-//! is
+//! Validates a server's settings before anything is written. Errors are meant for the user; nothing is
 //! corrected silently.
 
 use std::path::Path;

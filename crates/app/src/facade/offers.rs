@@ -1,5 +1,4 @@
-//! Resources, prompts, completions and tools used by the user. These requests go through the same
-//! call
+//! Resources, prompts, completions and tools used by the user. These requests go through the same call
 //! pipeline as those of clients; what the user has blocked stays blocked.
 
 use std::collections::BTreeMap;

@@ -10,8 +10,7 @@ use gatehouse_store::ControlKey;
 use super::Parts;
 use crate::operator::new_operator_key;
 
-/// Creates a new operator key. Proofs made with the previous key are no longer valid, including
-/// those of
+/// Creates a new operator key. Proofs made with the previous key are no longer valid, including those of
 /// open connections.
 pub(super) async fn rotate(parts: &Arc<Parts>) -> Result<RotatedKey, Problem> {
     let Some((proved, _)) = parts.operator.key() else {

@@ -1,6 +1,5 @@
-//! Secrets of servers, each stored under the server's binding and the one field that it may be used
-//! for. They are carried over to a new generation only if they would be sent to the same
-//! destination as
+//! Secrets of servers, each stored under the server's binding and the one field that it may be used for.
+//! They are carried over to a new generation only if they would be sent to the same destination as
 //! before; nothing here returns one.
 
 use std::collections::{BTreeMap, HashSet};
@@ -35,8 +34,7 @@ pub(super) fn needs_any(transport: &Transport) -> bool {
     !referring(transport).is_empty()
 }
 
-/// Whether both transports send their secrets to the same destination: the same program with the
-/// same
+/// Whether both transports send their secrets to the same destination: the same program with the same
 /// arguments in the same folder, or the same kind of transport with the same URL.
 fn same_place(before: &Transport, after: &Transport) -> bool {
     match (before, after) {
@@ -127,8 +125,8 @@ impl Plan {
     }
 }
 
-/// Deletes every secret of a server, including those of earlier generations and those stored under
-/// the names that older versions used.
+/// Deletes every secret of a server, including those of earlier generations and those stored under the
+/// names that older versions used.
 pub(super) async fn forget(parts: &Parts, config: &ServerConfig) {
     let keys = referring(&config.transport).keys().flat_map(|field| all_keys(config, field)).collect();
     forget_keys(parts, keys).await;
@@ -141,11 +139,9 @@ fn all_keys(config: &ServerConfig, field: &str) -> Vec<SecretKey> {
     generations(&config.binding()).flat_map(keys).collect()
 }
 
-/// Deletes secrets and sign-ins of removed servers and of earlier generations of servers: those
-/// whose deletion
-/// failed at the time, and those stored later. If the list of servers is not verified, it does not
-/// tell what is in
-/// use, so nothing is deleted then. Blocks.
+/// Deletes secrets and sign-ins of removed servers and of earlier generations of servers: those whose
+/// deletion failed at the time, and those stored later. If the list of servers is not verified, it does
+/// not tell what is in use, so nothing is deleted then. Blocks.
 pub(crate) fn sweep(store: &Store) {
     let servers = match store.servers().confirmed() {
         Ok(Some(servers)) => servers,

@@ -1,7 +1,5 @@
-//! Servers: adding, changing, removing, starting and stopping them. The file is written first, then
-//! the
-//! running servers are changed. An edit of the transport starts a new generation, and a removed
-//! server
+//! Servers: adding, changing, removing, starting and stopping them. The file is written first, then the
+//! running servers are changed. An edit of the transport starts a new generation, and a removed server
 //! takes its permissions and secrets with it.
 
 use std::sync::Arc;
@@ -135,8 +133,7 @@ pub(super) async fn remove(parts: &Arc<Parts>, server: &str) -> Result<(), Probl
     taken
 }
 
-/// Restores the default servers. Those that still exist keep their ids and permissions; all others
-/// are
+/// Restores the default servers. Those that still exist keep their ids and permissions; all others are
 /// removed with their permissions and secrets.
 pub(super) async fn reset(parts: &Arc<Parts>) -> Result<Vec<ServerView>, Problem> {
     let mut configs = parts.configs.lock().await;
@@ -193,9 +190,8 @@ pub(super) async fn stop(parts: &Arc<Parts>, wanted: &ServersStop) -> Result<(),
     let sealed = all.clone();
     let written = async {
         record(parts, &disabled, ConfigCause::Disabled).await?;
-        // Saved without authority: anyone may stop a server, so this must not renew the seal of a
-        // list that
-        // failed verification.
+        // Saved without authority: anyone may stop a server, so this must not renew the seal of a list
+        // that failed verification.
         parts.on_store(move |store| store.servers().save(&sealed)).await
     };
     if let Err(problem) = written.await {
@@ -309,9 +305,9 @@ fn what_was_done(before: &ServerConfig, after: &ServerConfig) -> ConfigCause {
     }
 }
 
-/// A wide grant covers the tools that exist when it is given, so this waits for the first list of
-/// tools. If the server does not connect in time, its labels are trusted all the same, and its
-/// read-only tools need approval.
+/// A wide grant covers the tools that exist when it is given, so this waits for the first list of tools.
+/// If the server does not connect in time, its labels are trusted all the same, and its read-only tools
+/// need approval.
 async fn grant_reads_when_known(parts: &Parts, config: &ServerConfig) -> Result<(), Problem> {
     if !config.enabled || !config.autostart || !parts.servers.is_on() {
         return Ok(());

@@ -1,5 +1,4 @@
-//! The settings as commands: showing and changing them, and the switch for MCP as a whole. Settings
-//! are
+//! The settings as commands: showing and changing them, and the switch for MCP as a whole. Settings are
 //! written before they take effect, except when something is stopped.
 
 use std::sync::Arc;
@@ -67,8 +66,8 @@ pub(super) async fn switch_on(parts: &Arc<Parts>) -> Result<(), Problem> {
     Ok(())
 }
 
-/// MCP is off when this returns, even with an error: an error means that a restart would switch it
-/// on again.
+/// MCP is off when this returns, even with an error: an error means that a restart would switch it on
+/// again.
 pub(super) async fn switch_off(parts: &Arc<Parts>) -> Result<(), Problem> {
     let mut held = parts.settings.lock().await;
     if parts.servers.is_on() {

@@ -1,5 +1,4 @@
-//! Signing in to servers and out of them. OAuth itself is in the auth crate; its effects on the
-//! running
+//! Signing in to servers and out of them. OAuth itself is in the auth crate; its effects on the running
 //! servers are here.
 
 use std::sync::Arc;

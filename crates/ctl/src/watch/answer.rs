@@ -1,5 +1,4 @@
-//! Parses what the user typed into an answer. An answer matches the approval request as it was
-//! shown: it
+//! Parses what the user typed into an answer. An answer matches the approval request as it was shown: it
 //! repeats its hash, and it selects only choices that the request offers.
 
 use gatehouse_model::ask::{Answer, Ask, CallAsk, ChoiceLifetime, ChoiceWidth, GrantChoice};
@@ -80,8 +79,8 @@ pub(crate) fn answer(pending: &PendingAsk, word: &Word) -> Result<AskAnswer, Str
             let choice = find(call, *lifetime, *width).ok_or("This question does not offer that.")?;
             Answer::Allow { choice: choice.choice() }
         }
-        // A form is sent with the default values of its fields; the core reports an error if they
-        // are not sufficient.
+        // A form is sent with the default values of its fields; the core reports an error if they are
+        // not sufficient.
         (Ask::Elicitation(_), Word::Allow) => Answer::Accept { content: Some("{}".to_owned()) },
         (Ask::Sampling(_), Word::Allow) => {
             return Err("A terminal cannot answer this with yes.".to_owned());
@@ -95,8 +94,8 @@ pub(crate) fn answer(pending: &PendingAsk, word: &Word) -> Result<AskAnswer, Str
     Ok(AskAnswer { id: pending.id.clone(), hash: board::hash(pending).cloned(), answer })
 }
 
-/// The offered choice with this lifetime and scope; one for this client is preferred to one for
-/// every client.
+/// The offered choice with this lifetime and scope; one for this client is preferred to one for every
+/// client.
 fn find(call: &CallAsk, lifetime: ChoiceLifetime, width: ChoiceWidth) -> Option<&OfferedChoice> {
     let fits = |choice: &&OfferedChoice| choice.lifetime == lifetime && choice.width == width;
     let mut fitting = call.choices.iter().filter(fits);

@@ -25,6 +25,7 @@ pub(super) enum Change {
 pub(super) enum How {
     /// It was answered, here or elsewhere.
     Answered {
+        /// Whether it was allowed.
         allowed: bool,
     },
     /// It expired or was withdrawn.

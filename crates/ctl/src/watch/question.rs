@@ -1,5 +1,4 @@
-//! An approval request as plain text: client, server, subject, the full arguments and the time
-//! left.
+//! An approval request as plain text: client, server, subject, the full arguments and the time left.
 //! Text from a client or a server is shown with its hidden characters, and nothing is cut.
 
 use gatehouse_model::ask::{

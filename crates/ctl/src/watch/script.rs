@@ -1,5 +1,4 @@
-//! The watch without a terminal: approval requests are written as text or as one JSON object per
-//! line,
+//! The watch without a terminal: approval requests are written as text or as one JSON object per line,
 //! answers are read as lines `<ask-id> allow|deny [reason…]|…`.
 
 use gatehouse_model::AskId;

@@ -1,5 +1,4 @@
-//! The watch at a terminal: one approval request at a time, answered by a short word and Enter.
-//! Input
+//! The watch at a terminal: one approval request at a time, answered by a short word and Enter. Input
 //! typed before a request was shown, or within half a second after it, is discarded.
 
 use std::time::Duration;
@@ -26,6 +25,7 @@ const KEYS: [(&str, &str, &str); 4] = [
 
 /// State of the dialogue.
 enum Stage {
+    /// No request is shown.
     Idle,
     /// A request is shown and cannot be answered yet.
     Asleep { id: AskId, until: Instant },
