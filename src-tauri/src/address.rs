@@ -1,5 +1,5 @@
-//! Where the gateway listens and where everything is kept: the same places that `gatehousectl` looks
-//! in. The port of last time is taken again, so that no client has to be told a new one.
+//! The gateway's address and the data folder: the same as `gatehousectl` uses. The last port is reused,
+//! so that clients need not be reconfigured.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -9,7 +9,6 @@ use tauri::{AppHandle, Manager, Runtime};
 
 const PORT_FILE: &str = "port";
 
-/// The data folder.
 pub(crate) fn data_dir<R: Runtime>(app: &AppHandle<R>) -> tauri::Result<PathBuf> {
     if let Some(named) = named_folder() {
         return Ok(named);
@@ -18,12 +17,12 @@ pub(crate) fn data_dir<R: Runtime>(app: &AppHandle<R>) -> tauri::Result<PathBuf>
     Ok(app.path().data_dir()?.join(name))
 }
 
-/// The data folder that the environment names.
+/// The data folder set in the environment.
 pub(crate) fn named_folder() -> Option<PathBuf> {
     std::env::var_os("GATEHOUSE_DATA_DIR").filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
-/// The port of last time if it is free, else any.
+/// The last port if it is free, else any port.
 pub(crate) fn usual(data_dir: &Path) -> SocketAddr {
     let last =
         std::fs::read_to_string(data_dir.join(PORT_FILE)).ok().and_then(|text| text.trim().parse().ok());
@@ -31,7 +30,7 @@ pub(crate) fn usual(data_dir: &Path) -> SocketAddr {
     SocketAddr::from((Ipv4Addr::LOCALHOST, free.unwrap_or(0)))
 }
 
-/// Keeps the port of an endpoint for next time.
+/// Stores the port of an endpoint for the next start.
 pub(crate) fn remember(data_dir: &Path, endpoint: &str) {
     let Some(port) = url::Url::parse(endpoint).ok().and_then(|url| url.port()) else { return };
     if let Err(error) = atomic_file::replace(&data_dir.join(PORT_FILE), port.to_string().as_bytes()) {

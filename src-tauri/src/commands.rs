@@ -1,5 +1,6 @@
-//! The commands that windows may call. Each is thin: it checks which window asks, and passes on to the
-//! core or to the shell. A new one has to be named in `build.rs` and in one capability file too.
+//! The Tauri commands that windows may invoke. Each checks which window calls, and passes the request on
+//! to the core or to the shell. A new command also has to be listed in `build.rs` and in one capability
+//! file.
 
 pub(crate) mod main;
 pub(crate) mod prompt;
@@ -9,7 +10,8 @@ use serde_json::value::RawValue;
 use tauri::WebviewWindow;
 use tauri::ipc::Response;
 
-/// The capability files say so already; this holds even if one of them is wrong.
+/// Checks the calling window. The capability files enforce the same; this is defence in depth in case
+/// one of them is wrong.
 fn only(window: &WebviewWindow, label: &str) -> Result<(), Problem> {
     if window.label() == label {
         return Ok(());
@@ -17,7 +19,7 @@ fn only(window: &WebviewWindow, label: &str) -> Result<(), Problem> {
     Err(Problem::new(ErrorCode::NotPermitted, "This window may not do that."))
 }
 
-/// A reply of the core as the bytes that it is.
+/// A reply of the core as raw bytes.
 fn raw(reply: Box<RawValue>) -> Response {
     Response::new(String::from(Box::<str>::from(reply)))
 }

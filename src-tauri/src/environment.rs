@@ -1,18 +1,18 @@
-//! Which variables of the environment the window's process runs with (PERM-16): few and known ones. Others
-//! open the web view to automation and inspectors, which could press **Allow**, or make the toolkit, the
-//! web view or the C library load code into this process.
+//! Filters the environment variables that the window's process runs with (PERM-16): only an allowlist
+//! stays. Others open the web view to automation and inspectors, which could press **Allow**, or make
+//! the toolkit, the web view or the C library load code into this process.
 //!
-//! What a loader does with variables of its own (`LD_PRELOAD`) it has done before anything here runs.
+//! A variable that acts on the dynamic loader (`LD_PRELOAD`) has taken effect before any code here runs.
 
 use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
 
 use gatehouse_common::user_environment::{PROXIES, kept_as};
 
-/// Names of variables that, like those of [`PROXIES`], only say something: where the session, its display and
-/// folders are, and how things should look. None of them names a file with code in it for this process;
-/// `GTK_IM_MODULE` names one of the input methods that the system lists. None names certificates either
-/// (`SSL_CERT_FILE`): what they sign could read sign-ins, so those of the system's store count alone.
+/// Names of variables that, like [`PROXIES`], only describe the session: its display, its folders, and
+/// how things look. None of them names a file with code for this process; `GTK_IM_MODULE` names one of
+/// the input methods installed on the system. None names certificates either (`SSL_CERT_FILE`): whoever
+/// controls a trusted certificate could read sign-ins, so only those of the system's store are trusted.
 const KNOWN: &[&str] = &[
     // The user and the session.
     "HOME",
@@ -43,7 +43,7 @@ const KNOWN: &[&str] = &[
     "SSH_AUTH_SOCK",
     "SSH_AGENT_PID",
     "BROWSER",
-    // How things look, and how they are drawn and typed.
+    // Appearance, rendering and input.
     "GTK_THEME",
     "GTK_CSD",
     "GTK_OVERLAY_SCROLLING",
@@ -101,20 +101,22 @@ const KNOWN: &[&str] = &[
     "WINDIR",
 ];
 
-/// Beginnings of such names: locale, folders and session, Gatehouse's own, and the drives' folders on Windows.
+/// Allowed prefixes: locale, folders and session, Gatehouse's own, and the per-drive folders on Windows.
 const KNOWN_PREFIXES: [&str; 4] = ["LC_", "XDG_", "GATEHOUSE_", "="];
 
-/// What begins like this all the same and is withheld: the toolkit reads a settings file there, which may name
-/// modules with code. Gatehouse keeps nothing there, and finds the folder of downloads as if it were not set;
-/// servers get it.
+/// Withheld although the prefix is allowed: the toolkit reads a settings file in these folders, which
+/// may name modules with code. Gatehouse keeps nothing there, and finds the download folder as if they
+/// were not set; servers get them.
 const WITHHELD: [&str; 2] = ["XDG_CONFIG_HOME", "XDG_CONFIG_DIRS"];
 
-/// Where the window may be drawn. The toolkit has other ways, one of which is a web page that anybody opens.
+/// Allowed GDK backends. The toolkit has others, one of which (broadway) serves the window as a web page
+/// that anyone can open.
 const BACKENDS: [&str; 2] = ["x11", "wayland"];
 
-/// A build that finds any other variable starts again without it, since the toolkit's own threads and
-/// libraries read the environment of the process. Servers get theirs from what is kept beside. The answer is
-/// the exit code of this process, where it is to end.
+/// Restarts the process without all other variables if there are any. Removing them in this process
+/// would not be enough, since the toolkit's threads and libraries read its environment. Servers get the
+/// withheld variables from the copies kept under other names. Returns the exit code if this process has
+/// to end.
 pub(crate) fn restart_if_unknown() -> Option<ExitCode> {
     if is_driven() || std::env::vars_os().all(|(name, value)| is_known(&name, &value)) {
         return None;
@@ -122,8 +124,8 @@ pub(crate) fn restart_if_unknown() -> Option<ExitCode> {
     Some(restart(std::env::vars_os()))
 }
 
-/// Whether the driver of a test started this process and steers it by variables. Never so in a build without the
-/// feature `test-door`, which no release has.
+/// Whether a test driver started this process and controls it through variables. Always false in a build
+/// without the feature `test-door`, which no release has.
 fn is_driven() -> bool {
     cfg!(feature = "test-door") && std::env::var_os("TAURI_AUTOMATION").is_some()
 }
@@ -141,11 +143,11 @@ fn is_known(name: &OsStr, value: &OsStr) -> bool {
                 || KNOWN_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
         }
     };
-    // There, names in another case are the same names.
+    // On Windows names are case-insensitive.
     if cfg!(windows) { known(&name.to_ascii_uppercase()) } else { known(name) }
 }
 
-/// The variables to run with. A name that is no text is nobody's.
+/// The variables to run with. A name that is not Unicode is dropped.
 fn harmless(given: impl Iterator<Item = (OsString, OsString)>) -> impl Iterator<Item = (OsString, OsString)> {
     given.filter_map(|(name, value)| {
         if is_known(&name, &value) {
@@ -174,14 +176,14 @@ fn restart(given: impl Iterator<Item = (OsString, OsString)>) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Becomes the other program; comes back only with an error.
+/// Replaces this process by the program; returns only on an error.
 #[cfg(unix)]
 fn replace(mut command: std::process::Command) -> std::io::Result<ExitCode> {
     use std::os::unix::process::CommandExt;
     Err(command.exec())
 }
 
-/// Runs the other program in this one's place.
+/// Runs the program as a child and returns its exit code.
 #[cfg(not(unix))]
 fn replace(mut command: std::process::Command) -> std::io::Result<ExitCode> {
     let status = command.status()?;
@@ -253,7 +255,7 @@ mod tests {
             "VK_ICD_FILENAMES",
             "__EGL_VENDOR_LIBRARY_FILENAMES",
             "__GLX_VENDOR_LIBRARY_NAME",
-            // Certificates that are trusted, and what TLS gives away.
+            // Trusted certificates, and the logging of TLS keys.
             "SSL_CERT_FILE",
             "SSL_CERT_DIR",
             "SSLKEYLOGFILE",
@@ -285,8 +287,8 @@ mod tests {
         }
     }
 
-    /// Somebody starts it as a driver or an attacker does. In its second life nothing of that is left, and
-    /// servers still find what the user set.
+    /// Starts the process as a test driver or an attacker would. After the restart none of these
+    /// variables is left, and servers still get what the user set.
     #[cfg(unix)]
     #[test]
     fn a_steered_start_becomes_one_that_nobody_steers() {

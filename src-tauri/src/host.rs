@@ -1,5 +1,5 @@
-//! Starts the core with the application, keeps it for the commands, and stops it before the
-//! application ends, so that no server is left running. Nothing but this file owns the core.
+//! Owns the core: starts it with the application, gives commands access to it, and stops it before the
+//! application exits, so that no server is left running.
 
 mod vault;
 
@@ -20,29 +20,29 @@ use crate::address;
 use crate::links::Browser;
 use crate::secrets::{self, Found};
 
-/// The core, as far as it is there.
+/// State of the core.
 enum Slot {
     NotStarted,
-    /// Waits for the user to open the vault or to put it aside.
+    /// Waits for the user to unlock the vault or to continue without it.
     Locked,
     Running(Running),
     Failed(Problem),
     Stopped,
 }
 
-/// A core with what its secrets are kept in.
+/// A core with its secret store.
 struct Running {
     core: Core,
     secrets: Arc<dyn SecretStore>,
 }
 
-/// What came of a start.
+/// Result of a start.
 pub(crate) enum Begun {
-    /// The core runs, and this is what happens.
+    /// The core runs; its events.
     Running(EventStream),
     /// The vault is locked.
     Locked,
-    /// It could not be started.
+    /// The core could not be started.
     Failed,
 }
 
@@ -72,18 +72,19 @@ impl Slot {
 /// Holds the core for as long as the application runs.
 #[derive(Clone)]
 pub(crate) struct Host {
-    /// Written to by start and stop alone; a command that comes early waits for the start.
+    /// Written only when the core is started, stopped or replaced; a command that comes early waits for
+    /// the start.
     slot: Arc<RwLock<Slot>>,
     data_dir: PathBuf,
     quitting: CancellationToken,
-    /// Ends the commands that are under way when their core is about to stop.
+    /// Cancels running commands when their core is about to stop.
     stopping: Arc<Mutex<CancellationToken>>,
-    /// One change of where secrets are kept at a time.
+    /// Serializes changes of the secret store.
     moving: Arc<tokio::sync::Mutex<()>>,
     tasks: TaskTracker,
 }
 
-/// The right to start the core, held from the beginning so that no command comes before.
+/// The write lock of the slot, held from the beginning so that no command runs before the first start.
 pub(crate) struct Starting {
     slot: OwnedRwLockWriteGuard<Slot>,
 }
@@ -108,7 +109,7 @@ impl Host {
         begun(starting.slot.begun());
     }
 
-    /// Starts the core once more if it could not be started.
+    /// Starts the core again if it could not be started.
     pub(crate) async fn start_again(&self, begun: impl FnOnce(Begun)) -> Result<(), Problem> {
         let mut slot = self.slot.write().await;
         if let Slot::Failed(_) | Slot::Locked = *slot {
@@ -134,13 +135,15 @@ impl Host {
         }
     }
 
-    /// Runs a command on the word of the person in front of the window; its reply is typed.
+    /// Runs a command with the operator's authority, since a person operates the window; its reply is
+    /// typed.
     pub(crate) async fn run<R: Request>(&self, request: &R) -> Result<R::Reply, Problem> {
         let work = async { self.slot.read().await.core()?.run(request, Authority::Operator).await };
         self.unless_stopping(Box::pin(work)).await
     }
 
-    /// Runs a command on the word of the person in front of the window; its reply is JSON as it came.
+    /// Runs a command with the operator's authority, since a person operates the window; its reply is
+    /// raw JSON.
     pub(crate) async fn execute(&self, command: Command) -> Result<Box<RawValue>, Problem> {
         let work = async { self.slot.read().await.core()?.execute(command, Authority::Operator).await };
         self.unless_stopping(Box::pin(work)).await
@@ -160,7 +163,7 @@ impl Host {
         }
     }
 
-    /// Runs a task until it ends or the application does; the end waits for it.
+    /// Runs a task until it ends or the application quits; [`Host::stop`] waits for it.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         let quitting = self.quitting.clone();
         let tracked = self.tasks.track_future(async move {
@@ -172,7 +175,7 @@ impl Host {
         tauri::async_runtime::spawn(tracked);
     }
 
-    /// Whether the end has begun.
+    /// Whether the application is quitting.
     pub(crate) fn is_quitting(&self) -> bool {
         self.quitting.is_cancelled()
     }
@@ -208,7 +211,7 @@ fn locked() -> Problem {
         .todo("Enter it in Gatehouse's window.")
 }
 
-/// What blocks, beside everything else.
+/// Runs a blocking closure on a blocking thread.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Problem> {
     let done = tauri::async_runtime::spawn_blocking(work).await;
     done.map_err(|e| {
@@ -219,7 +222,8 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
 
 async fn start_core(data_dir: PathBuf, secrets: Arc<dyn SecretStore>) -> Result<Core, Problem> {
     let listen = address::usual(&data_dir);
-    // Its `main` begins with the guard: children must not outlive a kill of the application.
+    // Its `main` runs the child guard if asked: child processes must not outlive a kill of the
+    // application.
     let guard_program = std::env::current_exe().ok();
     let options = CoreOptions {
         owner: Owner::Window,

@@ -27,7 +27,7 @@ pub(crate) fn open_link(address: &str) -> Result<(), Problem> {
     })
 }
 
-/// The address in its normal form, if it may be opened.
+/// The normalised address, if it may be opened.
 fn permitted(address: &str) -> Option<Url> {
     let url = Url::parse(address).ok()?;
     let plain = url.username().is_empty() && url.password().is_none();

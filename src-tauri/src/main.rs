@@ -1,6 +1,6 @@
-//! The shell around the core: two windows with the commands of each, the tray, links and preferences.
-//! It translates and decides nothing; whatever a window may do is in `capabilities/`, and what a
-//! command does is in the core. It must never hand a secret to a window.
+//! The desktop shell around the core: two windows with their commands, the tray, links and preferences.
+//! It makes no decisions: what a window may do is defined in `capabilities/`, and what a command does is
+//! in the core. It must never pass a secret to a window.
 #![cfg_attr(not(debug_assertions), windows_subsystem = "windows")]
 
 mod address;

@@ -1,5 +1,5 @@
-//! The main window: making it, bringing it to the front, and what closing it means. Closing never
-//! ends Gatehouse; the servers and the gateway are for others, who do not see the window.
+//! The main window: creating, raising and closing it. Closing it never quits Gatehouse, because clients
+//! keep using the gateway and the servers without the window.
 
 use tauri::webview::WebviewWindowBuilder;
 use tauri::{App, AppHandle, Manager};
@@ -11,7 +11,7 @@ use crate::window::is_own_page;
 /// Label of the main window.
 pub(crate) const MAIN: &str = "main";
 
-/// Makes the window as the configuration says.
+/// Creates the window from the configuration.
 pub(crate) fn open(app: &App) -> tauri::Result<()> {
     let config = app.config().app.windows.iter().find(|window| window.label == MAIN);
     let config = config.ok_or(tauri::Error::WindowNotFound)?.clone();
@@ -22,7 +22,7 @@ pub(crate) fn open(app: &App) -> tauri::Result<()> {
     Ok(())
 }
 
-/// Brings the window to the front, wherever it is.
+/// Brings the window to the front, also if it is minimised or hidden.
 pub(crate) fn raise(app: &AppHandle) {
     act(app, "raise", |window| {
         window.unminimize()?;
@@ -31,13 +31,13 @@ pub(crate) fn raise(app: &AppHandle) {
     });
 }
 
-/// Puts the window away; everything else keeps running.
+/// Hides the window; everything else keeps running.
 pub(crate) fn hide(app: &AppHandle) {
     act(app, "hide", tauri::WebviewWindow::hide);
 }
 
-/// The user closed the window. The first time the page says what that means and then puts the window
-/// away itself.
+/// The user closed the window. The first time the page explains that Gatehouse keeps running, and then
+/// hides the window itself.
 pub(crate) fn closed(app: &AppHandle) {
     let said = preferences::load(app).is_ok_and(|preferences| preferences.said_keeps_running);
     if said || !app.state::<MainPage>().tell_closing() {

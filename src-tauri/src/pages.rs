@@ -1,5 +1,5 @@
-//! The main window's page: the channels that it listens on. A page that is loaded again listens anew,
-//! and takes the place of the one before.
+//! Channels to the main window's page. A page that is reloaded subscribes again and replaces the
+//! previous channel.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,25 +10,25 @@ use serde::Serialize;
 use tauri::ipc::Channel;
 use tokio::sync::Notify;
 
-/// What the main page is told.
+/// Signals for the main page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Signal {
-    /// The user closed the window, and was not told yet that Gatehouse keeps running.
+    /// The user closed the window, and has not been told yet that Gatehouse keeps running.
     Closing,
     /// Go to a page.
     Open(Page),
 }
 
-/// Pages that others lead to.
+/// Pages that can be opened from other windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Page {
-    /// The questions that wait.
+    /// The pending approvals.
     Approvals,
 }
 
-/// Reaches the main page.
+/// Access to the main page.
 #[derive(Clone, Default)]
 pub(crate) struct MainPage(Arc<Inner>);
 
@@ -42,17 +42,17 @@ struct Inner {
 }
 
 impl MainPage {
-    /// Sends events here from now on.
+    /// Replaces the channel for events.
     pub(crate) fn listen_to_events(&self, channel: Channel<Option<Envelope>>) {
         *self.0.events.lock() = Some(channel);
     }
 
-    /// Sends signals here from now on.
+    /// Replaces the channel for signals.
     pub(crate) fn listen_to_signals(&self, channel: Channel<Signal>) {
         *self.0.signals.lock() = Some(channel);
     }
 
-    /// Passes an event on; nothing says that some were missed.
+    /// Sends an event; `None` means that events were missed.
     pub(crate) fn event(&self, envelope: Option<&Envelope>) {
         let channel = self.0.events.lock().clone();
         if let Some(Err(error)) = channel.map(|channel| channel.send(envelope.cloned())) {
@@ -60,19 +60,19 @@ impl MainPage {
         }
     }
 
-    /// Whether there was a page to tell.
+    /// Sends a signal. Returns whether there was a page to receive it.
     pub(crate) fn tell(&self, signal: Signal) -> bool {
         let channel = self.0.signals.lock().clone();
         channel.is_some_and(|channel| channel.send(signal).is_ok())
     }
 
-    /// Has the page say that Gatehouse keeps running. Only once: a page that does not answer must not
-    /// keep its window open for ever.
+    /// Makes the page explain that Gatehouse keeps running. Only once: a page that does not respond must
+    /// not keep its window open for ever.
     pub(crate) fn tell_closing(&self) -> bool {
         !self.0.asked_to_close.swap(true, Ordering::Relaxed) && self.tell(Signal::Closing)
     }
 
-    /// The page shows something useful. Whether this is the first time.
+    /// Marks that the page shows useful content. Returns whether this is the first time.
     pub(crate) fn set_painted(&self) -> bool {
         let first = !self.0.has_painted.swap(true, Ordering::Relaxed);
         if first {
@@ -81,7 +81,7 @@ impl MainPage {
         first
     }
 
-    /// Waits until the page shows something useful. For one waiter.
+    /// Waits until the page shows useful content. For a single waiter.
     pub(crate) async fn painted(&self) {
         self.0.painted.notified().await;
     }

@@ -1,5 +1,6 @@
-//! How the user likes the windows to look, and what was said to them already. Kept with the store plugin, which does not write
-//! atomically: nothing may be here that must not be lost, and nothing that confers a right.
+//! Preferences of appearance, and which notices were shown already. Kept with the store plugin, which
+//! does not write atomically: nothing that must not be lost may be stored here, and nothing that grants
+//! a permission.
 
 use gatehouse_model::{ErrorCode, Problem};
 use serde::{Deserialize, Serialize};
@@ -9,7 +10,6 @@ use tauri_plugin_store::StoreExt;
 const FILE: &str = "preferences.json";
 const KEY: &str = "preferences";
 
-/// All preferences.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Preferences {
@@ -20,7 +20,7 @@ pub(crate) struct Preferences {
     pub(crate) said_keeps_running: bool,
 }
 
-/// Light, dark, or as the desktop has it.
+/// Light, dark, or as on the desktop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Theme {
@@ -33,25 +33,21 @@ enum Theme {
 /// A language, or that of the desktop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Language {
-    /// As the desktop has it.
     #[default]
     #[serde(rename = "system")]
     System,
-    /// English.
     #[serde(rename = "en")]
     English,
-    /// 简体中文
     #[serde(rename = "zh-CN")]
     SimplifiedChinese,
 }
 
-/// What was kept; the defaults where nothing was, or where it cannot be read.
+/// The stored preferences; the defaults if there are none or they cannot be parsed.
 pub(crate) fn load<R: Runtime>(app: &AppHandle<R>) -> Result<Preferences, Problem> {
     let store = app.store(FILE).map_err(unusable)?;
     Ok(store.get(KEY).map(read).unwrap_or_default())
 }
 
-/// Keeps them.
 pub(crate) fn save<R: Runtime>(app: &AppHandle<R>, preferences: Preferences) -> Result<(), Problem> {
     let store = app.store(FILE).map_err(unusable)?;
     let value = serde_json::to_value(preferences).map_err(|error| {

@@ -1,6 +1,6 @@
-//! The window with the questions: one task owns it, hears what happens, and does what the policy says.
-//! It decides nothing about a question; a window that cannot be shown leaves it to its deadline, which
-//! is a no.
+//! The prompt window, which shows pending approvals: one task owns the window, receives messages and
+//! applies the effects of the policy. It makes no decision about an approval request; if the window
+//! cannot be shown, the request expires, which denies it.
 
 pub(crate) mod guard;
 pub(crate) mod policy;
@@ -21,11 +21,11 @@ use policy::{Effect, Input, Policy};
 use crate::preferences::Preferences;
 use crate::words::Words;
 
-/// What the page of the window hears.
+/// Signals for the page of the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Signal {
-    /// The questions are others, or one shows something else.
+    /// The pending approvals have changed.
     Changed,
     /// The window came up or was raised.
     Shown,
@@ -33,17 +33,17 @@ pub(crate) enum Signal {
     Preferences,
 }
 
-/// What the window's task hears.
+/// Messages for the window's task.
 enum Message {
     /// Build the window without showing it.
     Warm,
-    /// Something happened.
+    /// An input of the policy.
     Input(Input),
-    /// The page needs this height, in logical pixels.
+    /// Set this height, in logical pixels.
     Fit(f64),
 }
 
-/// The way to the window with the questions.
+/// Handle to the prompt window.
 #[derive(Clone)]
 pub(crate) struct Prompt {
     inbox: mpsc::UnboundedSender<Message>,
@@ -51,7 +51,7 @@ pub(crate) struct Prompt {
     page: Arc<Mutex<Option<Channel<Signal>>>>,
 }
 
-/// The task's end of it.
+/// The receiving end, run as a task.
 pub(crate) struct Driver {
     outbox: mpsc::UnboundedReceiver<Message>,
     prompt: Prompt,
@@ -60,7 +60,7 @@ pub(crate) struct Driver {
 }
 
 impl Prompt {
-    /// A prompt without a window yet.
+    /// A prompt whose window is not built yet.
     pub(crate) fn new() -> (Self, Driver) {
         let (inbox, outbox) = mpsc::unbounded_channel();
         let prompt = Self { inbox, guard: Arc::default(), page: Arc::default() };
@@ -68,30 +68,30 @@ impl Prompt {
         (prompt, driver)
     }
 
-    /// Builds the window ahead of the first question.
+    /// Builds the window ahead of the first approval request.
     pub(crate) fn warm(&self) {
         self.send(Message::Warm);
     }
 
-    /// Says what happened.
+    /// Sends an input to the policy.
     pub(crate) fn input(&self, input: Input) {
         self.send(Message::Input(input));
     }
 
-    /// Gives the window the height that its page needs.
+    /// Sets the window's height to that of its page.
     pub(crate) fn fit(&self, height: f64) {
         self.send(Message::Fit(height));
     }
 
-    /// Takes the page's channel; that of a page of before hears nothing more. The page reads anew: what
-    /// it read before it listened may be old already.
+    /// Replaces the page's channel. The page has to read again: what it read before it subscribed may be
+    /// outdated.
     pub(crate) fn listen(&self, page: Channel<Signal>) {
         *self.page.lock() = Some(page);
         self.tell(Signal::Changed);
         self.input(Input::PageReady);
     }
 
-    /// Tells the page something. Without a page there is nobody to be told.
+    /// Sends a signal to the page, if there is one.
     fn tell(&self, signal: Signal) {
         let page = self.page.lock().clone();
         if let Some(Err(error)) = page.map(|page| page.send(signal)) {
@@ -99,7 +99,7 @@ impl Prompt {
         }
     }
 
-    /// The preferences are others.
+    /// Applies changed preferences.
     pub(crate) fn look(&self, app: &AppHandle, preferences: &Preferences) {
         self.tell(Signal::Preferences);
         if let Some(window) = app.get_webview_window(window::PROMPT) {
@@ -107,12 +107,12 @@ impl Prompt {
         }
     }
 
-    /// Refuses an answer that comes too soon to be meant.
+    /// Refuses an answer that comes too soon to be intended.
     pub(crate) fn may_answer(&self) -> Result<(), gatehouse_model::Problem> {
         self.guard.check(Instant::now())
     }
 
-    /// After the end of the application nobody listens, and nothing is to be done.
+    /// After the application has ended there is no receiver, and nothing to do.
     fn send(&self, message: Message) {
         if self.inbox.send(message).is_err() {
             tracing::debug!("the window with the questions is gone");
@@ -147,7 +147,7 @@ impl Driver {
     }
 
     fn take(&mut self, app: &AppHandle, input: Input) {
-        // The user minimised it, which is one more way of putting it away.
+        // The user minimised the window, which is another way of putting it away.
         if matches!(input, Input::Asked(_) | Input::All(_))
             && self.window.as_ref().is_some_and(|window| window.is_minimized().unwrap_or(false))
         {
@@ -185,7 +185,7 @@ impl Driver {
         self.prompt.tell(Signal::Shown);
     }
 
-    /// The window, built if it was not yet.
+    /// The window; built first if necessary.
     fn window(&mut self, app: &AppHandle) -> Option<&WebviewWindow> {
         if self.window.is_none() {
             match window::build(app) {

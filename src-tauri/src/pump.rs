@@ -1,5 +1,5 @@
-//! Hears every event of the core, once, and passes it on: to the main page, to the window with the
-//! questions, and to the tray. Events are hints, so whatever counts is read from the core.
+//! Receives every event of the core and forwards it to the main page, the prompt window and the tray.
+//! Events are hints: the state itself is always read from the core.
 
 use std::time::Duration;
 
@@ -15,20 +15,21 @@ use crate::prompt::Prompt;
 use crate::prompt::policy::Input;
 use crate::tray::{Tray, View};
 
-/// How long the tray waits for more before it reads the state: one start of many servers is one look.
+/// Debounce of the tray: how long it waits for more events before it reads the state.
 const SETTLE: Duration = Duration::from_millis(150);
 
-/// Where events go.
+/// Receivers of the events.
 struct Pump {
     host: Host,
     page: MainPage,
     prompt: Prompt,
     tray: Tray,
-    /// When the tray is to look again.
+    /// When the tray reads the state again.
     look_at: Option<Instant>,
 }
 
-/// Does what follows from a start. The page reads again: what it knows is of another core, or of none.
+/// Reacts to a start of the core. The page has to read again: its data is from another core, or from
+/// none.
 pub(crate) fn follow(app: &AppHandle, begun: Begun) {
     match begun {
         Begun::Running(events) => start(app, events),
@@ -38,7 +39,7 @@ pub(crate) fn follow(app: &AppHandle, begun: Begun) {
     app.state::<MainPage>().event(None);
 }
 
-/// Starts to pass events on; the end of the core or of the host is its end.
+/// Starts forwarding; it ends with the core or the host.
 fn start(app: &AppHandle, events: EventStream) {
     let host = app.state::<Host>().inner().clone();
     let pump = Pump {
@@ -107,7 +108,7 @@ impl Pump {
     }
 }
 
-/// What an event means to the window with the questions.
+/// What an event means for the prompt window.
 fn for_prompt(event: &Event) -> Option<Input> {
     match event {
         Event::ApprovalRequested { pending } => Some(Input::Asked(pending.id.clone())),
@@ -119,7 +120,7 @@ fn for_prompt(event: &Event) -> Option<Input> {
     }
 }
 
-/// Whether an event changes what the tray says.
+/// Whether an event changes what the tray shows.
 fn is_for_tray(event: &Event) -> bool {
     match event {
         Event::ServerAdded { .. }

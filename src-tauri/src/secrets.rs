@@ -1,6 +1,6 @@
-//! Where secrets are kept: in the keychain; where there is none, in a vault whose passphrase the user
-//! enters, or in memory, as the user chooses (AUTH-8). A passphrase goes from the page to the vault: it
-//! is kept nowhere, and is in no log and no answer.
+//! Selects the secret store: the keychain; if there is none, a vault whose passphrase the user enters,
+//! or memory, as the user chooses (AUTH-8). A passphrase goes from the page to the vault: it is not
+//! stored, logged or returned.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,17 +9,17 @@ use gatehouse_app::{SecretError, SecretKind, SecretStore, has_vault, memory, ope
 use gatehouse_model::Problem;
 use serde::Serialize;
 
-/// What there is at the start.
+/// The secret store found at the start.
 pub(crate) enum Found {
     /// A store that is open.
     Open(Arc<dyn SecretStore>),
-    /// No keychain, and a vault, which the user has to open or to put aside.
+    /// No keychain, but a vault, which the user has to unlock or to skip.
     Locked,
 }
 
-/// Looks for the keychain, then for a vault; where there is neither, memory, which the status says. A
-/// keychain that is there and does not open is an error: the rights that are sealed with it would be
-/// replaced without a look.
+/// Looks for the keychain, then for a vault; if there is neither, uses memory, which the status reports.
+/// A keychain that exists and does not open is an error: otherwise the permissions sealed with it would
+/// be replaced silently.
 pub(crate) fn find(data_dir: &Path) -> Result<Found, Problem> {
     match open_keychain() {
         Ok(keychain) => Ok(Found::Open(keychain)),
@@ -34,7 +34,7 @@ fn without_keychain(data_dir: &Path, reason: &str) -> Result<Found, Problem> {
             tracing::warn!(reason, "no keychain: secrets and rights last until Gatehouse ends");
             Ok(Found::Open(memory()))
         }
-        // Which of them it is, the page reads.
+        // The page reads which of them it is.
         Ok(true) | Err(SecretError::Damaged { .. } | SecretError::NewerVersion) => {
             tracing::info!(reason, "no keychain: waiting for the passphrase of the vault");
             Ok(Found::Locked)
@@ -43,13 +43,13 @@ fn without_keychain(data_dir: &Path, reason: &str) -> Result<Found, Problem> {
     }
 }
 
-/// What the main page is told of the vault.
+/// The state of the vault for the main page.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct VaultView {
     state: VaultState,
     fault: Option<Fault>,
-    /// Where the vault is, or would be.
+    /// Path of the vault, whether it exists or not.
     file: String,
 }
 
@@ -57,13 +57,13 @@ pub(crate) struct VaultView {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum VaultState {
-    /// There is a keychain, and the vault plays no part.
+    /// There is a keychain; the vault is not used.
     Keychain,
     /// In memory, and there is no vault.
     Absent,
-    /// In memory this time, although there is a vault.
+    /// In memory for this run, although there is a vault.
     PutAside,
-    /// Nothing runs before the vault is open or put aside.
+    /// Nothing runs before the vault is unlocked or skipped.
     Locked,
     /// In the vault.
     Open,
@@ -73,14 +73,14 @@ pub(crate) enum VaultState {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Fault {
-    /// It is not what was written.
+    /// Its content is damaged.
     Damaged,
     /// A newer version of Gatehouse wrote it.
     Newer,
 }
 
 impl VaultView {
-    /// Looks at the vault. `kind` is what secrets are kept in, if something is open.
+    /// Looks for the vault. `kind` is the secret store in use, if one is open.
     pub(crate) fn look(data_dir: &Path, kind: Option<SecretKind>) -> Result<Self, Problem> {
         let (there, fault) = match has_vault(data_dir) {
             Ok(there) => (there, None),
@@ -99,22 +99,22 @@ impl VaultView {
     }
 }
 
-/// What came of a passphrase.
+/// Result of a passphrase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Tried {
-    /// It is the right one.
+    /// It is correct.
     Right,
-    /// It is another one.
+    /// It is wrong.
     Wrong,
-    /// The vault cannot be read with it or any other.
+    /// The vault cannot be read with any passphrase.
     Damaged,
     /// A newer version of Gatehouse wrote the vault.
     Newer,
 }
 
 impl Tried {
-    /// What an error says of the passphrase; the problem where it says nothing of it.
+    /// What an error says about the passphrase; errors that say nothing about it are returned.
     pub(crate) fn from_error(error: SecretError) -> Result<Self, Problem> {
         match error {
             SecretError::WrongPassphrase => Ok(Self::Wrong),

@@ -1,5 +1,5 @@
-//! The keys that pause everything from wherever one is (PERM-13). They only ever pause: to go on takes the
-//! window or the tray, so whoever can press keys in the user's place gains nothing by them.
+//! The global keyboard shortcut that pauses all calls (PERM-13). It only ever pauses; resuming needs the
+//! window or the tray, so a process that can inject key presses gains nothing from it.
 
 use gatehouse_model::command::Pause;
 use tauri::{AppHandle, Manager};
@@ -7,10 +7,11 @@ use tauri_plugin_global_shortcut::{Builder, GlobalShortcutExt as _, ShortcutStat
 
 use crate::host::Host;
 
-/// Far from what one types.
+/// Unlikely to be typed by accident.
 const PAUSE: &str = "CommandOrControl+Alt+Shift+P";
 
-/// Listens for the keys. A desktop that gives them to somebody else, or to nobody, is no error.
+/// Registers the shortcut. It is not an error if the desktop does not support shortcuts or another
+/// program has it.
 pub(crate) fn listen(app: &AppHandle) {
     let listening = app.plugin(Builder::new().build()).map_err(|error| error.to_string()).and_then(|()| {
         let pressed = |app: &AppHandle, state: ShortcutState| {

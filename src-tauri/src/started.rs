@@ -1,21 +1,21 @@
-//! Since when this process runs, for the figure that counts from its start. On Linux that is what the
-//! kernel says, so loading libraries is part of it; elsewhere it is the beginning of `main`.
+//! Start time of this process, for the start-up figure. On Linux it is taken from the kernel, so that
+//! loading libraries is included; elsewhere it is the beginning of `main`.
 
 use std::time::{Duration, Instant};
 
-/// The beginning.
+/// The start time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Started(Instant);
 
 impl Started {
-    /// To be taken first thing in `main`.
+    /// Must be called first in `main`.
     pub(crate) fn now() -> Self {
         let here = Instant::now();
         let before = age().unwrap_or_default();
         Self(here.checked_sub(before).unwrap_or(here))
     }
 
-    /// How long ago it was.
+    /// Time since the start.
     pub(crate) fn elapsed(self) -> Duration {
         self.0.elapsed()
     }
@@ -33,12 +33,12 @@ fn age() -> Option<Duration> {
     None
 }
 
-/// The age of a process from the kernel's line about it and the time since the computer started.
+/// Age of a process from its `/proc/self/stat` and the system's uptime.
 #[cfg(target_os = "linux")]
 fn age_of(stat: &str, uptime: &str) -> Option<Duration> {
-    /// Ticks a second in what the kernel tells programs, on every architecture that there is.
+    /// `USER_HZ`: clock ticks per second in the kernel's user interface, the same on every architecture.
     const TICKS: f64 = 100.0;
-    // The name of the program is in brackets and may have any character in it.
+    // The program name is in parentheses and may contain any character.
     let after_name = stat.rsplit_once(')')?.1;
     let ticks: f64 = after_name.split_whitespace().nth(19)?.parse().ok()?;
     let now: f64 = uptime.split_whitespace().next()?.parse().ok()?;

@@ -1,5 +1,5 @@
-//! The tray: what runs and what waits at a glance, pause at hand (PERM-13), and the way back to the
-//! windows. A desktop without a tray is no error. It holds no state of its own but what it shows.
+//! The tray: status at a glance, a switch for pausing (PERM-13), and a way to open the windows. A
+//! desktop without a tray is not an error. It keeps no state except what it shows.
 
 mod icon;
 mod library;
@@ -26,7 +26,7 @@ const QUESTION: &str = "question";
 const PAUSE: &str = "pause";
 const QUIT: &str = "quit";
 
-/// What there is to show.
+/// The state to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum View {
     /// The core was not started yet, or could not be.
@@ -35,17 +35,17 @@ pub(crate) enum View {
     Locked,
     /// The core runs.
     Running {
-        /// Servers that run.
+        /// Number of connected servers.
         running: u32,
-        /// Servers in all.
+        /// Number of servers.
         servers: u32,
-        /// Questions that wait.
+        /// Number of pending approvals.
         waiting: u32,
-        /// Whether everything is paused.
+        /// Whether calls are paused.
         paused: bool,
         /// Whether MCP is on.
         on: bool,
-        /// Whether something is wrong.
+        /// Whether there is a problem.
         problem: bool,
     },
 }
@@ -64,7 +64,7 @@ impl From<&StatusReport> for View {
 }
 
 impl View {
-    /// What matters most: somebody waits, then nothing passes, then something is wrong.
+    /// In order of importance: pending approvals, then paused or off, then problems.
     fn look(self) -> Look {
         match self {
             Self::NotRunning => Look::Normal,
@@ -88,7 +88,7 @@ impl View {
     }
 }
 
-/// The tray, where there is one.
+/// The tray, if there is one.
 #[derive(Clone)]
 pub(crate) struct Tray(Arc<Mutex<Inner>>);
 
@@ -98,7 +98,7 @@ struct Inner {
     made: Option<Made>,
 }
 
-/// The parts on the screen.
+/// The menu and the icon on the screen.
 #[derive(Clone)]
 struct Made {
     icon: TrayIcon,
@@ -116,7 +116,7 @@ impl Tray {
         Self(Arc::new(Mutex::new(Inner { view: View::NotRunning, words, made: None })))
     }
 
-    /// Puts it on the screen.
+    /// Puts the tray on the screen.
     pub(crate) fn put_up(&self, app: &AppHandle) {
         if !library::is_there() {
             tracing::warn!("no tray: the desktop's library for it is not installed");
@@ -139,7 +139,7 @@ impl Tray {
         }
     }
 
-    /// Speaks another language.
+    /// Changes the language.
     pub(crate) fn speak(&self, words: Words) {
         let before = std::mem::replace(&mut self.0.lock().words, words);
         if before != words {
@@ -148,7 +148,7 @@ impl Tray {
     }
 
     fn draw(&self, with_icon: bool) {
-        // The toolkit draws on the main thread, which may want the lock itself.
+        // The lock is released first: the toolkit draws on the main thread, which may need it.
         let (view, words, made) = {
             let inner = self.0.lock();
             (inner.view, inner.words, inner.made.clone())
@@ -198,12 +198,13 @@ fn make(app: &AppHandle) -> tauri::Result<Made> {
     Ok(Made { icon, base, status, show, question, pause, quit })
 }
 
-/// Desktops read the tray's picture from a file. One's own folder, since others could write elsewhere.
+/// Desktops read the tray's icon from a file. It is in a private folder, since other users could write
+/// to a shared one.
 fn pictures(app: &AppHandle) -> tauri::Result<PathBuf> {
     Ok(app.path().app_cache_dir()?.join("tray"))
 }
 
-/// The user chose something from the menu.
+/// Handles a click in the menu.
 fn chosen(app: &AppHandle, what: &str) {
     match what {
         SHOW => main_window::raise(app),
@@ -214,7 +215,7 @@ fn chosen(app: &AppHandle, what: &str) {
     }
 }
 
-/// Pauses everything, or ends the pause, as the menu said.
+/// Pauses or resumes, as the menu item said.
 fn switch(app: &AppHandle) {
     let host = app.state::<Host>().inner().clone();
     let paused = app.state::<Tray>().0.lock().view.is_paused();

@@ -1,5 +1,5 @@
-//! Builds the application and its windows, and sees to its end. Windows show Gatehouse's own pages and
-//! can be led to no other address. The application ends when the core has stopped, and not before.
+//! Builds the application and its windows, and ends it. Windows show Gatehouse's own pages and cannot be
+//! navigated to another address. The application exits only after the core has stopped.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::Path;
@@ -21,24 +21,24 @@ use crate::tray::Tray;
 use crate::words::Words;
 use crate::{address, preferences, pump, shortcut};
 
-/// The application's name among those of the session; the configuration has the same.
+/// The application's identifier, the same as in the configuration.
 const IDENTIFIER: &str = "app.gatehouse.desktop";
 
-/// How long the rest waits for the main window, so as not to take its time.
+/// How long the remaining start-up waits for the main window, so as not to slow it down.
 const MAIN_FIRST: Duration = Duration::from_secs(3);
 
 /// Why the application could not start.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StartError {
-    /// The toolkit refused.
+    /// An error of the toolkit.
     #[error(transparent)]
     Toolkit(#[from] tauri::Error),
-    /// Something of Gatehouse's own.
+    /// An error of Gatehouse.
     #[error(transparent)]
     Gatehouse(#[from] Problem),
 }
 
-/// Runs until somebody ends it and the core has stopped.
+/// Runs the application until it is quit and the core has stopped.
 pub(crate) fn run(started: Started) -> Result<(), StartError> {
     let app = tauri::Builder::default()
         .plugin(single_instance())
@@ -86,18 +86,18 @@ pub(crate) fn run(started: Started) -> Result<(), StartError> {
     Ok(())
 }
 
-/// A second start in the same session brings the first one's window and ends. It comes before all
-/// else, so that the second one touches nothing.
+/// A second start in the same session raises the window of the first and exits. It is registered before
+/// everything else, so that the second process touches nothing.
 fn single_instance() -> TauriPlugin<Wry> {
     let plugin = tauri_plugin_single_instance::Builder::new().callback(|app, _, _| main_window::raise(app));
     match address::named_folder() {
-        // Whoever names a folder means the Gatehouse of that folder.
+        // If a data folder is named, the instance is that of this folder.
         Some(folder) => plugin.dbus_id(instance_of(IDENTIFIER, &folder)).build(),
         None => plugin.build(),
     }
 }
 
-/// Name of the instance that keeps everything in this folder.
+/// Name of the instance for a data folder.
 fn instance_of(identifier: &str, folder: &Path) -> String {
     let whole = std::path::absolute(folder).unwrap_or_else(|_| folder.to_path_buf());
     let mut hasher = DefaultHasher::new();
@@ -105,7 +105,7 @@ fn instance_of(identifier: &str, folder: &Path) -> String {
     format!("{identifier}.Folder{:016x}", hasher.finish())
 }
 
-/// Closing a window ends nothing.
+/// Closing a window does not quit the application.
 fn window_event(window: &Window, event: &WindowEvent) {
     let WindowEvent::CloseRequested { api, .. } = event else { return };
     api.prevent_close();
@@ -119,7 +119,7 @@ fn window_event(window: &Window, event: &WindowEvent) {
 
 fn set_up(app: &App) -> Result<(), StartError> {
     let data_dir = address::data_dir(app.handle())?;
-    // Before anything is written there. What is wrong with the folder is said again by the core.
+    // Before anything is written there. The core reports problems with the folder again.
     let log = gatehouse_app::prepare_folder(&data_dir).map_err(Problem::from);
     if let Err(problem) = log.and_then(|folder| gatehouse_app::logging::start(&folder)) {
         eprintln!("Gatehouse writes no log: {problem}");
@@ -139,14 +139,15 @@ fn set_up(app: &App) -> Result<(), StartError> {
     host.spawn(driver.run(app.handle().clone()));
     host.spawn(rest(app.handle().clone()));
     let handle = app.handle().clone();
-    // Not a task of the host's: the end waits for it by itself, and must not cut it short.
+    // Not a task of the host: quitting waits for it anyway, and must not cancel it.
     tauri::async_runtime::spawn(async move {
         host.start(starting, |begun| pump::follow(&handle, begun)).await;
     });
     Ok(main_window::open(app)?)
 }
 
-/// What can wait until the main window shows something: the hidden window for questions, and the tray.
+/// Start-up work that can wait until the main window has painted: the hidden prompt window, the tray and
+/// the shortcut.
 async fn rest(app: AppHandle) {
     let page = app.state::<MainPage>().inner().clone();
     if tokio::time::timeout(MAIN_FIRST, page.painted()).await.is_err() {
@@ -157,7 +158,7 @@ async fn rest(app: AppHandle) {
     shortcut::listen(&app);
 }
 
-/// Stops the core, and then ends the application.
+/// Stops the core, and then exits.
 fn end(app: &AppHandle, host: Host) {
     let app = app.clone();
     tauri::async_runtime::spawn(async move {
@@ -166,7 +167,7 @@ fn end(app: &AppHandle, host: Host) {
     });
 }
 
-/// Waits until somebody asks the process to end.
+/// Waits for a signal to terminate.
 async fn asked_to_end() {
     #[cfg(unix)]
     {
@@ -187,7 +188,7 @@ async fn asked_to_end() {
     }
 }
 
-/// Whether an address is the page inside the program.
+/// Whether a URL is a page inside the program.
 pub(crate) fn is_own_page(url: &Url) -> bool {
     match (url.scheme(), url.host_str()) {
         ("tauri", Some("localhost")) => true,

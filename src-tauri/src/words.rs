@@ -1,5 +1,4 @@
-//! What the shell itself says, in both languages: the tray and a title. The pages have catalogues of
-//! their own.
+//! Texts of the shell itself in both languages: the tray and a title. The pages have their own catalogs.
 
 use gatehouse_common::messages;
 
@@ -9,14 +8,13 @@ use crate::tray::View;
 /// The texts of one language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Words {
-    /// English.
     English,
     /// 简体中文
     SimplifiedChinese,
 }
 
 impl Words {
-    /// Those that the user prefers.
+    /// The texts for the user's preference.
     pub(crate) fn preferred(language: Language) -> Self {
         match language {
             Language::English => Self::English,
@@ -28,12 +26,12 @@ impl Words {
         }
     }
 
-    /// Title of the window with the questions.
+    /// Title of the prompt window.
     pub(crate) fn asks(self) -> &'static str {
         self.pick("Gatehouse asks", "Gatehouse 询问")
     }
 
-    /// What runs and what waits.
+    /// Status line: what runs and what is pending.
     pub(crate) fn status(self, view: View) -> String {
         let (running, servers, waiting, paused, on) = match view {
             View::NotRunning => {
@@ -65,22 +63,22 @@ impl Words {
         format!("{state} · {questions}")
     }
 
-    /// Brings the main window.
+    /// Label: opens the main window.
     pub(crate) fn show(self) -> &'static str {
         self.pick("Show Gatehouse", "显示 Gatehouse")
     }
 
-    /// Brings the window with the questions.
+    /// Label: opens the prompt window.
     pub(crate) fn question(self) -> &'static str {
         self.pick("Show the question", "显示问题")
     }
 
-    /// Pauses, or ends a pause.
+    /// Label: pauses or resumes.
     pub(crate) fn pause(self, paused: bool) -> &'static str {
         if paused { self.pick("Resume", "恢复") } else { self.pick("Pause all", "全部暂停") }
     }
 
-    /// Ends Gatehouse.
+    /// Label: quits Gatehouse.
     pub(crate) fn quit(self) -> &'static str {
         self.pick("Quit Gatehouse", "退出 Gatehouse")
     }

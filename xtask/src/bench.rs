@@ -1,4 +1,4 @@
-//! Measures. Each bench is a program of the `tests` member; it is built optimised and run as it is.
+//! Benchmarks. Each is a program of the `tests` member; it is built with optimisation and run.
 
 use anyhow::{Result, bail};
 
@@ -14,7 +14,7 @@ pub(crate) fn bench(places: &Places, arguments: &[String]) -> Result<()> {
         bail!("there is no bench `{name}`; there is {}", BENCHES.join(", "));
     }
     if name == "frames" {
-        // Only a development build can be driven from inside.
+        // Only a development build has the interface that this benchmark drives.
         say("Building");
         ui::build(places)?;
         run(cargo(&places.root).args(["build", "--workspace", "--bins", "--features=gatehouse/test-door"]))?;
@@ -22,7 +22,7 @@ pub(crate) fn bench(places: &Places, arguments: &[String]) -> Result<()> {
         return run(program(places.program("debug", "bench-frames")?, &places.root).args(rest));
     }
     say("Building, optimised");
-    // Not all programs of the tests: some hold the whole product and take long.
+    // Not all programs of the tests: some contain the whole product and take long to build.
     run(cargo(&places.root)
         .args(["build", "--release", "--package=gatehouse-tests", "--package=gatehouse-ctl"])
         .args(["--bin=gatehousectl", "--bin=fixture-server"])

@@ -1,4 +1,4 @@
-//! Builds the installable package, with `gatehousectl` beside the app.
+//! Builds the installable package, which contains `gatehousectl` beside the app.
 
 use anyhow::{Context, Result};
 use serde_json::json;

@@ -1,5 +1,5 @@
-//! What has to hold before a change may go in. Each check runs even if one before it failed, so that
-//! one run says all that there is to mend.
+//! The checks that have to pass before a change is merged. All checks run even if one fails, so that one
+//! run reports everything that has to be fixed.
 
 mod files;
 mod layers;
@@ -12,10 +12,10 @@ use crate::places::Places;
 use crate::process::{cargo, npm, run, say};
 use crate::{codegen, setup};
 
-/// One check, under the name that it is reported by.
+/// A check with the name that it is reported by.
 type Check = (&'static str, fn(&Places) -> Result<()>);
 
-/// What is checked, in which order: the quick ones first.
+/// The checks in order: quick ones first.
 const CHECKS: [Check; 9] = [
     ("format", format),
     ("files and words", files_and_words),

@@ -1,5 +1,5 @@
-//! Writes the TypeScript of everything that goes between the core and the interface: one file of
-//! types, one map of commands. The same input always gives the same bytes.
+//! Generates the TypeScript of everything that is exchanged between the core and the UI: one file of
+//! types, one map of commands. The output is deterministic.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -15,7 +15,7 @@ use crate::places::Places;
 
 const HEAD: &str = "// Written by `cargo xtask codegen` from crates/model; changes here are lost.\n\n";
 
-/// Writes what is stale.
+/// Writes the files that are stale.
 pub(crate) fn write(places: &Places) -> Result<()> {
     let folder = places.ui().join("src/gen");
     fs::create_dir_all(&folder)?;
@@ -31,7 +31,7 @@ pub(crate) fn write(places: &Places) -> Result<()> {
     Ok(())
 }
 
-/// An error if a file is not what the core says now.
+/// Fails if a file does not match the core.
 pub(crate) fn check(places: &Places) -> Result<()> {
     let folder = places.ui().join("src/gen");
     for (name, text) in generate()? {
@@ -60,7 +60,7 @@ fn generate() -> Result<[(&'static str, String); 2]> {
     Ok([("types.ts", all), ("commands.ts", commands)])
 }
 
-/// The declaration of each type by its name, without the imports that files of their own need.
+/// The declaration of each type by name, without the imports that separate files would need.
 fn collect(folder: &Path) -> Result<BTreeMap<String, String>> {
     let mut types = BTreeMap::new();
     for entry in fs::read_dir(folder)? {

@@ -1,7 +1,7 @@
-//! Runs the official conformance suite against Gatehouse's side of the protocol, one scenario after the
-//! other, because some measure time. The suite and the Node.js that it needs lie in the cache. It counts
-//! what the suite says and is never kinder than it: a warning, a time-out, a client that ends with an
-//! error, and a scenario in which nothing was looked at, are failures here.
+//! Runs the official conformance suite against Gatehouse's client side of the protocol. Scenarios run
+//! one after the other, because some measure time. The suite and its Node.js are in the cache. The
+//! result is never more lenient than the suite's: a warning, a time-out, a client that exits with an
+//! error, and a scenario without any check are failures here.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -18,8 +18,8 @@ use crate::setup;
 const HOW: &str = "cargo xtask conformance --role client --requirements 2025-11-25|2026-07-28";
 const REVISIONS: [&str; 2] = ["2025-11-25", "2026-07-28"];
 
-/// Came after the revisions or are extensions of them, so that the suite reports them without counting
-/// them. Here they count.
+/// Scenarios newer than the revisions or for extensions, which the suite reports without counting them.
+/// Here they count.
 const ALSO: [&str; 4] = [
     "json-schema-2020-12-preservation",
     "auth/client-credentials-basic",
@@ -27,10 +27,10 @@ const ALSO: [&str; 4] = [
     "auth/enterprise-managed-authorization",
 ];
 
-/// How long a client may take for a scenario.
+/// Time limit of a client for one scenario.
 const LIMIT: Duration = Duration::from_mins(1);
 
-/// How much longer the suite itself may take before it is ended as well.
+/// Additional time for the suite itself before it is killed as well.
 const PATIENCE: Duration = Duration::from_secs(15);
 
 pub(crate) fn conformance(places: &Places, arguments: &[String]) -> Result<()> {
@@ -40,7 +40,7 @@ pub(crate) fn conformance(places: &Places, arguments: &[String]) -> Result<()> {
     play(places, revision)
 }
 
-/// Plays every revision, with the client as it was built.
+/// Runs the scenarios of every revision with the client that is already built.
 pub(crate) fn every_revision(places: &Places) -> Result<()> {
     REVISIONS.iter().try_for_each(|revision| play(places, revision))
 }
@@ -73,7 +73,7 @@ fn play(places: &Places, revision: &str) -> Result<()> {
     Ok(())
 }
 
-/// The revision that the arguments name. The client is the only role there is.
+/// The revision in the arguments. The only supported role is the client.
 fn revision(arguments: &[String]) -> Result<&'static str> {
     let mut role = None;
     let mut revision = None;
@@ -95,7 +95,7 @@ fn revision(arguments: &[String]) -> Result<&'static str> {
     known.with_context(|| format!("there is no revision `{wanted}`: {HOW}"))
 }
 
-/// The scenarios that count, out of the suite's list of what a revision requires.
+/// The scenarios that count, from the suite's list of what a revision requires.
 fn scenarios(list: &str) -> Result<Vec<String>> {
     let mut names: Vec<String> = list
         .lines()
@@ -117,8 +117,8 @@ fn scenarios(list: &str) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// How a shell starts a program, as the suite has it started by one. The shell becomes the program, so
-/// that ending the one ends the other.
+/// The command line for a shell, since the suite starts the client through one. `exec` replaces the
+/// shell by the client, so that killing the one kills the other.
 fn as_command(program: &Path) -> Result<String> {
     let path = program.to_str().context("the client lies in a folder whose name is not Unicode")?;
     if cfg!(windows) {
@@ -127,13 +127,13 @@ fn as_command(program: &Path) -> Result<String> {
     Ok(format!("exec '{}'", path.replace('\'', r"'\''")))
 }
 
-/// The suite as it is installed in the cache.
+/// The suite as installed in the cache.
 struct Suite {
     folder: PathBuf,
 }
 
 impl Suite {
-    /// Installs what the lock file of the checkout says.
+    /// Installs the versions of the checkout's lock file.
     fn install(places: &Places) -> Result<Self> {
         let wanted = places.root.join("tests/conformance");
         let folder = places.cache.join("conformance");
@@ -146,7 +146,7 @@ impl Suite {
         Ok(Self { folder })
     }
 
-    /// The suite's own program, before its arguments.
+    /// The suite's program, without arguments.
     fn command(&self) -> Command {
         let modules = self.folder.join("node_modules");
         let node = modules.join("node/bin").join(format!("node{}", std::env::consts::EXE_SUFFIX));
@@ -155,8 +155,8 @@ impl Suite {
         command
     }
 
-    /// Plays a scenario and says what is wrong with the client. Without `--force` the suite calls a
-    /// scenario that it thinks does not fit the revision a success.
+    /// Runs a scenario and returns the client's faults. Without `--force` the suite reports success for
+    /// a scenario that it considers not applicable to the revision.
     fn play(&self, scenario: &str, revision: &str, client: &str, into: &Path) -> Result<Vec<Fault>> {
         fs::create_dir_all(into)?;
         let log = into.join("suite.log");
@@ -181,7 +181,7 @@ impl Suite {
     }
 }
 
-/// Waits for a program to end, but not longer than the limit.
+/// Waits for a process to exit, up to the limit.
 fn wait(child: &mut Child, limit: Duration) -> Result<Option<ExitStatus>> {
     let deadline = Instant::now() + limit;
     loop {
@@ -195,7 +195,7 @@ fn wait(child: &mut Child, limit: Duration) -> Result<Option<ExitStatus>> {
     }
 }
 
-/// The checks that the suite recorded: in a folder of its own, whose name has the time in it.
+/// The checks that the suite recorded, in a folder whose name contains the time.
 fn checks(folder: &Path) -> Result<Vec<Value>> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];
@@ -215,7 +215,7 @@ fn checks(folder: &Path) -> Result<Vec<Value>> {
     Ok(found)
 }
 
-/// What is wrong, as the suite's id of a check and its words.
+/// A fault: the suite's id of a check and its message.
 #[derive(Debug, PartialEq)]
 struct Fault {
     check: String,
@@ -223,7 +223,7 @@ struct Fault {
 }
 
 impl Fault {
-    /// Takes the first line: what follows are whole messages.
+    /// Keeps the first line only: the rest are whole messages.
     fn new(check: &str, what: &str) -> Self {
         const MOST: usize = 300;
         let first = what.lines().next().unwrap_or_default();
@@ -235,7 +235,7 @@ impl Fault {
     }
 }
 
-/// What is wrong according to the checks and, where these have nothing to say, to how the suite ended.
+/// The faults reported by the checks or, if there are none, by how the suite ended.
 fn faults(checks: &[Value], succeeded: bool, said: &str) -> Vec<Fault> {
     let text = |check: &Value, key: &str| check[key].as_str().map(str::to_owned);
     let mut faults: Vec<Fault> = checks
@@ -260,7 +260,7 @@ fn faults(checks: &[Value], succeeded: bool, said: &str) -> Vec<Fault> {
     faults
 }
 
-/// A scenario's line: what failed is named once, however often it did.
+/// The line for a scenario; a check that failed several times is named once.
 fn line(scenario: &str, faults: &[Fault]) -> String {
     let mut names: Vec<&str> = Vec::new();
     for fault in faults {

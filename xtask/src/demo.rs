@@ -1,5 +1,5 @@
-//! Plays the first click from end to end in the real windows and leaves pictures. The story itself is in
-//! the `tests` member; here is only what it needs to run.
+//! Plays the first-use scenario from end to end in the real windows and takes screenshots. The scenario
+//! itself is in the `tests` member; this prepares what it needs to run.
 
 use anyhow::Result;
 

@@ -1,5 +1,5 @@
-//! The fuzz targets: tests that try a property with generated cases for as long as they are told to. In
-//! `cargo test` each takes a few seconds; here, and in `cargo xtask test`, they get their time all at once.
+//! The fuzz targets: tests that check a property with generated cases for a given time. In `cargo test`
+//! each takes a few seconds; here, and in `cargo xtask test`, all run at once with a longer time.
 
 use std::process::{Child, Command};
 
@@ -8,13 +8,13 @@ use anyhow::{Context, Result, bail};
 use crate::places::Places;
 use crate::process::{cargo, run, say};
 
-/// The variable that says how many seconds each target may take; `gatehouse-fuzz` reads it.
+/// Environment variable with the seconds for each target; `gatehouse-fuzz` reads it.
 pub(crate) const BUDGET: &str = "GATEHOUSE_FUZZ_SECONDS";
 
-/// What each gets by hand where nothing is said.
+/// Default seconds for each target.
 const USUAL: u64 = 600;
 
-/// Every target: its name, its package, and the test in it.
+/// Every target: its name, its package, and the name of the test.
 const TARGETS: [(&str, &str, &str); 6] = [
     ("envelope", "gatehouse-gateway", "fuzz_envelope"),
     ("arguments", "gatehouse-mcp-wire", "fuzz_arguments"),
@@ -24,7 +24,7 @@ const TARGETS: [(&str, &str, &str); 6] = [
     ("control", "gatehouse-app", "fuzz_control"),
 ];
 
-/// Tries one target, or all of them side by side, for some seconds.
+/// Runs one target, or all of them in parallel, for some seconds.
 pub(crate) fn fuzz(places: &Places, arguments: &[String]) -> Result<()> {
     let (wanted, seconds) = read(arguments)?;
     for (name, package, _) in wanted.iter().copied() {
@@ -34,7 +34,7 @@ pub(crate) fn fuzz(places: &Places, arguments: &[String]) -> Result<()> {
     side_by_side(places, &wanted, seconds, &[])
 }
 
-/// Tries all of them side by side; they are built already, with these further arguments.
+/// Runs all of them in parallel; they are already built with these further arguments.
 pub(crate) fn all(places: &Places, seconds: u64, built_with: &[&str]) -> Result<()> {
     side_by_side(places, &TARGETS, seconds, built_with)
 }
@@ -62,8 +62,8 @@ fn read(arguments: &[String]) -> Result<(Vec<Target>, u64)> {
     Ok((wanted, seconds))
 }
 
-/// The time of a target is time on the clock, so that together they take no longer than one; on a machine
-/// with fewer processors than targets each tries fewer cases.
+/// The budget is wall-clock time, so together they take no longer than one; on a machine with fewer
+/// processors than targets each tries fewer cases.
 fn side_by_side(places: &Places, targets: &[Target], seconds: u64, built_with: &[&str]) -> Result<()> {
     let mut running: Vec<(&str, Child)> = Vec::new();
     for (name, package, test) in targets.iter().copied() {

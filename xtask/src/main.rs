@@ -1,7 +1,6 @@
-//! Project tasks, run as `cargo xtask <task>`. Everything that a person or a machine does with the
-//! checkout is one of them, so that there is one way to do it and it can be read. A task says what it
-//! does, skips what is done already, and never changes anything outside the checkout and the cache
-//! folder except system packages, and those only in `setup`.
+//! Project tasks, run as `cargo xtask <task>`. Everything that a developer or the CI does with the
+//! checkout is a task. A task prints what it does, skips what is already done, and changes nothing
+//! outside of the checkout and the cache folder except system packages, and those only in `setup`.
 
 mod bench;
 mod bundle;

@@ -1,4 +1,4 @@
-//! Where things lie: the checkout, the cache outside of it, the folder that cargo builds in.
+//! Paths: the checkout, the cache outside of it, and cargo's target folder.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -7,9 +7,8 @@ use anyhow::{Context, Result, bail};
 
 /// The folders that tasks work in.
 pub(crate) struct Places {
-    /// The checkout.
     pub(crate) root: PathBuf,
-    /// What outlives a checkout: tools built once, the Python environment.
+    /// Shared between checkouts: tools built once and the Python environments.
     pub(crate) cache: PathBuf,
 }
 
@@ -28,12 +27,12 @@ impl Places {
         self.root.join("tests/js")
     }
 
-    /// The tests of the interface in a browser.
+    /// The browser tests of the UI.
     pub(crate) fn tests_e2e(&self) -> PathBuf {
         self.root.join("tests/e2e")
     }
 
-    /// The Python environments that tests use, each with the list of what is in it.
+    /// The Python environments that tests use, each with its list of requirements.
     pub(crate) fn venvs(&self) -> [(PathBuf, PathBuf); 2] {
         let list = |name: &str| self.root.join("tests/py").join(name);
         [
@@ -42,7 +41,7 @@ impl Places {
         ]
     }
 
-    /// A program of this workspace as cargo builds it.
+    /// Path of a program of this workspace as built by cargo.
     pub(crate) fn program(&self, profile: &str, name: &str) -> Result<PathBuf> {
         let metadata = cargo_metadata::MetadataCommand::new().current_dir(&self.root).no_deps().exec()?;
         let folder = metadata.target_directory.into_std_path_buf().join(profile);

@@ -1,4 +1,4 @@
-//! Runs other programs, each shown before it runs.
+//! Runs other programs; prints each command line first.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -6,12 +6,12 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-/// Says what begins now.
+/// Prints the heading of the next step.
 pub(crate) fn say(what: &str) {
     println!("\n== {what}");
 }
 
-/// A program in a folder.
+/// A program that runs in a folder.
 pub(crate) fn program(name: impl AsRef<OsStr>, folder: &Path) -> Command {
     let mut command = Command::new(name);
     command.current_dir(folder);
@@ -23,12 +23,12 @@ pub(crate) fn cargo(folder: &Path) -> Command {
     program(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()), folder)
 }
 
-/// npm, which is a script of another name on Windows.
+/// npm, a script with another name on Windows.
 pub(crate) fn npm(folder: &Path) -> Command {
     program(if cfg!(windows) { "npm.cmd" } else { "npm" }, folder)
 }
 
-/// Shows and runs a program; an error if it fails.
+/// Prints and runs a command; fails if the command fails.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let line = shown(command);
     println!("$ {line}");
@@ -36,7 +36,7 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     if status.success() { Ok(()) } else { bail!("`{line}` failed ({status})") }
 }
 
-/// Runs a program in silence and says whether it went well. One that does not exist did not.
+/// Runs a command silently and returns whether it succeeded; false if the program does not exist.
 pub(crate) fn succeeds(command: &mut Command) -> bool {
     command
         .stdin(Stdio::null())
@@ -46,7 +46,7 @@ pub(crate) fn succeeds(command: &mut Command) -> bool {
         .is_ok_and(|s| s.success())
 }
 
-/// What a program writes to its standard output.
+/// The standard output of a command.
 pub(crate) fn output(command: &mut Command) -> Result<String> {
     let line = shown(command);
     let output = command

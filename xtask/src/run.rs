@@ -1,4 +1,4 @@
-//! Sets up, builds and opens Gatehouse; on a machine without a display, in a virtual one.
+//! Sets up, builds and opens Gatehouse; on a machine without a display, on a virtual one.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -34,14 +34,15 @@ fn has_display() -> bool {
     !cfg!(target_os = "linux") || set("DISPLAY") || set("WAYLAND_DISPLAY")
 }
 
-/// Where there is no display nobody can unlock a keychain: a bus of its own with a keychain that is
-/// unlocked from the start, both apart from what another session holds. What is kept outlives the session.
+/// Without a display a keychain cannot be unlocked by hand, so the session has its own message bus and
+/// its own keychain, unlocked from the start, separate from those of other sessions. Its data outlives
+/// the session.
 struct HeadlessSession {
     folder: tempfile::TempDir,
     home: PathBuf,
 }
 
-/// Unlocks the keychain, starts a window manager where there is one, and becomes the program.
+/// Unlocks the keychain, starts a window manager if there is one, and replaces itself by the program.
 const BEGIN: &str = r#"printf gatehouse | gnome-keyring-daemon --unlock --components=secrets >/dev/null
 command -v openbox >/dev/null && openbox &
 exec "$@""#;
@@ -68,7 +69,7 @@ impl HeadlessSession {
         Ok(Self { folder, home })
     }
 
-    /// Runs what is added to it inside the session.
+    /// A command inside the session; the program to run is appended to it.
     fn command(&self, root: &Path) -> Command {
         let mut command = program("dbus-run-session", root);
         command.arg("--config-file").arg(self.folder.path().join("bus.conf"));
@@ -78,7 +79,7 @@ impl HeadlessSession {
     }
 }
 
-/// An X server without a screen. Ends when it is dropped.
+/// A virtual X server. It is stopped when dropped.
 struct VirtualDisplay {
     name: String,
     server: Child,

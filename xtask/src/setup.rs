@@ -1,5 +1,5 @@
-//! Makes a fresh machine able to build and test: system packages, Rust components, npm and Python
-//! packages. Looks first and does only what is missing, so running it again costs a second.
+//! Prepares a fresh machine for building and testing: system packages, Rust components, npm and Python
+//! packages. Only what is missing is installed, so running it again is quick.
 
 mod packages;
 mod python;
@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use crate::places::Places;
 use crate::process::{cargo, npm, output, program, run, say, succeeds};
 
-/// The oldest Node.js that the interface's build tools run on.
+/// The oldest Node.js that the UI's build tools support.
 const NODE: (u32, u32) = (20, 19);
 
 pub(crate) fn setup(places: &Places) -> Result<()> {
@@ -26,7 +26,7 @@ pub(crate) fn setup(places: &Places) -> Result<()> {
     python::environments(places)
 }
 
-/// The npm packages of the interface and of its tests alone, for tasks that need no more.
+/// Only the npm packages of the UI and its browser tests, for tasks that need no more.
 pub(crate) fn interface(places: &Places) -> Result<()> {
     npm_packages(&places.ui())?;
     npm_packages(&places.tests_e2e())
@@ -59,7 +59,7 @@ fn version_of(text: &str) -> Option<(u32, u32)> {
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
 }
 
-/// `npm ci`, unless the packages of this very lock file are there.
+/// `npm ci`, unless the packages of this exact lock file are installed.
 pub(crate) fn npm_packages(folder: &Path) -> Result<()> {
     let lock = folder.join("package-lock.json");
     if !lock.exists() {
@@ -75,7 +75,7 @@ pub(crate) fn npm_packages(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Whether the second file says what the first says.
+/// Whether both files have the same content.
 fn is_copy(file: &Path, copy: &Path) -> bool {
     matches!((fs::read(file), fs::read(copy)), (Ok(one), Ok(other)) if one == other)
 }

@@ -1,4 +1,4 @@
-//! Builds the web interface, which the window embeds.
+//! Builds the web UI, which the window embeds.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,25 +9,25 @@ use anyhow::{Context, Result};
 use crate::places::Places;
 use crate::process::{npm, run, say};
 
-/// The interface as Gatehouse embeds it.
+/// The UI as Gatehouse embeds it.
 pub(crate) fn build(places: &Places) -> Result<()> {
     build_unless_done(places, "build", "dist")
 }
 
-/// The interface as tests open it in a browser.
+/// The UI as browser tests open it.
 pub(crate) fn build_for_browser(places: &Places) -> Result<()> {
     build_unless_done(places, "build:door", "dist-door")
 }
 
-/// Builds unless what is there is newer than everything that it is made of: a build that changes
-/// nothing would make cargo compile the window again.
+/// Builds unless the output is newer than all of its sources: rebuilding would change the files' times
+/// and make cargo compile the window again.
 fn build_unless_done(places: &Places, script: &str, into: &str) -> Result<()> {
     say("Building the interface");
     let folder = places.ui().join(into);
     let built = newest(&folder, |_| true)?;
     let pages = newest(&places.ui(), |name| !matches!(name, "dist" | "dist-door" | "node_modules"))?;
     let source = pages.max(newest(&places.root.join("locales"), |_| true)?);
-    // The stand-in of the window's build script has no scripts.
+    // The placeholder that the window's build script creates has no assets.
     if folder.join("assets").is_dir() && source < built {
         println!("ui/{into}: up to date");
         return Ok(());
@@ -35,7 +35,7 @@ fn build_unless_done(places: &Places, script: &str, into: &str) -> Result<()> {
     run(npm(&places.ui()).args(["run", script]))
 }
 
-/// When the newest file of a folder was written; nothing where there is no folder.
+/// Time of the newest file in a folder; `None` if the folder does not exist.
 fn newest(folder: &Path, take: impl Fn(&str) -> bool) -> Result<Option<SystemTime>> {
     let mut newest = None;
     let mut folders: Vec<PathBuf> = vec![folder.to_owned()];

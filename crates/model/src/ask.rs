@@ -1,4 +1,4 @@
-//! Everything that is ever put to a person, and what a person can answer.
+//! Approval requests and other requests put to a person, and the possible answers.
 
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
@@ -68,10 +68,10 @@ pub struct CallAsk {
     pub client_waits_until: Option<Timestamp>,
 }
 
-/// What a question about a call is about and what it offers: all of it that can be large. It never changes.
+/// The parts of an approval request about a call that can be large. They never change.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CallDetails {
-    /// The whole arguments.
+    /// The full arguments.
     pub arguments: Vec<ShownArgument>,
     /// The ways to allow it.
     pub choices: Vec<OfferedChoice>,
@@ -82,7 +82,7 @@ pub struct CallDetails {
 }
 
 impl CallAsk {
-    /// Leaves the details out. Gives them, unless they were left out before.
+    /// Takes the details out. `None` if they were left out before.
     pub fn take_details(&mut self) -> Option<CallDetails> {
         let choices = std::mem::take(&mut self.choices);
         let denials = std::mem::take(&mut self.denials);
@@ -90,7 +90,7 @@ impl CallAsk {
         self.arguments.take().map(|arguments| CallDetails { arguments, choices, denials, conditions })
     }
 
-    /// Puts in the details of the same call, which were left out.
+    /// Puts in details of the same call that were left out.
     pub fn put_details(&mut self, details: CallDetails) {
         let CallDetails { arguments, choices, denials, conditions } = details;
         self.arguments = Some(arguments);
@@ -183,8 +183,8 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// The name that rules go by: the tool's or prompt's own name, the resource's URI. The kinds
-    /// share one name space on purpose of the reader, so the kind is put in front of all but tools.
+    /// The name that rules use: the tool's or prompt's own name, or the resource's URI. All kinds share
+    /// one name space, so all but tools have their kind as a prefix.
     #[must_use]
     pub fn rule_name(&self) -> std::borrow::Cow<'_, str> {
         match self {
@@ -194,8 +194,8 @@ impl Subject {
             Self::Completion { reference } => format!("completion:{reference}").into(),
         }
     }
-    /// What a rule name stands for: the other way round. A tool whose own name begins like another kind is not
-    /// told from it.
+    /// The inverse of [`rule_name`](Self::rule_name). A tool whose own name starts like the prefix of
+    /// another kind cannot be distinguished from it.
     #[must_use]
     pub fn of_rule_name(name: &str) -> Self {
         match name.split_once(':') {
@@ -312,7 +312,7 @@ pub struct OfferedChoice {
 }
 
 impl OfferedChoice {
-    /// Offers a choice that has no conditions.
+    /// Offers a choice without conditions.
     #[must_use]
     pub fn new(choice: &GrantChoice, sentence: Message) -> Self {
         let GrantChoice { lifetime, width, every_client, conditions: _ } = *choice;

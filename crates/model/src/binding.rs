@@ -1,10 +1,10 @@
-//! What rules, secrets and sign-ins are bound to: the id of a server, its generation, and a hash of
-//! its non-secret identity (SRV-16).
+//! What rules, secrets and sign-ins are bound to: the id of a server, its generation, and a hash of its
+//! non-secret identity (SRV-16).
 //!
-//! The hash covers what the server is: the transport with command, arguments, folder and kind of streams, or the
-//! address, the names of variables and headers, and the sign-in's settings. It covers a value only
-//! where that refers to a secret or a variable (`${secret:NAME}`); a value that was typed in may be a
-//! secret itself, and a hash of it could be guessed. Name, look, limits and switches are not part of it.
+//! The hash covers what determines the server: the transport with command, arguments, working folder and
+//! kind of streams, or the URL, the names of variables and headers, and the sign-in settings. It covers
+//! a value only if the value refers to a secret or a variable (`${secret:NAME}`): a literal value may be
+//! a secret itself, and could be guessed from its hash. Name, look, limits and switches are not covered.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ fn unbound() -> IdentityHash {
 }
 
 impl ServerConfig {
-    /// The server as rules, secrets and sign-ins are bound to it.
+    /// The binding of rules, secrets and sign-ins to this server.
     #[must_use]
     pub fn binding(&self) -> ServerBinding {
         ServerBinding {
@@ -45,8 +45,8 @@ impl ServerConfig {
     }
 }
 
-/// SHA-256 over the non-secret identity of a server. Objects of `serde_json` are sorted by name, so
-/// the same identity always makes the same text.
+/// SHA-256 over the non-secret identity of a server. `serde_json` sorts the members of objects by name,
+/// so the same identity always gives the same text.
 fn identity(transport: &Transport) -> IdentityHash {
     let what = match transport {
         Transport::Stdio { command, args, env, cwd, streams } => {
@@ -79,7 +79,7 @@ fn references(values: &BTreeMap<String, String>) -> BTreeMap<&str, Option<&str>>
     values.iter().map(|(name, value)| (name.as_str(), reference(value))).collect()
 }
 
-/// A value that only refers to a secret or a variable.
+/// A value that consists of one reference to a secret or a variable.
 fn reference(value: &str) -> Option<&str> {
     let name = value.strip_prefix("${secret:").or_else(|| value.strip_prefix("${env:"))?;
     let is_whole = name.strip_suffix('}').is_some_and(|name| !name.contains(['$', '{', '}']));

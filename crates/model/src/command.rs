@@ -1,5 +1,5 @@
-//! The one list of commands: windows, command line and tests drive the core through it and through
-//! nothing else. Routing, types and TypeScript come from this list.
+//! The list of all commands: windows, command line and tests drive the core through them and nothing
+//! else. Routing, types and TypeScript are generated from this list.
 
 use std::collections::BTreeMap;
 
@@ -23,16 +23,18 @@ use crate::sign_in::{SignInBegun, SignedOut};
 use crate::time::Timestamp;
 use crate::tool::{LeftOutTool, ToolView};
 
-/// On whose word a command comes, and on whose word it is carried out (PERM-16). Each may do what
-/// the one before it may.
+/// The authority that a caller has, and that a command needs (PERM-16). Each level includes the ones
+/// before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Authority {
-    /// Anybody who runs as this user: looks, and stops or blocks what the operator can let run again.
+    /// Any process of this user: it may read, and it may stop or block what the operator can start or
+    /// allow again.
     Anyone,
-    /// Whoever proved to have a client's token.
+    /// A caller that proved to have a client's token.
     Client,
-    /// A person: one of Gatehouse's own windows, or a caller who proved to have the operator key.
-    /// Whatever widens, starts or destroys something, answers questions or shows whole arguments.
+    /// A person: one of Gatehouse's own windows, or a caller that proved to have the operator key.
+    /// Needed for everything that widens permissions, starts or destroys something, answers approval
+    /// requests or shows full arguments.
     Operator,
 }
 
@@ -45,12 +47,11 @@ impl From<Authority> for RuleAuthor {
     }
 }
 
-/// One row of the table of commands: who may run it, and why no more and no less than that.
+/// One row of the command table: the authority that a command needs, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CommandRule {
-    /// Name on the wire.
+    /// Name in requests.
     pub name: &'static str,
-    /// Who may run it.
     pub needs: Authority,
     /// Why, as a sentence.
     pub reason: &'static str,
@@ -58,11 +59,10 @@ pub struct CommandRule {
 
 /// A command with the type of its reply.
 pub trait Request: Serialize {
-    /// What it answers with.
     type Reply: for<'de> Deserialize<'de> + Serialize;
-    /// Its name on the wire.
+    /// Its name in requests.
     const NAME: &'static str;
-    /// Who may run it.
+    /// The authority that it needs.
     const NEEDS: Authority;
 }
 
@@ -81,13 +81,12 @@ macro_rules! commands {
             }
         )*
 
-        /// Any command.
         #[derive(Clone, Debug)]
         pub enum Command {
             $($(#[$doc])* $name($name)),*
         }
 
-        /// Every command with who may run it and why.
+        /// Every command with the authority that it needs and the reason.
         pub const COMMANDS: &[CommandRule] =
             &[$(CommandRule { name: $wire, needs: Authority::$needs, reason: $reason }),*];
 
@@ -101,16 +100,16 @@ macro_rules! commands {
             /// Exports the types of all commands and replies with everything that they use.
             ///
             /// # Errors
-            /// When a file cannot be written.
+            /// If a file cannot be written.
             pub fn export_types(config: &ts_rs::Config) -> Result<(), ts_rs::ExportError> {
                 $(<$name as TS>::export_all(config)?; <$reply as ExportReply>::export_reply(config)?;)*
                 Ok(())
             }
 
-            /// Reads a command from its name and its arguments.
+            /// Parses a command from its name and its arguments.
             ///
             /// # Errors
-            /// [`ErrorCode::BadRequest`] for an unknown name or arguments of another shape.
+            /// [`ErrorCode::BadRequest`] for an unknown name or invalid arguments.
             pub fn parse(name: &str, args: &RawValue) -> Result<Self, Problem> {
                 let bad = |e: serde_json::Error| {
                     Problem::new(ErrorCode::BadRequest, format!("The arguments of {name} are not right."))
@@ -122,13 +121,13 @@ macro_rules! commands {
                 }
             }
 
-            /// Name on the wire.
+            /// Name in requests.
             #[must_use]
             pub fn name(&self) -> &'static str {
                 match self { $(Self::$name(_) => $wire),* }
             }
 
-            /// Who may run it, and why.
+            /// The authority that it needs, and why.
             #[must_use]
             pub fn rule(&self) -> CommandRule {
                 match self {
@@ -141,12 +140,12 @@ macro_rules! commands {
     };
 }
 
-/// Exports a reply type; containers and primitives export what they are made of.
+/// Exports a reply type; containers and primitives export the types that they consist of.
 pub trait ExportReply {
     /// Writes the TypeScript of the reply.
     ///
     /// # Errors
-    /// When a file cannot be written.
+    /// If a file cannot be written.
     fn export_reply(config: &ts_rs::Config) -> Result<(), ts_rs::ExportError>;
 }
 
@@ -607,13 +606,11 @@ commands! {
 pub struct RequestSecret(String);
 
 impl RequestSecret {
-    /// Wraps a secret.
     #[must_use]
     pub fn new(secret: &Secret) -> Self {
         Self(secret.reveal().to_owned())
     }
 
-    /// The secret.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0

@@ -1,4 +1,4 @@
-//! Errors as people and programs get them (UI-12): what happened, why, what to do.
+//! Errors for users and programs (UI-12): what happened, why, and what to do next.
 
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
@@ -67,14 +67,14 @@ impl Problem {
         Self { code, what: what.into(), why: None, todo: None }
     }
 
-    /// Adds why it happened.
+    /// Adds the cause.
     #[must_use]
     pub fn why(mut self, why: impl Into<String>) -> Self {
         self.why = Some(why.into());
         self
     }
 
-    /// Adds what to do about it.
+    /// Adds what to do next.
     #[must_use]
     pub fn todo(mut self, todo: impl Into<String>) -> Self {
         self.todo = Some(todo.into());

@@ -1,4 +1,4 @@
-//! What happens, as one enum (EVT-1): the same for windows, tray, command line and tests.
+//! All events of the core as one enum (EVT-1): the same for windows, tray, command line and tests.
 
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
@@ -233,7 +233,7 @@ pub enum ConfigCause {
 }
 
 impl ConfigCause {
-    /// Its word in events and in the audit.
+    /// Its name in events and in the audit log.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {

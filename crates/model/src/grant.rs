@@ -1,4 +1,4 @@
-//! What may run: access classes, grants, verdicts (PERM-2 to PERM-8).
+//! Permissions: access classes, rules and verdicts (PERM-2 to PERM-8).
 
 use std::collections::BTreeMap;
 
@@ -327,7 +327,7 @@ pub enum Rule {
 }
 
 impl Rule {
-    /// The user's rule that decided, where one did.
+    /// The user's rule that decided, if it was one.
     #[must_use]
     pub fn decided_by(&self) -> Option<&GrantId> {
         match self {
@@ -335,7 +335,7 @@ impl Rule {
             | Self::ConditionedGrant { grant }
             | Self::TimedGrant { grant }
             | Self::AlwaysGrant { grant } => Some(grant),
-            // It would have allowed, and did not.
+            // These rules would have allowed the call, but did not apply.
             Self::ChangedDefinition { .. }
             | Self::UnboundGrant { .. }
             | Self::PolicyFile { .. }

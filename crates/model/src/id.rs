@@ -1,4 +1,4 @@
-//! Ids as types of their own, so that one can never be passed for another.
+//! Ids as separate types, so that one cannot be passed for another.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ macro_rules! text_id {
         pub struct $name(Arc<str>);
 
         impl $name {
-            /// Takes an id that was given out before (a file, a database, the wire).
+            /// Wraps an id that was created before (from a file, a database, or a message).
             pub fn new(text: impl Into<Arc<str>>) -> Self {
                 Self(text.into())
             }
@@ -26,7 +26,6 @@ macro_rules! text_id {
                 Self(format!(concat!($prefix, "{:016x}"), bits).into())
             }
 
-            /// The id as text.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -90,7 +89,7 @@ text_id!(
 pub struct Generation(pub u32);
 
 impl Generation {
-    /// The generation after an identity-bearing edit.
+    /// The generation after an edit that changes the server's identity.
     #[must_use]
     pub fn next(self) -> Self {
         Self(self.0.saturating_add(1))

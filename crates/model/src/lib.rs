@@ -1,9 +1,9 @@
-//! The words that every part of Gatehouse shares: ids, server configuration and status, grants and
-//! verdicts, questions to a person, events, commands, error codes.
+//! The types that all parts of Gatehouse share: ids, server configuration and status, rules and
+//! verdicts, approval requests, events, commands, error codes.
 //!
-//! Nothing here does input or output, spawns a task, reads a clock of its own accord or knows a
-//! window. What is written here is what goes over the control socket and into the web view, so a
-//! secret never has a plain field in any of these types (see [`secret::Secret`]).
+//! No I/O, no tasks, no windows, and no clock that is read without being asked. These types are sent
+//! over the control socket and into the web view, so a secret never has a plain field in any of them
+//! (see [`secret::Secret`]).
 
 pub mod ask;
 pub mod binding;

@@ -1,5 +1,6 @@
-//! Texts for people, as the core makes them: the key of a template and what stands in its places. The words are in the
-//! catalogs (`locales/`), one for each language, so the window and the command line say the same in the user's language.
+//! Localisable texts of the core: the key of a template and its parameters. The templates are in the
+//! catalogs (`locales/`), one for each language, so that the window and the command line show the same
+//! text in the user's language.
 
 use std::collections::BTreeMap;
 
@@ -39,7 +40,7 @@ impl Message {
         Self { key: key.into(), params: BTreeMap::new() }
     }
 
-    /// The same with one more parameter.
+    /// Adds a parameter.
     #[must_use]
     pub fn with(mut self, place: &str, param: impl Into<MessageParam>) -> Self {
         self.params.insert(place.to_owned(), param.into());

@@ -1,5 +1,5 @@
-//! What a server offers beside its tools, and what it gave, as people see it (SRV-14, TOOL-5). Names
-//! and texts are cleaned of hidden characters; URIs are as the server wrote them.
+//! Resources, prompts and results of servers as shown to users (SRV-14, TOOL-5). Hidden characters are
+//! removed from names and texts; URIs are as the server wrote them.
 
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;

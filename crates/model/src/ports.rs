@@ -1,4 +1,4 @@
-//! What the inner parts need from the outside, as traits: nobody below `app` knows a window.
+//! Traits for what inner crates need from the outside: no crate below `app` depends on windows.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -8,32 +8,35 @@ use crate::error::Problem;
 use crate::event::Event;
 use crate::record::AuditEvent;
 
-/// A boxed future, as trait objects need it.
+/// A boxed future, for trait objects.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Puts a question to a person and waits for the answer. An implementation has a deadline of its
-/// own and answers [`Answer::Cancel`] when nobody does: a lost window, a time-out and an error are
-/// never a yes.
+/// Puts an approval request to a person and waits for the answer. An implementation has its own deadline
+/// and returns [`Answer::Cancel`] if there is no answer: a lost window, a time-out and an error never
+/// allow anything.
 pub trait AskUser: Send + Sync {
-    /// Asks. Dropping the future withdraws the question.
+    /// Requests an answer. Dropping the future withdraws the request.
     fn ask(&self, ask: Ask) -> BoxFuture<'_, Answer>;
 }
 
 /// Opens an address in the user's browser, after a check of its scheme.
 pub trait OpenUrl: Send + Sync {
-    /// Opens it; the error says why it could not.
+    /// Opens the address.
+    ///
+    /// # Errors
+    /// Why it could not be opened.
     fn open(&self, url: &str) -> Result<(), String>;
 }
 
-/// Takes events. Never blocks and never fails: a listener that lags re-reads the snapshot.
+/// Receives events. Never blocks and never fails: a subscriber that lags reads the snapshot again.
 pub trait EventSink: Send + Sync {
     /// Publishes one event under the next sequence number.
     fn emit(&self, event: Event);
 }
 
-/// Writes entries of the audit (PERM-14).
+/// Appends entries to the audit log (PERM-14).
 pub trait AuditLog: Send + Sync {
-    /// Appends one entry. It is on disk when this succeeds; when it fails, whatever the entry would allow
-    /// must not take effect.
+    /// Appends one entry. It is on disk when this succeeds; if it fails, the change that the entry
+    /// describes must not take effect.
     fn append(&self, event: AuditEvent) -> BoxFuture<'_, Result<(), Problem>>;
 }

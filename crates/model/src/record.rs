@@ -1,4 +1,4 @@
-//! What is written down: calls (DATA-3) and the audit (PERM-14).
+//! Records: calls (DATA-3) and the audit log (PERM-14).
 
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
@@ -148,7 +148,7 @@ pub struct CallFilter {
 }
 
 impl CallRecord {
-    /// Its place in the list of calls.
+    /// Its position in the list of calls.
     #[must_use]
     pub fn mark(&self) -> CallMark {
         CallMark { at: self.at, id: self.id.clone() }
@@ -360,11 +360,9 @@ pub enum ServerRequestAnswer {
 pub struct AuditEntry {
     /// 1 for the first entry.
     pub seq: u64,
-    /// When.
     pub at: Timestamp,
-    /// What.
     pub event: AuditEvent,
-    /// SHA-256 over the entry before this one and this entry, lower-case hexadecimal.
+    /// SHA-256 over the previous entry and this entry, lower-case hexadecimal.
     pub hash: String,
 }
 
@@ -388,8 +386,8 @@ pub struct AuditEntryView {
 }
 
 impl ServerRequestKind {
-    /// The kind of a request, with its server and the client whose call it belongs to. `None` for what no
-    /// server requested.
+    /// The kind of a request, with its server and the client whose call it belongs to. `None` for
+    /// requests that do not come from a server.
     #[must_use]
     pub fn of(ask: &Ask) -> Option<(Self, ServerId, Option<ClientId>)> {
         match ask {

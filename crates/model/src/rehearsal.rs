@@ -1,4 +1,4 @@
-//! Rehearsal (PERM-15): what a draft of other rules would have done with the calls that were made.
+//! Simulation (PERM-15): what a draft of other rules would have done with past calls.
 
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;

@@ -1,4 +1,4 @@
-//! Text that must not be seen: tokens, keys, passphrases.
+//! Text that must not be shown: tokens, keys, passphrases.
 
 use std::fmt;
 
@@ -13,17 +13,16 @@ use zeroize::Zeroize;
 #[ts(as = "String")]
 pub struct Secret(String);
 
-/// What stands in the place of a secret wherever it would be shown.
+/// Shown in place of a secret.
 pub const REDACTED: &str = "••••••";
 
 impl Secret {
-    /// Wraps a secret text.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// The text itself.
+    /// The secret text.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0

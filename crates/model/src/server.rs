@@ -1,4 +1,4 @@
-//! What a server is: the configuration of one upstream MCP server.
+//! Configuration of an upstream MCP server.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -97,7 +97,7 @@ pub enum Transport {
 }
 
 impl Transport {
-    /// Name of the usual icon of its kind.
+    /// Name of the default icon for this transport.
     fn usual_icon(&self) -> &'static str {
         match self {
             Self::Stdio { .. } => "terminal",
@@ -109,7 +109,7 @@ impl Transport {
         }
     }
 
-    /// The word that files and people use for this transport.
+    /// Name of this transport in files and texts.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
@@ -122,7 +122,7 @@ impl Transport {
         }
     }
 
-    /// What is said of a remote server; `None` for one that runs here.
+    /// Settings of a remote server; `None` for one that runs on this computer.
     #[must_use]
     pub fn remote(&self) -> Option<&Remote> {
         match self {
@@ -163,7 +163,7 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// An address without headers.
+    /// A URL without headers.
     #[must_use]
     pub fn at(url: impl Into<String>) -> Self {
         Self { url: url.into(), ..Self::default() }
@@ -204,7 +204,7 @@ pub enum Builtin {
 }
 
 impl Builtin {
-    /// The word that files and people use for it.
+    /// Its name in files and texts.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
@@ -258,41 +258,42 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Limit for connecting.
+    /// Time limit for connecting.
     #[must_use]
     pub fn connect(&self) -> Duration {
         Duration::from_secs(u64::from(self.connect_secs.max(1)))
     }
 
-    /// Limit for a silent call, if there is one. `all` holds for servers without one of their own.
+    /// Time limit for a call without progress, if there is one. `all` applies to servers without their
+    /// own.
     #[must_use]
     pub fn call(&self, all: &CallLimits) -> Option<Duration> {
         self.call_secs.or(all.silent_secs)
     }
 
-    /// Limit for a call in all, if there is one. `all` holds for servers without one of their own.
+    /// Time limit for a call in all, if there is one. `all` applies to servers without their own.
     #[must_use]
     pub fn call_cap(&self, all: &CallLimits) -> Option<Duration> {
         self.call_cap_secs.or(all.cap_secs)
     }
 }
 
-/// A limit of one server: a number of seconds, `null` for none, or `"default"` for what is set for all
+/// A time limit of one server: a number of seconds, `null` for none, or `"default"` for the one of all
 /// servers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(from = "TimeLimitText", into = "TimeLimitText")]
 pub enum TimeLimit {
-    /// As set for all servers.
+    /// The one of all servers.
     #[default]
     Default,
     /// None.
     Unlimited,
-    /// So many seconds.
+    /// This number of seconds.
     Secs(u32),
 }
 
 impl TimeLimit {
-    /// The limit that holds, where `all` is set for all servers.
+    /// The effective limit; `all` is the one of all servers.
     fn or(self, all: Option<u32>) -> Option<Duration> {
         let secs = match self {
             Self::Default => all,
@@ -468,7 +469,7 @@ pub enum LogLevel {
 }
 
 impl LogLevel {
-    /// Its word on the wire.
+    /// Its name in the protocol.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {

@@ -1,10 +1,10 @@
-//! What the user sets for Gatehouse as a whole: how long things are kept, how long calls may take, how
-//! tools are named, and whether MCP is on.
+//! Settings of Gatehouse as a whole: retention, time limits of calls, naming of tools, and whether MCP
+//! is on.
 
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
-/// The audit is kept for so many days at least.
+/// Minimum number of days that the audit log is kept.
 pub const AUDIT_DAYS_LEAST: u32 = 7;
 
 /// What the user sets for Gatehouse as a whole.

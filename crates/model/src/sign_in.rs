@@ -1,5 +1,5 @@
-//! Signing in to remote servers (AUTH-1 to AUTH-9): what the user sets, and what everybody may see of
-//! it. No token, code, verifier or secret is ever in these types: secrets are `${secret:NAME}`.
+//! OAuth sign-in to remote servers (AUTH-1 to AUTH-9): the user's settings, and the state that everyone
+//! may see. No token, code, verifier or secret is ever in these types: secrets are `${secret:NAME}`.
 
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
@@ -40,7 +40,7 @@ impl SignInSettings {
             .filter_map(|(name, value)| Some(name).zip(value))
     }
 
-    /// The same settings with every secret left out, whether it is a reference or was typed in.
+    /// The same settings with every secret left out, whether it is a reference or a literal value.
     #[must_use]
     pub fn without_secrets(&self) -> Self {
         let mut settings = self.clone();
@@ -55,7 +55,7 @@ impl SignInSettings {
         settings
     }
 
-    /// What is wrong with it, in a sentence, if something is.
+    /// What is wrong with the settings, as a sentence; `None` if they are valid.
     #[must_use]
     pub fn fault(&self) -> Option<String> {
         let web = |name: &str, address: &str| {
@@ -98,7 +98,7 @@ impl SignInSettings {
     }
 }
 
-/// A redirect URI has to come back to this machine, and at a port that can be listened on.
+/// A redirect URI has to lead to this machine, and to a port that can be listened on.
 fn redirect_fault(address: &str) -> Option<String> {
     let rest = ["http://127.0.0.1:", "http://localhost:", "http://[::1]:"]
         .iter()

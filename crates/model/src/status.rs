@@ -1,4 +1,4 @@
-//! The state of a server, as everybody sees it (SRV-2).
+//! The status of a server, as shown to users and clients (SRV-2).
 
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;

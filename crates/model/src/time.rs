@@ -1,4 +1,4 @@
-//! Time as it is written down, and the clock that hands it out.
+//! Timestamps and the clock.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -11,27 +11,26 @@ use ts_rs::TS;
 pub struct Timestamp(#[ts(type = "number")] pub i64);
 
 impl Timestamp {
-    /// This moment plus a span; saturates instead of wrapping.
+    /// This moment plus a duration; saturates instead of wrapping.
     #[must_use]
     pub fn plus(self, span: Duration) -> Self {
         let millis = i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
         Self(self.0.saturating_add(millis))
     }
 
-    /// How long it is from now until this moment; zero when it has passed.
+    /// Time from `now` until this moment; zero if it has passed.
     #[must_use]
     pub fn remaining(self, now: Timestamp) -> Duration {
         Duration::from_millis(u64::try_from(self.0.saturating_sub(now.0)).unwrap_or(0))
     }
 }
 
-/// Where a part gets wall-clock time from. Tests pass one that they can set.
+/// Source of wall-clock time. Tests pass one that they can set.
 pub trait Clock: Send + Sync + std::fmt::Debug {
-    /// The present moment.
     fn now(&self) -> Timestamp;
 }
 
-/// The machine's own clock.
+/// The system clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 

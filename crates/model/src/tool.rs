@@ -1,4 +1,4 @@
-//! Tools as people and policies see them.
+//! Tools as shown to users and used by policies.
 
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;

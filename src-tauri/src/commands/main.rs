@@ -1,4 +1,4 @@
-//! What the main window may call.
+//! Commands for the main window.
 #![allow(clippy::let_underscore_must_use, reason = "the toolkit's macro for async commands writes one")]
 
 use gatehouse_model::command::Command;
@@ -21,7 +21,7 @@ use crate::tray::Tray;
 use crate::words::Words;
 use crate::{links, pump};
 
-/// Runs any command of the core on the word of the person in front of the window.
+/// Runs any command of the core with the operator's authority, since a person operates the window.
 #[tauri::command]
 pub(crate) async fn command(
     window: WebviewWindow,
@@ -34,7 +34,7 @@ pub(crate) async fn command(
     host.execute(command).await.map(raw)
 }
 
-/// The command of this name. A window is no client: it may not call tools with a client's token.
+/// The command with this name. A window is not a client: it may not call tools with a client's token.
 fn for_window(name: &str, args: &Value) -> Result<Command, Problem> {
     let args = to_raw_value(args).map_err(|error| {
         Problem::new(ErrorCode::BadRequest, "The arguments cannot be read.").why(format!("{error}."))
@@ -45,8 +45,8 @@ fn for_window(name: &str, args: &Value) -> Result<Command, Problem> {
     }
 }
 
-/// Sends what happens from now on; `null` says that something was missed. It comes first of all: what
-/// the page read before it listened may be old already.
+/// Sends events from now on; `null` means that events were missed. A `null` is sent first, because what
+/// the page read before it subscribed may be outdated.
 #[tauri::command]
 pub(crate) async fn events(
     window: WebviewWindow,
@@ -63,7 +63,7 @@ pub(crate) async fn events(
     Ok(())
 }
 
-/// Sends what the shell wants of the page.
+/// Sends the shell's signals to the page.
 #[tauri::command]
 pub(crate) fn main_signals(
     window: WebviewWindow,
@@ -75,7 +75,7 @@ pub(crate) fn main_signals(
     Ok(())
 }
 
-/// Starts the core once more if it could not be started.
+/// Starts the core again if it could not be started.
 #[tauri::command]
 pub(crate) async fn start_again(
     app: AppHandle,
@@ -93,7 +93,7 @@ pub(crate) async fn vault(window: WebviewWindow, host: State<'_, Host>) -> Resul
     host.vault().await
 }
 
-/// Opens the vault, and starts the core with it.
+/// Unlocks the vault, and starts the core with it.
 #[tauri::command]
 pub(crate) async fn unlock_vault(
     app: AppHandle,
@@ -105,7 +105,7 @@ pub(crate) async fn unlock_vault(
     host.unlock_vault(passphrase, |begun| pump::follow(&app, begun)).await
 }
 
-/// Starts the core with secrets in memory, for this time.
+/// Starts the core with secrets in memory for this run.
 #[tauri::command]
 pub(crate) async fn put_vault_aside(
     app: AppHandle,
@@ -116,7 +116,7 @@ pub(crate) async fn put_vault_aside(
     host.put_vault_aside(|begun| pump::follow(&app, begun)).await
 }
 
-/// Makes a vault in the place of memory, and starts the core with it.
+/// Creates a vault to replace the store in memory, and starts the core with it.
 #[tauri::command]
 pub(crate) async fn make_vault(
     app: AppHandle,
@@ -128,7 +128,7 @@ pub(crate) async fn make_vault(
     host.make_vault(passphrase, |begun| pump::follow(&app, begun)).await
 }
 
-/// Has the vault open with another passphrase from now on.
+/// Changes the passphrase of the vault.
 #[tauri::command]
 pub(crate) async fn change_passphrase(
     window: WebviewWindow,
@@ -140,14 +140,13 @@ pub(crate) async fn change_passphrase(
     host.change_passphrase(old, new).await
 }
 
-/// How the user likes the windows to look.
 #[tauri::command]
 pub(crate) fn preferences(app: AppHandle, window: WebviewWindow) -> Result<Preferences, Problem> {
     only(&window, MAIN)?;
     preferences::load(&app)
 }
 
-/// Keeps how the user likes the windows to look, and has the others look so.
+/// Stores the preferences and applies them to the prompt window and the tray.
 #[tauri::command]
 pub(crate) fn set_preferences(
     app: AppHandle,
@@ -170,7 +169,7 @@ pub(crate) fn open_link(window: WebviewWindow, address: String) -> Result<(), Pr
     links::open_link(&address)
 }
 
-/// The page shows something useful for the first time.
+/// The page shows useful content for the first time.
 #[tauri::command]
 pub(crate) fn painted(
     window: WebviewWindow,
@@ -185,7 +184,7 @@ pub(crate) fn painted(
     Ok(())
 }
 
-/// Brings the window with the questions to the front, if something waits.
+/// Brings the prompt window to the front if there are pending approvals.
 #[tauri::command]
 pub(crate) fn show_prompt(window: WebviewWindow, prompt: State<'_, Prompt>) -> Result<(), Problem> {
     only(&window, MAIN)?;
@@ -193,7 +192,7 @@ pub(crate) fn show_prompt(window: WebviewWindow, prompt: State<'_, Prompt>) -> R
     Ok(())
 }
 
-/// Puts the main window away; Gatehouse keeps running.
+/// Hides the main window; Gatehouse keeps running.
 #[tauri::command]
 pub(crate) fn hide_main(app: AppHandle, window: WebviewWindow) -> Result<(), Problem> {
     only(&window, MAIN)?;
@@ -201,7 +200,7 @@ pub(crate) fn hide_main(app: AppHandle, window: WebviewWindow) -> Result<(), Pro
     Ok(())
 }
 
-/// Ends Gatehouse.
+/// Quits Gatehouse.
 #[tauri::command]
 pub(crate) fn quit(app: AppHandle, window: WebviewWindow) -> Result<(), Problem> {
     only(&window, MAIN)?;

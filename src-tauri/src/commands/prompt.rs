@@ -1,4 +1,5 @@
-//! What the window with the questions may call: to read them, to answer them, and its own place.
+//! Commands for the prompt window: reading and answering pending approvals, and the window's own size
+//! and visibility.
 #![allow(clippy::let_underscore_must_use, reason = "the toolkit's macro for async commands writes one")]
 
 use gatehouse_model::ask::Elicited;
@@ -17,7 +18,7 @@ use crate::prompt::policy::Input;
 use crate::prompt::window::PROMPT;
 use crate::prompt::{Prompt, Signal};
 
-/// The questions that wait; arguments that the page has are left out.
+/// The pending approvals; details of those that the page already has (`known`) are left out.
 #[tauri::command]
 pub(crate) async fn prompt_pending(
     window: WebviewWindow,
@@ -28,7 +29,7 @@ pub(crate) async fn prompt_pending(
     host.execute(Command::ApprovalsList(ApprovalsList { known })).await.map(raw)
 }
 
-/// Answers questions that were shown together, unless the window has only just come up.
+/// Answers approval requests that were shown together. Refused if the window has only just come up.
 #[tauri::command]
 pub(crate) async fn prompt_answer(
     window: WebviewWindow,
@@ -41,7 +42,7 @@ pub(crate) async fn prompt_answer(
     host.run(&ApprovalsAnswer { answers }).await
 }
 
-/// One argument of a waiting call without its mask: the user pressed Show.
+/// One argument of a pending call without its mask, because the user pressed Show.
 #[tauri::command]
 pub(crate) async fn prompt_reveal(
     window: WebviewWindow,
@@ -54,7 +55,7 @@ pub(crate) async fn prompt_reveal(
     host.execute(Command::ApprovalsReveal(ApprovalsReveal { id, hash, argument })).await.map(raw)
 }
 
-/// Sends what happens to the window and to the questions.
+/// Sends signals about the window and the approval requests.
 #[tauri::command]
 pub(crate) fn prompt_signals(
     window: WebviewWindow,
@@ -66,14 +67,13 @@ pub(crate) fn prompt_signals(
     Ok(())
 }
 
-/// How the user likes the windows to look.
 #[tauri::command]
 pub(crate) fn prompt_preferences(app: AppHandle, window: WebviewWindow) -> Result<Preferences, Problem> {
     only(&window, PROMPT)?;
     preferences::load(&app)
 }
 
-/// Hides the window and decides nothing.
+/// Hides the window without answering anything.
 #[tauri::command]
 pub(crate) fn prompt_put_away(window: WebviewWindow, prompt: State<'_, Prompt>) -> Result<(), Problem> {
     only(&window, PROMPT)?;
@@ -81,7 +81,7 @@ pub(crate) fn prompt_put_away(window: WebviewWindow, prompt: State<'_, Prompt>) 
     Ok(())
 }
 
-/// Gives the window the height that its content needs.
+/// Sets the window's height to that of its content.
 #[tauri::command]
 pub(crate) fn prompt_fit(
     window: WebviewWindow,
@@ -93,7 +93,7 @@ pub(crate) fn prompt_fit(
     Ok(())
 }
 
-/// Brings the main window, with the questions that wait.
+/// Opens the main window on the page of pending approvals.
 #[tauri::command]
 pub(crate) fn prompt_open_main(
     app: AppHandle,
@@ -108,7 +108,8 @@ pub(crate) fn prompt_open_main(
     Ok(())
 }
 
-/// Opens the page that a question is about in the browser. No other page can be opened from here.
+/// Opens the page that an approval request is about in the browser. No other page can be opened from
+/// this window.
 #[tauri::command]
 pub(crate) async fn prompt_open_link(
     window: WebviewWindow,

@@ -1,6 +1,5 @@
-//! The host's part in choosing where secrets are kept. Another place means another core: nothing that
-//! was allowed under the one counts under the other. What can go wrong with the vault goes wrong before
-//! the core that runs is stopped.
+//! Changes of the secret store. Another store means another core: nothing that was allowed with one is
+//! allowed with the other. Errors of the vault occur before the running core is stopped.
 
 use std::sync::Arc;
 
@@ -11,14 +10,14 @@ use super::{Begun, Host, Slot, blocking, stopped};
 use crate::secrets::{Tried, VaultView};
 
 impl Host {
-    /// What the main page is told of the vault.
+    /// The state of the vault for the main page.
     pub(crate) async fn vault(&self) -> Result<VaultView, Problem> {
         let kind = self.unless_stopping(async { self.kind().await }).await?;
         let data_dir = self.data_dir.clone();
         blocking(move || VaultView::look(&data_dir, kind)).await?
     }
 
-    /// Opens the vault, and starts the core with it.
+    /// Unlocks the vault, and starts the core with it.
     pub(crate) async fn unlock_vault(
         &self,
         passphrase: Secret,
@@ -35,7 +34,7 @@ impl Host {
         }
     }
 
-    /// Starts the core without the vault, for this time.
+    /// Starts the core without the vault for this run.
     pub(crate) async fn put_vault_aside(&self, begun: impl FnOnce(Begun)) -> Result<(), Problem> {
         let _moving = self.moving.lock().await;
         if self.kind().await?.is_some() {
@@ -45,7 +44,7 @@ impl Host {
         self.begin_with(memory(), begun).await
     }
 
-    /// Makes a vault in the place of memory, and starts the core with it.
+    /// Creates a vault to replace the store in memory, and starts the core with it.
     pub(crate) async fn make_vault(
         &self,
         passphrase: Secret,
@@ -60,7 +59,7 @@ impl Host {
         self.begin_with(vault, begun).await
     }
 
-    /// Has the vault open with another passphrase from now on.
+    /// Changes the passphrase of the vault.
     pub(crate) async fn change_passphrase(&self, old: Secret, new: Secret) -> Result<Tried, Problem> {
         let _moving = self.moving.lock().await;
         let secrets = Arc::clone(&self.slot.read().await.running()?.secrets);
@@ -73,7 +72,7 @@ impl Host {
         }
     }
 
-    /// What secrets are kept in; nothing while the vault is locked.
+    /// Kind of the secret store; `None` while the vault is locked.
     async fn kind(&self) -> Result<Option<SecretKind>, Problem> {
         match &*self.slot.read().await {
             Slot::Locked => Ok(None),
@@ -81,13 +80,13 @@ impl Host {
         }
     }
 
-    /// Stops the core that runs, and starts one with other secrets.
+    /// Stops the running core, and starts one with another secret store.
     async fn begin_with(
         &self,
         secrets: Arc<dyn SecretStore>,
         begun: impl FnOnce(Begun),
     ) -> Result<(), Problem> {
-        // Whoever comes until the core is held alone is refused at once, and keeps nobody waiting.
+        // Until the write lock is taken, commands are refused at once, so that none of them delays it.
         self.stopping.lock().cancel();
         let mut slot = self.slot.write().await;
         *self.stopping.lock() = self.quitting.child_token();

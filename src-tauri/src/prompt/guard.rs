@@ -1,30 +1,31 @@
-//! The shell's half of the guard (PERM-9): no answer counts until the window was up for half a second.
-//! It must hold even if the page is wrong about the time, so it knows nothing of the page.
+//! The shell's half of the click guard (PERM-9): no answer is accepted until the window was up for half
+//! a second, so that a click or key meant for another window cannot approve a call. It must hold even if
+//! the page is wrong about the time, so it does not depend on the page.
 
 use std::time::{Duration, Instant};
 
 use gatehouse_model::{ErrorCode, Problem};
 use parking_lot::Mutex;
 
-/// How long a window has to be up before an answer counts.
+/// How long a window has to be up before an answer is accepted.
 const ASLEEP: Duration = Duration::from_millis(500);
 
-/// Knows since when the window is up.
+/// Records since when the window is up.
 #[derive(Debug, Default)]
 pub(crate) struct Guard(Mutex<Option<Instant>>);
 
 impl Guard {
-    /// The window came up, was raised, or shows its first question.
+    /// The window came up, was raised, or shows its first approval request.
     pub(crate) fn arm(&self, now: Instant) {
         *self.0.lock() = Some(now);
     }
 
-    /// The window went.
+    /// The window was hidden.
     pub(crate) fn close(&self) {
         *self.0.lock() = None;
     }
 
-    /// Refuses what comes too soon, or from a window that nobody sees.
+    /// Refuses answers that come too soon, or from a hidden window.
     pub(crate) fn check(&self, now: Instant) -> Result<(), Problem> {
         let up = self.0.lock().map(|since| now.saturating_duration_since(since));
         let why = match up {

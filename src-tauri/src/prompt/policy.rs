@@ -1,27 +1,27 @@
-//! When the window with the questions comes up and when it goes. Pure: what happened and the time go
-//! in, what to do comes out. It must never bring the window up for a question that was put away
-//! already, and never take the last tombstone from under the pointer at once.
+//! When the prompt window is shown and hidden, as a pure state machine: inputs and the time go in,
+//! effects come out. Invariants: the window is never shown for a request that the user already put away,
+//! and the notice of how the last request ended never vanishes at once from under the pointer.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use gatehouse_model::AskId;
 
-/// How long the window stays after the last question ended, so that its tombstone can be read.
+/// How long the window stays after the last request ended, so that its outcome can be read.
 pub(crate) const AFTER_THE_LAST: Duration = Duration::from_secs(4);
 
-/// What happened.
+/// Input of the state machine.
 #[derive(Clone, Debug)]
 pub(crate) enum Input {
-    /// A question was put.
+    /// A new approval request.
     Asked(AskId),
-    /// A question shows something else by now.
+    /// An approval request has changed.
     Changed,
-    /// A question ended, answered or not.
+    /// An approval request ended, answered or not.
     Ended(AskId),
-    /// These and no others wait.
+    /// Snapshot: exactly these are pending.
     All(Vec<AskId>),
-    /// The page listens from now on.
+    /// The page has subscribed.
     PageReady,
     /// The user put the window away.
     PutAway,
@@ -31,32 +31,32 @@ pub(crate) enum Input {
     Tick,
 }
 
-/// What to do about it.
+/// Output of the state machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
-    /// Bring the window up without taking the keyboard, and wake the guard.
+    /// Show the window without taking the keyboard focus, and arm the guard.
     Show,
-    /// Bring the window to the front, with the keyboard, and wake the guard.
+    /// Bring the window to the front with the keyboard focus, and arm the guard.
     Raise,
-    /// Wake the guard anew while the window stays as it is.
+    /// Arm the guard again while the window stays as it is.
     Rearm,
-    /// Have the page read again.
+    /// Make the page read again.
     Reread,
-    /// Put the window away.
+    /// Hide the window.
     Hide,
 }
 
-/// What is known of the questions and of the window.
+/// State of the approval requests and of the window.
 #[derive(Debug, Default)]
 pub(crate) struct Policy {
     waiting: BTreeSet<AskId>,
     shown: bool,
-    /// Since when nothing waits, while the window still shows what was.
+    /// Since when nothing is pending while the window still shows the last outcomes.
     empty_since: Option<Instant>,
 }
 
 impl Policy {
-    /// Takes in what happened.
+    /// Processes an input.
     pub(crate) fn take(&mut self, input: Input, now: Instant) -> Vec<Effect> {
         match input {
             Input::Asked(ask) => {
@@ -85,12 +85,12 @@ impl Policy {
         }
     }
 
-    /// When time has something to do.
+    /// When a [`Input::Tick`] is needed next.
     pub(crate) fn wakes_at(&self) -> Option<Instant> {
         self.empty_since.map(|since| since + AFTER_THE_LAST)
     }
 
-    /// The set of questions is another one; `new` says whether one of them was not there before.
+    /// The set of pending requests has changed; `new` says whether one was added.
     fn grown(&mut self, new: bool, now: Instant) -> Vec<Effect> {
         if !self.shown {
             if !new {
@@ -103,7 +103,7 @@ impl Policy {
             self.empty_since.get_or_insert(now);
             return self.reread();
         }
-        // What comes into a window that showed only what was is as new as a window that comes up.
+        // A request that appears in a window with outcomes only is guarded like a window that comes up.
         match self.empty_since.take() {
             Some(_) => vec![Effect::Rearm, Effect::Reread],
             None => self.reread(),
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
     use Effect::{Hide, Raise, Rearm, Reread, Show};
 
-    /// Milliseconds since the beginning, what happens, what comes of it.
+    /// Milliseconds since the start, the input, and the expected effects.
     type Row = (u64, Input, &'static [Effect]);
 
     fn asked(id: &str) -> Input {

@@ -1,5 +1,5 @@
-//! Makes the window with the questions and moves it about. It must never take the keyboard by itself:
-//! whoever is typing would type into it.
+//! Creates and places the prompt window. It must never take the keyboard focus by itself: a user who is
+//! typing would type into it.
 
 use tauri::webview::WebviewWindowBuilder;
 use tauri::{AppHandle, LogicalSize, PhysicalPosition, PhysicalRect, WebviewUrl, WebviewWindow};
@@ -34,15 +34,15 @@ pub(super) fn build(app: &AppHandle) -> tauri::Result<WebviewWindow> {
         .build()
 }
 
-/// Brings the window up where the user looks, and leaves the keyboard where it is.
+/// Shows the window on the screen that the user looks at, without changing the keyboard focus.
 pub(super) fn show(app: &AppHandle, window: &WebviewWindow) -> tauri::Result<()> {
     place(app, window)?;
     window.unminimize()?;
     show_quietly(app, window)
 }
 
-/// The toolkit's `focused(false)` holds for the first time only, so the window manager is told each time
-/// that nobody asked for this window.
+/// The toolkit's `focused(false)` applies to the first time only, so the window manager is told each
+/// time that the user did not request this window.
 #[cfg(target_os = "linux")]
 fn show_quietly(app: &AppHandle, window: &WebviewWindow) -> tauri::Result<()> {
     use gtk::glib::Cast as _;
@@ -52,7 +52,8 @@ fn show_quietly(app: &AppHandle, window: &WebviewWindow) -> tauri::Result<()> {
     app.run_on_main_thread(move || match shown.gtk_window() {
         Ok(shown) => {
             shown.set_focus_on_map(false);
-            // The user was in it before, perhaps: 0 says that this time nobody was.
+            // The user may have used the window before; a user time of 0 says that it is not shown
+            // because of a user action.
             if let Some(surface) = shown.window().and_then(|it| it.downcast::<gdkx11::X11Window>().ok()) {
                 surface.set_user_time(0);
             }
@@ -62,7 +63,7 @@ fn show_quietly(app: &AppHandle, window: &WebviewWindow) -> tauri::Result<()> {
     window.show()
 }
 
-/// A window that cannot have the keyboard does not take it.
+/// A window that is not focusable does not take the focus.
 #[cfg(not(target_os = "linux"))]
 fn show_quietly(_: &AppHandle, window: &WebviewWindow) -> tauri::Result<()> {
     window.set_focusable(false)?;
@@ -70,7 +71,7 @@ fn show_quietly(_: &AppHandle, window: &WebviewWindow) -> tauri::Result<()> {
     window.set_focusable(true)
 }
 
-/// Brings the window to the front with the keyboard, since the user asked for it.
+/// Brings the window to the front with the keyboard focus, since the user requested it.
 pub(super) fn raise(app: &AppHandle, window: &WebviewWindow) -> tauri::Result<()> {
     if !window.is_visible()? {
         place(app, window)?;
@@ -80,8 +81,8 @@ pub(super) fn raise(app: &AppHandle, window: &WebviewWindow) -> tauri::Result<()
     window.set_focus()
 }
 
-/// Gives the window the height that its page needs. Least and greatest size are the same, so that
-/// nobody else can change it; a window that is not resizable would ignore its own size here.
+/// Sets the height that the page needs. Minimum and maximum size are equal, so that only this code can
+/// change the size; a window that is not resizable would ignore its own size here.
 pub(super) fn fit(window: &WebviewWindow, height: f64) -> tauri::Result<()> {
     let size = LogicalSize::new(WIDTH, clamped(height));
     window.set_min_size(Some(size))?;
@@ -93,7 +94,7 @@ fn clamped(height: f64) -> f64 {
     if height.is_finite() { height.ceil().clamp(LOWEST, HIGHEST) } else { HIGHEST }
 }
 
-/// At the top of the screen that the pointer is on, in the middle.
+/// Centred at the top of the screen with the pointer.
 fn place(app: &AppHandle, window: &WebviewWindow) -> tauri::Result<()> {
     let pointer = app.cursor_position()?;
     let screen = match app.monitor_from_point(pointer.x, pointer.y)? {

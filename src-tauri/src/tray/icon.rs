@@ -1,18 +1,18 @@
-//! The tray's picture: the program's own icon with a mark for what is the matter. The marks differ in
-//! shape too, since colour alone says nothing to some.
+//! The tray's icon: the application icon with a mark for the state. The marks differ in shape too, for
+//! users who cannot distinguish the colours.
 
 use tauri::image::Image;
 
-/// What the picture says.
+/// The state shown by the icon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Look {
-    /// All is well: no mark.
+    /// Everything is fine: no mark.
     Normal,
-    /// A question waits: a disc.
+    /// An approval is pending: a disc.
     Waiting,
-    /// Nothing passes: two bars, and the icon is grey.
+    /// No calls pass: two bars, and the icon is grey.
     Paused,
-    /// Something is wrong: a triangle.
+    /// There is a problem: a triangle.
     Problem,
 }
 
@@ -20,7 +20,7 @@ const AMBER: [u8; 4] = [0xf5, 0x9f, 0x00, 0xff];
 const RED: [u8; 4] = [0xe0, 0x31, 0x31, 0xff];
 const SLATE: [u8; 4] = [0x34, 0x3a, 0x40, 0xff];
 
-/// The icon with the mark of a look.
+/// Draws the icon with its mark.
 pub(super) fn draw(base: &Image<'_>, look: Look) -> Image<'static> {
     let (width, height) = (base.width(), base.height());
     let mut rgba = base.rgba().to_vec();
@@ -29,7 +29,7 @@ pub(super) fn draw(base: &Image<'_>, look: Look) -> Image<'static> {
         if look == Look::Paused {
             *pixel = grey(*pixel);
         }
-        // The mark has the lower right quarter, from 0 to 1 both ways.
+        // The mark is in the lower right quarter, with coordinates from 0 to 1.
         let at = |place: usize, size: u32| {
             let place = u16::try_from(place).map_or(f64::MAX, f64::from);
             (place + 0.5) / f64::from(size) * 2.0 - 1.0
@@ -41,7 +41,7 @@ pub(super) fn draw(base: &Image<'_>, look: Look) -> Image<'static> {
     Image::new_owned(rgba, width, height)
 }
 
-/// The mark's colour at a place of its quarter, if it is there.
+/// The mark's colour at a point of the quarter; `None` outside of the mark.
 fn mark(look: Look, x: f64, y: f64) -> Option<[u8; 4]> {
     if !(0.0..=1.0).contains(&x) || !(0.0..=1.0).contains(&y) {
         return None;

@@ -1,11 +1,11 @@
-//! Whether a tray can be made at all. On Linux the toolkit ends the whole program when the library for
-//! trays is missing, so it has to be looked for first.
+//! Whether a tray can be created at all. On Linux the toolkit aborts the whole program if the library
+//! for trays is missing, so its presence has to be checked first.
 
-/// Files that the toolkit takes, whichever is there.
+/// Libraries that the toolkit can use.
 #[cfg(target_os = "linux")]
 const NAMES: [&str; 2] = ["libayatana-appindicator3.so.1", "libappindicator3.so.1"];
 
-/// Whether the library is where the loader looks.
+/// Whether the library is where the dynamic loader looks.
 #[cfg(target_os = "linux")]
 pub(super) fn is_there() -> bool {
     let listed = std::fs::read("/etc/ld.so.cache").is_ok_and(|cache| lists_one(&cache));
@@ -23,7 +23,7 @@ pub(super) fn is_there() -> bool {
     true
 }
 
-/// Whether the loader's list of libraries has one of ours in it. Names stand alone or end a path.
+/// Whether the loader's cache lists one of the libraries. Names stand alone or end a path.
 #[cfg(target_os = "linux")]
 fn lists_one(cache: &[u8]) -> bool {
     cache

@@ -1,4 +1,4 @@
-//! The shape of files: not too long, what it is for first, no `mod.rs`.
+//! Conventions of files: limited length, a module doc at the top, no `mod.rs`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,17 +7,17 @@ use anyhow::Result;
 
 use crate::process::{output, program};
 
-/// The most lines that a source file may have, tests included.
+/// Maximum number of lines of a source file, tests included.
 const LONGEST: usize = 800;
 
 /// One text file of the project.
 pub(crate) struct TextFile {
-    /// Its path from the checkout's root, with slashes.
+    /// Its path relative to the checkout's root, with forward slashes.
     pub(crate) path: String,
     pub(crate) text: String,
 }
 
-/// Every text file that is or would be committed.
+/// All text files that are or would be committed.
 pub(crate) fn all(root: &Path) -> Result<Vec<TextFile>> {
     let list =
         output(program("git", root).args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]))?;

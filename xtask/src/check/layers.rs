@@ -1,5 +1,5 @@
-//! Who may know whom. A dependency that is not in these tables is a mistake of design until the
-//! tables say otherwise; ARCHITECTURE.md explains them. What tests alone use is free.
+//! Allowed crate dependencies. A dependency that is not in these tables is a design error unless the
+//! tables are changed; ARCHITECTURE.md explains them. Dev-dependencies are not checked.
 
 use std::path::Path;
 
@@ -48,7 +48,7 @@ const MEMBERS: [(&str, &[&str]); 14] = [
     ),
     ("gatehouse-ctl", &["gatehouse-app", "gatehouse-model", "gatehouse-common"]),
     ("gatehouse", &["gatehouse-app", "gatehouse-model", "gatehouse-common"]),
-    // The conformance suite tries the servers crate by itself; the other tests use the running product.
+    // The conformance suite tests the servers crate directly; the other tests use the running product.
     (
         "gatehouse-tests",
         &[
@@ -64,7 +64,7 @@ const MEMBERS: [(&str, &[&str]); 14] = [
     ("xtask", &["gatehouse-model"]),
 ];
 
-/// Crates from outside that only some members may use; whatever begins with the name counts too.
+/// External crates that only some members may use; crates whose name starts with this name are included.
 const RESERVED: [(&str, &[&str]); 10] = [
     ("tauri", &["gatehouse"]),
     ("open", &["gatehouse", "gatehouse-ctl"]),
@@ -78,7 +78,7 @@ const RESERVED: [(&str, &[&str]); 10] = [
     ("clap", &["gatehouse-ctl"]),
 ];
 
-/// Members that may use nothing from outside but this.
+/// Members that may use no other external crates.
 const BARE: [(&str, &[&str]); 3] = [
     ("gatehouse-mcp-wire", &["serde", "serde_json", "thiserror", "base64", "http"]),
     ("gatehouse-model", &["serde", "serde_json", "thiserror", "ts-rs", "zeroize", "sha2", "hex"]),

@@ -1,6 +1,6 @@
 //! Licences, bans and sources of all dependencies through cargo-deny, which is built once into the
-//! cache. Known vulnerabilities need a database from the network; where it cannot be had, that one
-//! check says so and is left out.
+//! cache. Known vulnerabilities need a database from the network; if it cannot be fetched, that check is
+//! skipped with a message.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -29,7 +29,7 @@ fn on_workspace(deny: &Path, root: &Path) -> Command {
     command
 }
 
-/// The program; built first where this version is not in the cache.
+/// Path of the program; built first if this version is not in the cache.
 fn cargo_deny(places: &Places) -> Result<PathBuf> {
     let home = places.cache.join(format!("cargo-deny-{VERSION}"));
     let path = home.join("bin").join(format!("cargo-deny{}", std::env::consts::EXE_SUFFIX));
@@ -37,7 +37,7 @@ fn cargo_deny(places: &Places) -> Result<PathBuf> {
         return Ok(path);
     }
     println!("Building cargo-deny {VERSION}; this happens once.");
-    // It looks at a few hundred files: quick to build is worth more than quick to run.
+    // It checks a few hundred files: build time matters more than run time.
     run(cargo(&places.root)
         .args(["install", "cargo-deny", "--locked", "--version", VERSION, "--root"])
         .arg(&home)

@@ -1,12 +1,12 @@
-//! Words that must not be in the project: names of package registries (everyone has their own
-//! mirror), folders of somebody's machine, tests that are switched off.
+//! Strings that must not be in the project: names of package registries (users may have their own
+//! mirror), folders of a developer's machine, disabled tests.
 
 use std::env;
 use std::path::Path;
 
 use crate::check::files::TextFile;
 
-/// Put together from pieces, so that this file does not have them.
+/// Assembled from pieces, so that this file does not contain the strings itself.
 const FORBIDDEN: [(&str, &str); 13] = [
     (concat!("index.", "crates.io"), "name of a registry"),
     (concat!("static.", "crates.io"), "name of a registry"),
@@ -28,7 +28,7 @@ pub(crate) fn faults(root: &Path, files: &[TextFile]) -> Vec<String> {
     files.iter().flat_map(|file| faults_of(file, &own)).collect()
 }
 
-/// The checkout and the home folder of whoever runs this.
+/// The checkout and the home folder of the current user.
 fn own_folders(root: &Path) -> Vec<String> {
     let home = env::var("HOME").unwrap_or_default();
     [root.display().to_string(), home]

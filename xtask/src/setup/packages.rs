@@ -7,22 +7,23 @@ use anyhow::{Result, bail};
 
 use crate::process::{output, program, run, succeeds};
 
-/// A package manager and what Gatehouse needs from it.
+/// A package manager and the packages that Gatehouse needs from it.
 struct PackageManager {
-    /// The program that is there if the manager is.
+    /// Name of the program, used to detect the manager.
     name: &'static str,
-    /// Fetches the lists, where that has to be done first.
+    /// Refreshes the package lists, if that is necessary.
     refresh: Option<&'static [&'static str]>,
-    /// Installs; the names follow.
+    /// Installs; the package names are appended.
     install: &'static [&'static str],
-    /// Asks whether one package is there; the name follows.
+    /// Queries whether one package is installed; its name is appended.
     query: &'static [&'static str],
-    /// What the answer begins with if it is; where the exit code says it, nothing.
+    /// What the output of the query starts with if the package is installed; empty if the exit code says
+    /// it.
     there: &'static str,
     packages: &'static [&'static str],
 }
 
-/// In the order in which they are looked for.
+/// In the order of detection.
 const MANAGERS: [PackageManager; 4] = [
     PackageManager {
         name: "apt-get",
@@ -107,7 +108,7 @@ const MANAGERS: [PackageManager; 4] = [
     },
 ];
 
-/// Installs what is missing.
+/// Installs missing packages.
 pub(crate) fn install(root: &Path) -> Result<()> {
     if cfg!(windows) {
         println!("On Windows the WebView2 runtime and the Visual Studio build tools have to be there.");
@@ -140,7 +141,7 @@ fn is_installed(manager: &PackageManager, package: &str, root: &Path) -> bool {
     answer.is_ok_and(|answer| answer.status.success() && answer.stdout.starts_with(manager.there.as_bytes()))
 }
 
-/// A command that may need another user's rights. Homebrew refuses to run with them.
+/// A command that may need root. Homebrew refuses to run as root.
 fn privileged(manager: &PackageManager, words: &[&str], root: &Path) -> Result<Command> {
     let as_is = manager.name == "brew" || output(program("id", root).arg("-u"))?.trim() == "0";
     let mut all = Vec::new();

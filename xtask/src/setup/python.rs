@@ -1,5 +1,5 @@
-//! The Python environments with the packages that tests drive Gatehouse with. They lie in the cache,
-//! never in the checkout and never in the system's own Python.
+//! The Python environments with the packages of the test clients. They are in the cache, not in the
+//! checkout or the system's Python.
 
 use std::fs;
 use std::path::Path;
