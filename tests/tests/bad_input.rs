@@ -1,4 +1,4 @@
-//! Bad input gets a clear error in the right place; nothing is lost and nothing is left running.
+//! Invalid input gives a clear error at the right place; no data is lost and nothing is left running.
 #![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::fs;

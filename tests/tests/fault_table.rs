@@ -1,5 +1,5 @@
-//! What a user sees of each fault of a server, how long that takes, and how it comes right again.
-//! Every run prints the table.
+//! What a user sees for each fault of a server, how long that takes, and how the server recovers. Every
+//! run prints the table.
 #![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::fmt::Write as _;
@@ -20,23 +20,23 @@ struct Case {
     fault: &'static str,
     over: Over,
     lifecycle: &'static str,
-    /// Whether it takes a call to bring it out.
+    /// The call that triggers the fault, if one is needed.
     call: Option<(&'static str, &'static str)>,
-    /// What has to be seen: in the status, in what the call answered, or in the log.
+    /// What has to be visible: in the status, in the answer to the call, or in the log.
     seen: Seen,
-    /// How it comes right again.
+    /// How the server recovers.
     recovery: &'static str,
 }
 
 #[derive(Clone, Copy)]
 enum Seen {
-    /// This state with these words in its message (empty: any).
+    /// This status with this text in its message (empty: any).
     Status(&'static str, &'static str),
-    /// It works: the fault is not the user's business.
+    /// The server works: the fault does not concern the user.
     Connected,
-    /// The call answers these words, and the state is this afterwards.
+    /// The call is answered with this text, and this is the status afterwards.
     Call(&'static str, &'static str),
-    /// The log has these words.
+    /// The log contains this text.
     Log(&'static str),
 }
 
@@ -116,7 +116,7 @@ fn every_fault_is_seen_and_told() -> Result<()> {
         writeln!(table, "| {} ({:?}) | {said} | {took:.1} s | {} |", case.fault, case.over, case.recovery)?;
         gatehouse.ask(&["servers", "remove", &name])?;
     }
-    // Not by `println!`, which a test that passes keeps to itself.
+    // Not by `println!`, whose output is captured for tests that pass.
     let head = "\n| fault | what the user sees | seen after | how it comes right |\n|---|---|---|---|\n";
     std::io::stdout().write_all((head.to_owned() + &table).as_bytes())?;
     Ok(())
@@ -195,11 +195,11 @@ fn await_state(gatehouse: &Gatehouse, name: &str, state: &str, words: &str) -> R
     }
 }
 
-/// What the fixture knows of faults is all in the table, so that a new one is not forgotten here.
+/// Every fault that the fixture knows has to be in the table, so that a new one is not forgotten.
 #[test]
 fn no_fault_is_missing() -> Result<()> {
     let source = fs::read_to_string(places::tests_dir().join("src/fixture/options.rs"))?;
-    // Of these the other tests show more than a row could.
+    // Other tests cover these more thoroughly than a row could.
     let elsewhere = [
         "unauthorized",
         "status-after",

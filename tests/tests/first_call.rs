@@ -1,6 +1,6 @@
-//! The way of a first call, with servers, clients and a person that are all real: a client lists
-//! the tools and calls one, a person sees the call whole and allows or denies it, the answer goes
-//! back, everything is in the audit, and a restart keeps what was granted.
+//! The path of a first call with real servers, clients and approvals: a client lists the tools and calls
+//! one, a person sees the full call and allows or denies it, the answer is returned, everything is in
+//! the audit, and grants survive a restart.
 #![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::fs;
@@ -54,7 +54,7 @@ fn story(sdk: Sdk, revision: &str) -> Result<()> {
     let todo = todo.to_str().context("path")?;
     let mut person = gatehouse.person()?;
 
-    // Allow once lets exactly this call through.
+    // "Allow once" lets exactly this call through.
     let call = client.begin("read_text_file", &json!({ "path": todo }))?;
     let question = person.question()?;
     ensure!(question["ask"]["client"]["name"] == "Writer", "client: {question:#}");
@@ -65,7 +65,7 @@ fn story(sdk: Sdk, revision: &str) -> Result<()> {
     let answer = client.finish(&call)?;
     ensure!(answer.is_ok() && answer.text().contains("buy milk"), "allowed, yet {answer:?}");
 
-    // The same call again asks again; a deny with a reason reaches the model.
+    // The same call again needs a new approval; a denial's reason reaches the model.
     let call = client.begin("read_text_file", &json!({ "path": todo }))?;
     let question = person.question()?;
     person.answer(&question, "deny not before lunch")?;
@@ -74,7 +74,7 @@ fn story(sdk: Sdk, revision: &str) -> Result<()> {
     ensure!(answer.text().contains("not before lunch"), "the reason is missing: {answer:?}");
     ensure!(answer.text().contains("user"), "it does not say who refused: {answer:?}");
 
-    // The server's labels are trusted: its reads can be allowed for good.
+    // The server's labels are trusted: its reads can be allowed permanently.
     gatehouse.ask(&["servers", "trust-labels", "files"])?;
     let call = client.begin("read_text_file", &json!({ "path": todo }))?;
     let question = person.question()?;
@@ -84,7 +84,7 @@ fn story(sdk: Sdk, revision: &str) -> Result<()> {
     let answer = client.call("read_text_file", &json!({ "path": todo }))?;
     ensure!(answer.is_ok(), "reads are allowed, yet {answer:?}");
 
-    // A write still asks, and nothing was written before the answer.
+    // A write still needs approval, and nothing was written before the answer.
     let target = folder.join("new.md");
     let arguments = json!({ "path": target.to_str(), "content": "written" });
     let call = client.begin("write_file", &arguments)?;
@@ -172,7 +172,8 @@ fn a_cancelled_call_leaves_a_ticket_for_the_same_call_only() -> Result<()> {
     client.cancel(&call)?;
     let answer = client.finish(&call)?;
     ensure!(matches!(answer, Answer::Error(_)), "a cancelled call ended well: {answer:?}");
-    // The cancellation is on its way; the answer is meant for the question that nobody waits for.
+    // The cancellation may not have arrived yet; the answer is meant for an approval whose client no
+    // longer waits.
     let deadline = Instant::now() + PATIENCE;
     while gatehouse.ask(&["approvals", "list"])?[0]["waiting"] != false {
         ensure!(Instant::now() < deadline, "the cancellation never arrived");

@@ -1,5 +1,5 @@
-//! The whole story in the real windows: from adding a server to Allow, with a real server and a real
-//! client, and everything still there after a restart.
+//! The complete first use in the real windows: from adding a server to Allow, with a real server and a
+//! real client, and all state still present after a restart.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, reason = "tests")]
 

@@ -1,5 +1,6 @@
-//! What is kept of a sign-in goes with the server that it was given to: when that is removed, when it becomes another
-//! one, when nothing that was given before counts any more, and also when it could not be deleted at that time.
+//! Stored sign-ins are deleted with the server that they belong to: when it is removed, when its
+//! identity changes, when the operator key is created anew, and also later if the deletion failed at
+//! that time.
 #![allow(missing_docs, reason = "a test binary has no public items")]
 
 use anyhow::{Context, Result, ensure};
@@ -10,7 +11,7 @@ use gatehouse_tests::gatehouse::Gatehouse;
 use gatehouse_tests::sign_in::Scene;
 use serde_json::{Value, json};
 
-/// A scene in which somebody signed in to a server, with the names under which that is kept.
+/// A scene with a signed-in server, and the keys under which the sign-in is stored.
 fn signed_in() -> Result<(Scene, Vec<SecretKey>)> {
     let scene = Scene::start(&[])?;
     scene.add("diary")?;
@@ -19,14 +20,14 @@ fn signed_in() -> Result<(Scene, Vec<SecretKey>)> {
     Ok((scene, keys.into()))
 }
 
-/// The settings of the server.
+/// The configuration of the server.
 fn config(gatehouse: &Gatehouse) -> Result<Value> {
     let servers = gatehouse.ask(&["servers", "list"])?;
     let found = servers.as_array().into_iter().flatten().find(|view| view["config"]["name"] == "diary");
     Ok(found.context("no server")?["config"].clone())
 }
 
-/// Stops it, and tells how much is kept under these names.
+/// Stops Gatehouse and counts how many of these keys are stored.
 fn kept(gatehouse: &mut Gatehouse, keys: &[SecretKey]) -> Result<usize> {
     gatehouse.stop()?;
     let store = gatehouse.open_store()?;
@@ -82,7 +83,8 @@ fn it_goes_when_an_operator_key_is_made_anew() -> Result<()> {
     Ok(())
 }
 
-/// As when the keychain was locked or Gatehouse was killed while the server went, or a browser came back late.
+/// As if the keychain was locked or Gatehouse was killed while the server was removed, or a browser
+/// returned late.
 #[test]
 fn what_was_left_of_a_server_goes_at_the_next_start() -> Result<()> {
     let (mut scene, keys) = signed_in()?;

@@ -1,5 +1,5 @@
-//! An agent tries to have a grant for a host count for another scheme or another port of it. Each test says what it
-//! tried and what stopped it.
+//! An agent tries to use a grant for a host with another scheme or another port of that host. Each test
+//! states what was tried and what stopped it.
 #![allow(missing_docs, reason = "a test binary has no public items")]
 
 use anyhow::{Context, Result, ensure};
@@ -23,8 +23,9 @@ fn is_asked(gatehouse: &Gatehouse, token: &str, url: &str) -> Result<()> {
     Ok(())
 }
 
-/// Tried: a file share, a scheme that is a tool of its own, and other ports of a host that is allowed. Stopped by:
-/// a condition about a host is one about http, https, ws, wss or ftp, and about the usual port where it names none.
+/// Tried: a file share, a scheme that is a tool of its own, and other ports of an allowed host. Stopped
+/// by: a condition about a host only matches http, https, ws, wss and ftp, and the default port if it
+/// names none.
 #[test]
 fn it_goes_to_another_port_or_by_another_scheme() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -54,8 +55,8 @@ fn it_goes_to_another_port_or_by_another_scheme() -> Result<()> {
     Ok(())
 }
 
-/// Tried: the usual port, and another one, where a port was allowed. Stopped by: the condition that a question
-/// proposes, and the one that is written on a command line, have the port in them.
+/// Tried: the default port, and another one, where a specific port was allowed. Stopped by: the proposed
+/// condition of the approval request, and the one written on a command line, contain the port.
 #[test]
 fn it_goes_to_another_port_than_the_one_that_was_asked_about() -> Result<()> {
     let gatehouse = Gatehouse::start()?;

@@ -1,6 +1,7 @@
-//! A user wants another server than the administrator's policy file allows: by an address that only looks like an
-//! allowed one, by another spelling of a denied one, and by a server that was there before the file. Each test says
-//! what was tried and what stopped it. They need a mount namespace, and fail where the machine allows none.
+//! A user wants to use a server that the managed policy does not allow: through an address that
+//! resembles an allowed one, through another spelling of a denied one, and through a server that was
+//! there before the policy. Each test states what was tried and what stopped it. The tests need a mount
+//! namespace, and fail if the machine does not allow one.
 #![cfg(target_os = "linux")]
 #![allow(missing_docs, reason = "a test binary has no public items")]
 
@@ -23,14 +24,14 @@ fn example() -> Result<&'static str> {
     block.split("```").next().context("no end of the example")
 }
 
-/// Runs a command that the administrator may stop: `None` where it succeeded, else what it said.
+/// Runs a command that the policy may refuse: `None` if it succeeded, else its error message.
 fn refusal(gatehouse: &Gatehouse, words: &[&str]) -> Result<Option<String>> {
     let output = gatehouse.operator(words)?;
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     Ok((!output.status.success()).then_some(said))
 }
 
-/// Connects to an address without keeping it.
+/// Connects to an address without adding the server.
 fn tried(gatehouse: &Gatehouse, url: &str) -> Result<Option<String>> {
     refusal(gatehouse, &["servers", "test", "tried", "--url", url])
 }
@@ -43,33 +44,33 @@ fn restart(gatehouse: &Gatehouse, server: &str) -> Result<()> {
     Ok(())
 }
 
-/// Why a server was given up for good.
+/// Waits until a server has failed without another retry, and returns the message.
 fn failed(gatehouse: &Gatehouse, server: &str) -> Result<String> {
     let status = gatehouse.await_status(server, "failed")?["status"].clone();
     ensure!(status["nextRetry"].is_null(), "it is tried again: {status:#}");
     Ok(status["message"].as_str().context("no message")?.to_owned())
 }
 
-/// A server with an address, which notes what reaches it.
+/// A server with a URL, which logs the messages that reach it.
 fn noted(gatehouse: &Gatehouse, name: &str) -> Result<(Upstream, PathBuf)> {
     let log = gatehouse.folder("log")?.join(name);
     Ok((Upstream::start(Over::Http, &["--log", log.to_str().context("path")?])?, log))
 }
 
-/// How many messages of one method reached a server.
+/// How many messages with this method reached a server.
 fn reached(log: &Path, method: &str) -> usize {
     let (text, wanted) = (fs::read_to_string(log).unwrap_or_default(), format!(r#""{method}""#));
     text.lines().filter(|line| !line.starts_with('#') && line.contains(&wanted)).count()
 }
 
-/// How often somebody began to speak with a server.
+/// How many handshakes were started with a server.
 fn handshakes(log: &Path) -> usize {
     reached(log, "server/discover") + reached(log, "initialize")
 }
 
-/// Tried: addresses that have an allowed host in their path, their query, their name or the name of their user, and
-/// those of another scheme, port or domain. Stopped by: scheme, host, port and path of the parsed address are compared
-/// one by one, with the very file that the README shows; and by the same file at the next start.
+/// Tried: addresses that contain an allowed host in their path, query, host name or user name, and
+/// addresses with another scheme, port or domain. Stopped by: scheme, host, port and path of the parsed
+/// address are compared separately, with the exact file that the README shows, also after a restart.
 #[test]
 fn it_adds_an_address_that_looks_like_an_allowed_one() -> Result<()> {
     let mut gatehouse = Gatehouse::start_administered()?;
@@ -98,7 +99,7 @@ fn it_adds_an_address_that_looks_like_an_allowed_one() -> Result<()> {
     .into_iter()
     .enumerate()
     {
-        // Switched off: only the address is looked at, and nobody of that name is asked anything.
+        // Disabled: only the address is checked, and no request is sent to the host.
         let name = format!("server-{number}");
         let refused = refusal(&gatehouse, &["servers", "add", &name, "--disabled", "--url", url])?;
         ensure!(refused.is_none() == is_allowed, "{url}: {refused:?}");
@@ -121,9 +122,10 @@ fn it_adds_an_address_that_looks_like_an_allowed_one() -> Result<()> {
     Ok(())
 }
 
-/// Tried: to go on using a server that was there before the file, to start it again, and to reach it by addresses that
-/// have the allowed one in them or spell its own in another way. Stopped by: the file is looked at for each call and
-/// each connection; nothing more reaches the server. The allowed one is reached however its address is spelled.
+/// Tried: to keep using a server that was there before the policy, to start it again, and to reach it
+/// through addresses that contain the allowed one or spell its own differently. Stopped by: the policy
+/// is read for each call and each connection; nothing more reaches the server. The allowed server is
+/// reached however its address is spelled.
 #[test]
 fn it_goes_on_with_a_server_that_was_there_before() -> Result<()> {
     let gatehouse = Gatehouse::start_administered()?;
@@ -171,8 +173,8 @@ fn it_goes_on_with_a_server_that_was_there_before() -> Result<()> {
     Ok(())
 }
 
-/// Tried: a denied address at another port and in other spellings. Stopped by: the address is compared as it is parsed,
-/// and a denial without a port is one of every port; nothing reaches the server.
+/// Tried: a denied address at another port and in other spellings. Stopped by: the parsed address is
+/// compared, and a denial without a port covers every port; nothing reaches the server.
 #[test]
 fn it_spells_a_denied_address_in_another_way() -> Result<()> {
     let gatehouse = Gatehouse::start_administered()?;
@@ -204,8 +206,9 @@ fn it_spells_a_denied_address_in_another_way() -> Result<()> {
     Ok(())
 }
 
-/// Tried: nothing; the administrator wrote a pattern that cannot be read, and meant to deny. Stopped by: what cannot be
-/// read forbids every server, those inside Gatehouse too, until it is put right.
+/// Tried: nothing; the administrator wrote a pattern that cannot be parsed and was meant to deny.
+/// Stopped by: an invalid policy forbids every server, including the built-in ones, until it is
+/// corrected.
 #[test]
 fn a_pattern_that_cannot_be_read_lets_nothing_pass() -> Result<()> {
     let gatehouse = Gatehouse::start_administered()?;

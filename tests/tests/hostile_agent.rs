@@ -1,5 +1,6 @@
-//! An agent that runs as the same user tries to help itself: it runs what a person runs, speaks to what
-//! listens, and uses what it once had. Each test says what it tried and what stopped it.
+//! An agent that runs as the same user tries to extend its own permissions: it runs the commands that a
+//! person runs, connects to open sockets, and uses credentials it once had. Each test states what the
+//! agent tried and what stopped it.
 #![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::fs;
@@ -15,7 +16,8 @@ use gatehouse_tests::lines::PATIENCE;
 use gatehouse_tests::{asks, http, places};
 use serde_json::{Value, json};
 
-/// Tried: every command that widens what it may do. Stopped by: the operator key, which it has not.
+/// Tried: every command that widens the agent's permissions. Stopped by: the operator key, which the
+/// agent does not have.
 #[test]
 fn it_runs_gatehousectl_without_the_key() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -39,8 +41,8 @@ fn it_runs_gatehousectl_without_the_key() -> Result<()> {
     Ok(())
 }
 
-/// Tried: to answer the question about its own call, as a command and on the socket, with the id that it
-/// found out. Stopped by: the operator key.
+/// Tried: to answer the approval request for its own call, as a command and on the socket, with the id
+/// that the agent found out. Stopped by: the operator key.
 #[test]
 fn it_answers_its_own_question() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -75,8 +77,8 @@ fn it_answers_its_own_question() -> Result<()> {
     Ok(())
 }
 
-/// Tried: the local socket, with no key, an empty one, a guess. Stopped by: its mode, which keeps others
-/// out, and the operator key.
+/// Tried: the control socket with no key, an empty one, and a guess. Stopped by: the socket's mode,
+/// which keeps other users out, and the operator key.
 #[test]
 fn it_speaks_to_the_socket_itself() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -103,8 +105,8 @@ fn it_speaks_to_the_socket_itself() -> Result<()> {
     Ok(())
 }
 
-/// Tried: a token that was rotated, one that was revoked, and both after a restart. Stopped by: the list of
-/// clients, which knows the present token alone.
+/// Tried: a token that was rotated, one that was revoked, and both after a restart. Stopped by: the list
+/// of clients, which contains the current token only.
 #[test]
 fn it_replays_old_tokens() -> Result<()> {
     let mut gatehouse = Gatehouse::start()?;
@@ -131,8 +133,9 @@ fn it_replays_old_tokens() -> Result<()> {
     Ok(())
 }
 
-/// Tried: a `serve` of its own on the folder that is in use, also one that makes the key anew. Stopped by: the
-/// lock of the folder, which one process has. It is told no key, and that of the one that runs counts on.
+/// Tried: another `serve` on the folder in use, also with a new operator key. Stopped by: the lock of
+/// the folder, which one process holds. The agent is not given a key, and the key of the running process
+/// stays valid.
 #[test]
 fn it_serves_on_the_folder_in_use() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -155,7 +158,8 @@ fn it_serves_on_the_folder_in_use() -> Result<()> {
     Ok(())
 }
 
-/// Tried: to go on after a pause, and to end it. Stopped by: the pause, which only the operator ends.
+/// Tried: to continue after a pause, and to end it. Stopped by: the pause, which only the operator can
+/// end.
 #[test]
 fn a_pause_stops_everything_and_only_the_operator_ends_it() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -173,8 +177,8 @@ fn a_pause_stops_everything_and_only_the_operator_ends_it() -> Result<()> {
     Ok(())
 }
 
-/// Tried: to find a token, the key or a secret argument in the files. Stopped by: they are not written, and
-/// every file is for its owner alone.
+/// Tried: to find a token, the key or a secret argument in the files. Stopped by: they are not written,
+/// and every file is readable by its owner only.
 #[test]
 fn nothing_secret_is_written_anywhere() -> Result<()> {
     let mut gatehouse = Gatehouse::start()?;

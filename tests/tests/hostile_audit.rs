@@ -1,5 +1,5 @@
-//! Somebody wants to act without a trace: signs in and out, and gets answers to a server's requests, while
-//! nobody writes it down. Each test says what was tried and what stopped it.
+//! An attacker wants to act without a trace: to sign in and out, and to get answers to a server's
+//! requests, without an audit entry. Each test states what was tried and what stopped it.
 #![allow(missing_docs, reason = "a test binary has no public items")]
 
 use anyhow::{Context, Result, ensure};
@@ -25,7 +25,7 @@ fn outcomes(gatehouse: &Gatehouse) -> Result<Vec<String>> {
     Ok(entries(gatehouse, "sign_in")?.iter().map(text).collect())
 }
 
-/// Lets nobody write to the ledger until it is dropped.
+/// Blocks writes to the audit database until it is dropped.
 fn hold_ledger(gatehouse: &Gatehouse) -> Result<Connection> {
     let ledger = Connection::open(gatehouse.data_dir().join("ledger.db"))?;
     ledger.execute_batch("BEGIN EXCLUSIVE")?;
@@ -64,8 +64,8 @@ fn it_signs_in_and_out_unseen() -> Result<()> {
     scene.end()
 }
 
-/// Tried: to get a form, a page, a model's answer and more rights past the audit. Stopped by: an entry for
-/// each answer, that names server, client, kind and decision, and nothing that was entered.
+/// Tried: to get a form, a page, a model's answer and more scopes without an audit entry. Stopped by: an
+/// entry for each answer that names server, client, kind and decision, and nothing that was entered.
 #[test]
 fn it_gets_answers_unseen() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -97,8 +97,8 @@ fn it_gets_answers_unseen() -> Result<()> {
     Ok(())
 }
 
-/// Tried: to have an answer count while the audit cannot be written. Stopped by: the answer is refused, the
-/// request stays, and the server gets nothing until it can be written.
+/// Tried: to have an answer accepted while the audit cannot be written. Stopped by: the answer is
+/// refused, the request stays pending, and the server gets nothing until the audit can be written.
 #[test]
 fn it_keeps_the_audit_from_being_written() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -125,7 +125,7 @@ fn it_keeps_the_audit_from_being_written() -> Result<()> {
     Ok(())
 }
 
-/// Tried: to be signed in while the audit cannot be written. Stopped by: the tokens are not kept.
+/// Tried: to sign in while the audit cannot be written. Stopped by: the tokens are not stored.
 #[test]
 fn it_signs_in_while_the_audit_cannot_be_written() -> Result<()> {
     let scene = Scene::start(&[])?;

@@ -1,5 +1,5 @@
-//! An agent that may edit the files of the same user cuts the end off the audit, so that what was decided in it
-//! never happened. Each test says what it tried and what stopped it.
+//! An agent that may edit files of the same user truncates the audit, to remove the latest decisions.
+//! Each test states what the agent tried and what stopped it.
 #![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::fs;
@@ -14,7 +14,7 @@ fn ledger(gatehouse: &Gatehouse) -> PathBuf {
     gatehouse.data_dir().join("ledger.db")
 }
 
-/// The audit with its head as they are now, in a database of their own.
+/// Copies the audit and its head into a separate database.
 fn take_copy(gatehouse: &Gatehouse, name: &str) -> Result<PathBuf> {
     let copy = gatehouse.folder("copies")?.join(name);
     let db = Connection::open(ledger(gatehouse))?;
@@ -25,7 +25,7 @@ fn take_copy(gatehouse: &Gatehouse, name: &str) -> Result<PathBuf> {
     Ok(copy)
 }
 
-/// Puts a copy in the place of what there is, past the triggers; everything else stays as it is.
+/// Replaces the present audit by a copy, bypassing the triggers; everything else stays as it is.
 fn put_back(gatehouse: &Gatehouse, copy: &Path) -> Result<()> {
     let db = Connection::open(ledger(gatehouse))?;
     db.execute("ATTACH ?1 AS copy", [copy.to_str().context("path")?])?;
@@ -47,7 +47,7 @@ fn last(gatehouse: &Gatehouse) -> Result<i64> {
     Ok(Connection::open(ledger(gatehouse))?.query_row("SELECT MAX(seq) FROM audit", [], |row| row.get(0))?)
 }
 
-/// Checks that `verify` names the first entry that is gone, and that the status says so.
+/// Checks that `verify` names the first missing entry, and that the status reports it.
 fn is_named(gatehouse: &Gatehouse, first: i64) -> Result<()> {
     let output = gatehouse.operator(&["--json", "audit", "verify"])?;
     let verdict: Value = serde_json::from_slice(&output.stdout)?;
@@ -58,10 +58,11 @@ fn is_named(gatehouse: &Gatehouse, first: i64) -> Result<()> {
     Ok(())
 }
 
-/// Tried: the end of the audit cut off together with an old copy of its sealed head, so that everything that is
-/// left fits. Stopped by: the mark beside the key in the store for secrets, which says how far the audit had
-/// come. The first missing entry is named, and the status says so until the person acknowledges it; the gap
-/// stays in the chain, also after a restart by somebody else and after more entries than were cut.
+/// Tried: the end of the audit cut off and an old copy of its sealed head restored, so that the
+/// remaining entries are consistent. Stopped by: the mark beside the key in the secret store, which
+/// records how far the audit had come. The first missing entry is named, and the status reports it until
+/// the operator acknowledges it; the gap stays in the chain, also after a restart by another process and
+/// after more new entries than were cut.
 #[test]
 fn it_cuts_the_tail_and_puts_the_old_head_back() -> Result<()> {
     let mut gatehouse = Gatehouse::start()?;
@@ -96,8 +97,8 @@ fn it_cuts_the_tail_and_puts_the_old_head_back() -> Result<()> {
     Ok(())
 }
 
-/// Tried: the same after Gatehouse was killed, so that it could not write down at its stop how far the audit had
-/// come. Stopped by: the mark that is written every few entries.
+/// Tried: the same after Gatehouse was killed, so that it could not record the end of the audit at its
+/// stop. Stopped by: the mark that is written every few entries.
 #[test]
 fn it_kills_gatehouse_first() -> Result<()> {
     let mut gatehouse = Gatehouse::start()?;
@@ -114,7 +115,7 @@ fn it_kills_gatehouse_first() -> Result<()> {
     is_named(&gatehouse, first)
 }
 
-/// Tried: the same while Gatehouse runs. Stopped by: the last entry, which it remembers itself.
+/// Tried: the same while Gatehouse runs. Stopped by: the last entry, which Gatehouse has in memory.
 #[test]
 fn it_cuts_under_a_running_gatehouse() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -128,7 +129,7 @@ fn it_cuts_under_a_running_gatehouse() -> Result<()> {
     is_named(&gatehouse, first)
 }
 
-/// What is no attack: a crash leaves a mark that lags behind, and retention takes entries from the front.
+/// Not attacks: a crash leaves a mark that lags behind, and retention removes entries from the front.
 #[test]
 fn a_crash_and_retention_cut_nothing() -> Result<()> {
     let mut gatehouse = Gatehouse::start()?;

@@ -1,6 +1,7 @@
-//! An agent with old or forged records: what was given for another command, under the id and the generation of a
-//! server that is there. The records are sealed, so these tests forge them with the person's own passphrase: even
-//! then they confer nothing. Each test says what it tried and what stopped it.
+//! An agent with old or forged records: permissions and secrets given for another command, under the id
+//! and the generation of an existing server. The records are sealed, so these tests forge them with the
+//! user's own passphrase: even then they grant nothing. Each test states what the agent tried and what
+//! stopped it.
 #![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::time::Instant;
@@ -13,9 +14,10 @@ use gatehouse_tests::lines::PATIENCE;
 use gatehouse_tests::{asks, http};
 use serde_json::json;
 
-/// Tried: grants, access classes and trusted labels that were given for another command under the same id and
-/// generation, and such as an older version wrote them. Stopped by: the hash of what the server is, which is part
-/// of what a rule is bound to. Every call asks, the rules are taken back and the audit says so. A deny stays.
+/// Tried: grants, access classes and trusted labels that were given for another command under the same
+/// id and generation, and ones in the format of an older version. Stopped by: the hash of the server's
+/// identity, which is part of a rule's binding. Every call needs approval, the rules are revoked and the
+/// audit records that. A deny stays.
 #[test]
 fn it_gives_a_server_the_rights_of_another_command() -> Result<()> {
     for identity in ["0000000000000000000000000000000000000000000000000000000000000000", ""] {
@@ -77,9 +79,9 @@ fn it_gives_a_server_the_rights_of_another_command() -> Result<()> {
     Ok(())
 }
 
-/// Tried: a secret that was kept for another command under the same id, generation and field. Stopped by: its
-/// name in the store for secrets, which has the hash of what the server is in it; the server starts without it
-/// and says that it lacks one.
+/// Tried: a secret that was stored for another command under the same id, generation and field. Stopped
+/// by: its key in the secret store, which contains the hash of the server's identity; the server starts
+/// without the secret and reports that it is missing.
 #[test]
 fn it_gives_a_server_the_secret_of_another_command() -> Result<()> {
     let mut gatehouse = Gatehouse::start()?;

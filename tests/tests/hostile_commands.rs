@@ -1,5 +1,6 @@
-//! An agent that runs as the same user gives commands on the control socket without the operator key: what
-//! destroys, starts, shows or shortens something. Each test says what it tried and what stopped it.
+//! An agent that runs as the same user sends commands on the control socket without the operator key:
+//! commands that destroy, start, reveal or shorten something. Each test states what the agent tried and
+//! what stopped it.
 #![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::collections::BTreeSet;
@@ -15,7 +16,7 @@ use gatehouse_tests::{asks, http};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
-/// A connection to the control socket of somebody who has no key.
+/// A connection to the control socket without a key.
 struct Raw(BufReader<UnixStream>);
 
 impl Raw {
@@ -37,7 +38,7 @@ impl Raw {
     }
 }
 
-/// What Gatehouse answers to a command without a key.
+/// The answer to a command without a key.
 fn without_key(gatehouse: &Gatehouse, command: &str, args: &Value) -> Result<Value> {
     let mut raw = Raw::connect(gatehouse)?;
     raw.send(command, args)?;
@@ -48,7 +49,7 @@ fn is_refused(answer: &Value) -> bool {
     answer["problem"]["code"] == "not_permitted"
 }
 
-/// Arguments for every command, of a shape that would do something. Those that stop everything come last.
+/// Arguments for every command that would have an effect. Commands that stop everything come last.
 fn attempts(rule: &Value, question: &Value, token: &str) -> Vec<(&'static str, Value)> {
     let server = || json!({ "server": "Notes" });
     let draft =
@@ -131,7 +132,7 @@ fn attempts(rule: &Value, question: &Value, token: &str) -> Vec<(&'static str, V
     ]
 }
 
-/// What the person made, as far as a command could destroy it.
+/// Everything that the operator created and a command could destroy.
 fn what_the_person_made(gatehouse: &Gatehouse) -> Result<Value> {
     let servers = gatehouse.ask(&["servers", "list"])?;
     let servers = servers.as_array().context("servers")?;
@@ -146,8 +147,8 @@ fn what_the_person_made(gatehouse: &Gatehouse) -> Result<Value> {
     Ok(json!({ "servers": servers, "clients": clients, "rules": rules, "settings": settings, "asks": ids }))
 }
 
-/// Tried: every command there is, without a key. Stopped by: the table of commands. Only what looks, stops
-/// or blocks is run, and whatever else was tried has changed nothing.
+/// Tried: every command, without a key. Stopped by: the table of commands. Only commands that read, stop
+/// or block are run, and all others have changed nothing.
 #[test]
 fn it_tries_every_command_without_the_key() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -171,7 +172,7 @@ fn it_tries_every_command_without_the_key() -> Result<()> {
     let mut compared = false;
     for (name, args) in &attempts {
         let rule = COMMANDS.iter().find(|rule| rule.name == *name).context("not in the list")?;
-        // From here on, what anybody may do does change things.
+        // From here on, commands that anyone may run do change things.
         if *name == "policy.deny" {
             let after = what_the_person_made(&gatehouse)?;
             ensure!(before == after, "something changed: {before:#}\n{after:#}");
@@ -192,9 +193,10 @@ fn it_tries_every_command_without_the_key() -> Result<()> {
     Ok(())
 }
 
-/// Tried: a block of fifteen minutes over one that a person made until Gatehouse quits, so that the person's
-/// ends sooner; then the same a hundred times, so that rules pile up. Stopped by: a block makes room for none
-/// that ends later, without the key for none of the person's, and what is blocked already stays one rule.
+/// Tried: a block of fifteen minutes over one that the operator made until Gatehouse quits, so that the
+/// operator's ends sooner; then the same a hundred times, so that rules pile up. Stopped by: a block
+/// never replaces one that ends later, nor one of the operator's without the key, and what is already
+/// blocked stays one rule.
 #[test]
 fn it_shortens_a_persons_deny() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -211,10 +213,10 @@ fn it_shortens_a_persons_deny() -> Result<()> {
         ensure!(answer["problem"].is_null(), "{answer:#}");
     }
     ensure!(rules()? == persons, "the person's block is another: {:#?}", rules()?);
-    // One that lasts longer comes beside it, and takes its place only on the person's word.
+    // One that lasts longer is added beside it, and replaces it only with the operator's authority.
     without_key(&gatehouse, "policy.deny", &deny("always", None))?;
     ensure!(rules()?.len() == 2 && persons.iter().all(|rule| rules().is_ok_and(|all| all.contains(rule))));
-    // The person's own shorter one does not shorten it either.
+    // The operator's own shorter block does not shorten it either.
     gatehouse.command("policy.deny", &deny("quarter_hour", Some("by the person")))?;
     ensure!(persons.iter().all(|rule| rules().is_ok_and(|all| all.contains(rule))), "{:#?}", rules()?);
     let token = gatehouse.add_client("agent")?;
@@ -224,9 +226,9 @@ fn it_shortens_a_persons_deny() -> Result<()> {
     Ok(())
 }
 
-/// Tried: to speak to the models of other clients in the person's name, as the reason of a block, and blocks without
-/// end. Stopped by: a reason needs the key and is short; at most 256 blocks are made without the key, whatever the
-/// person blocked, and the person can still add one.
+/// Tried: to address the models of other clients in the operator's name, through the reason of a block,
+/// and unlimited blocks. Stopped by: a reason needs the key and is limited in length; at most 256 blocks
+/// are made without the key, whatever the operator blocked, and the operator can still add one.
 #[test]
 fn it_speaks_in_the_persons_name_and_floods_the_rules() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -246,7 +248,8 @@ fn it_speaks_in_the_persons_name_and_floods_the_rules() -> Result<()> {
         let answer = without_key(&gatehouse, "policy.deny", &short)?;
         ensure!(answer["problem"].is_null(), "{answer:#}");
     }
-    // What is blocked already is no further one, nor is a longer block in the place of its own shorter one.
+    // A subject that is already blocked adds no further rule, nor does a longer block that replaces its
+    // own shorter one.
     for lifetime in ["quarter_hour", "until_quit"] {
         let answer = without_key(&gatehouse, "policy.deny", &block("tool-0", lifetime, None))?;
         ensure!(answer["problem"].is_null() && rules()? == 258, "{lifetime}: {answer:#}");
@@ -258,9 +261,10 @@ fn it_speaks_in_the_persons_name_and_floods_the_rules() -> Result<()> {
     Ok(())
 }
 
-/// Tried: blocks that pass for the person's, by taking the place of theirs and by changing on the disk who made a rule.
-/// Stopped by: every rule says who made it, in the list and in the audit, and what was made without the key takes only
-/// the place of a shorter block that was made without it; the mark is sealed with the rule.
+/// Tried: to pass blocks off as the operator's, by replacing the operator's and by changing the stored
+/// author of a rule. Stopped by: every rule states its author, in the list and in the audit, and a block
+/// made without the key replaces only a shorter one that was made without it; the author is sealed with
+/// the rule.
 #[test]
 fn it_passes_its_blocks_for_the_persons() -> Result<()> {
     let mut gatehouse = Gatehouse::start()?;
@@ -290,7 +294,7 @@ fn it_passes_its_blocks_for_the_persons() -> Result<()> {
     ensure!(marked.iter().filter(|marked| **marked).count() == 2 && marked.len() == 3, "{list}");
     let audit = said(&gatehouse, &["audit"])?;
     ensure!(audit.contains(&format!("({without}): Deny Notes: list_notes until ")), "{audit}");
-    // The person's own takes its place, and keeps it.
+    // The operator's own block replaces it, and is not replaced.
     person(&gatehouse, "list_notes", "until_quit")?;
     anyone(&gatehouse, "list_notes", "until_quit")?;
     ensure!(made(&gatehouse)? == [both[0], both[1], "list_notes until_quit person"]);
@@ -311,13 +315,13 @@ fn it_passes_its_blocks_for_the_persons() -> Result<()> {
     Ok(())
 }
 
-/// A block of one tool of the notes, for every client.
+/// A block of one tool of Notes, for every client.
 fn block(tool: &str, lifetime: &str, reason: Option<&str>) -> Value {
     let choice = json!({ "lifetime": lifetime, "width": "tool", "everyClient": true, "conditions": [] });
     json!({ "server": "Notes", "tool": tool, "client": null, "choice": choice, "reason": reason })
 }
 
-/// Which tool each rule is for, how long it lasts and who made it, in the order of the alphabet.
+/// The tool, lifetime and author of each rule, in alphabetical order.
 fn made(gatehouse: &Gatehouse) -> Result<Vec<String>> {
     let shown = gatehouse.ask(&["policy", "show"])?;
     let line = |view: &Value| {
@@ -331,9 +335,10 @@ fn made(gatehouse: &Gatehouse) -> Result<Vec<String>> {
     Ok(made)
 }
 
-/// Tried: to keep the person away from the control socket: with more connections than it takes, with a very long
-/// line, and with one on which nothing is said. Stopped by: the oldest connection without the operator key makes
-/// room, a line without a channel has 1 MiB, and the first line 5 seconds.
+/// Tried: to keep the operator away from the control socket: with more connections than the limit, with
+/// a very long line, and with an idle connection. Stopped by: the oldest connection that is not the
+/// operator's is closed, a line without a channel is limited to 1 MiB, and the first line has to arrive
+/// within 5 seconds.
 #[test]
 fn it_takes_up_the_control_socket() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -349,7 +354,7 @@ fn it_takes_up_the_control_socket() -> Result<()> {
     drop(taken);
     let mut long = Raw::connect(&gatehouse)?;
     let line = format!("{{\"id\":1,\"command\":\"status\",{}\"args\":{{}}}}\n", " ".repeat(2 * 1024 * 1024));
-    // The other end may be gone before all of it is written.
+    // The peer may close the connection before all of it is written.
     long.0.get_mut().write_all(line.as_bytes()).unwrap_or(());
     ensure!(!long.line().is_ok_and(|line| line.contains("reply")), "a long line was taken");
     let nothing = Raw::connect(&gatehouse)?.line();
@@ -357,8 +362,9 @@ fn it_takes_up_the_control_socket() -> Result<()> {
     Ok(())
 }
 
-/// Tried: rights that were forged in the database made good again, by whatever anybody may do: a block, a
-/// pause, a stop, the switch. Stopped by: a record that does not hold is sealed anew on the person's word alone.
+/// Tried: to have forged permissions in the database sealed again by commands that anyone may run: a
+/// block, a pause, a stop, the switch. Stopped by: a record that fails verification is only sealed again
+/// with the operator's authority.
 #[test]
 fn it_has_forged_rights_sealed_anew() -> Result<()> {
     let mut gatehouse = Gatehouse::start()?;
@@ -400,20 +406,20 @@ fn it_has_forged_rights_sealed_anew() -> Result<()> {
         ensure!(shown["verified"] == false, "{name} made forged rights good: {shown:#}");
         ensure!(sealed()? == as_forged, "{name} wrote over them");
     }
-    // What was blocked is blocked all the same.
+    // The block is in effect all the same.
     let shown = gatehouse.ask(&["policy", "show"])?;
     ensure!(shown["rules"].as_array().is_some_and(|rules| rules.len() == 2), "{shown:#}");
     gatehouse.stop()?;
     gatehouse.launch()?;
     ensure!(gatehouse.ask(&["policy", "show"])?["verified"] == false, "a restart made them good");
-    // The person may.
+    // The operator may.
     gatehouse.command("policy.deny", &attempts[0].1)?;
     ensure!(gatehouse.ask(&["policy", "show"])?["verified"] == true, "the person cannot mend them");
     Ok(())
 }
 
-/// Tried: to read along what is in a call of another client while it waits, from the events and the list of
-/// calls. Stopped by: whoever has no key hears that there is a call, and nothing of what is in it.
+/// Tried: to read the contents of another client's pending call, in the events and the list of calls.
+/// Stopped by: a caller without the key learns that there is a call, and nothing of its contents.
 #[test]
 fn it_reads_along_what_is_in_a_call() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -440,7 +446,7 @@ fn it_reads_along_what_is_in_a_call() -> Result<()> {
     let listed = without_key(&gatehouse, "calls.list", &json!({ "filter": {} }))?;
     ensure!(listed["reply"].as_array().is_some_and(|calls| calls.len() == 1), "{listed:#}");
     ensure!(!listed.to_string().contains(telling), "the list tells it: {listed:#}");
-    // Nor letter by letter, by searching for it or by conditions of a rehearsal.
+    // Nor letter by letter, by searching for it or by conditions of a simulation.
     let searched = without_key(&gatehouse, "calls.list", &json!({ "filter": { "text": telling } }))?;
     ensure!(is_refused(&searched), "{searched:#}");
     let rehearsed = without_key(&gatehouse, "policy.rehearse", &json!({ "since": 0, "draft": {} }))?;
@@ -449,9 +455,9 @@ fn it_reads_along_what_is_in_a_call() -> Result<()> {
     Ok(())
 }
 
-/// Tried: to read in the audit, in the rules and in the list of servers which resource was asked for, and what a rule
-/// took from a call; an address can have a token in its path. Stopped by: whoever has no key is told scheme and host of
-/// an address, and of a condition which argument it is about.
+/// Tried: to read in the audit, the rules and the list of servers which resource was requested, and the
+/// values that a rule took from a call; a URI can have a token in its path. Stopped by: a caller without
+/// the key gets only scheme and host of a URI, and only the argument of a condition.
 #[test]
 fn it_reads_addresses_and_conditions_in_the_audit_and_the_rules() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -492,7 +498,7 @@ fn it_reads_addresses_and_conditions_in_the_audit_and_the_rules() -> Result<()> 
     let shown = without_key(&gatehouse, "policy.show", &json!({}))?;
     let condition = &shown["reply"]["rules"][0]["rule"]["conditions"][0];
     ensure!(condition["pointer"] == "/uri" && condition["test"]["test"] == "equals", "{shown:#}");
-    // The sentences say what is left of the rule.
+    // The sentences describe the redacted rule.
     let sentence = &shown["reply"]["rules"][0]["sentence"];
     let words = sentence.to_string();
     ensure!(

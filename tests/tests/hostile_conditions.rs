@@ -1,5 +1,5 @@
-//! Conditions on arguments are written by hand in the answer to a question. Somebody tries to make them allow
-//! more than was shown. Each test says what was tried and what stopped it.
+//! An answer to an approval request contains hand-written conditions on arguments, made to allow more
+//! than was shown. Each test states what was tried and what stopped it.
 #![allow(missing_docs, reason = "a test binary has no public items")]
 
 use anyhow::{Result, ensure};
@@ -7,13 +7,13 @@ use gatehouse_tests::gatehouse::Gatehouse;
 use gatehouse_tests::{asks, http};
 use serde_json::{Value, json};
 
-/// A choice for the tool that was asked about, with one condition.
+/// A choice for the requested tool with one condition.
 fn when(lifetime: &str, pointer: &str, test: &Value) -> Value {
     let condition = json!({ "pointer": pointer, "test": test });
     json!({ "lifetime": lifetime, "width": "tool", "everyClient": false, "conditions": [condition] })
 }
 
-/// A Gatehouse, and a call of Notes that waits for its answer.
+/// A Gatehouse, and a pending call of Notes.
 fn asked(arguments: &str) -> Result<(Gatehouse, http::Waiting, Value)> {
     let gatehouse = Gatehouse::start()?;
     gatehouse.await_status("Notes", "connected")?;
@@ -23,7 +23,7 @@ fn asked(arguments: &str) -> Result<(Gatehouse, http::Waiting, Value)> {
     Ok((gatehouse, call, question))
 }
 
-/// What the core says to an answer that it has to refuse; nothing may have changed by it.
+/// The error for an answer that has to be refused; checks that the answer changed nothing.
 fn refused(gatehouse: &Gatehouse, question: &Value, choice: &Value) -> Result<String> {
     let answered = asks::allow(gatehouse, &question["id"], &question["ask"]["hash"], choice);
     let Err(error) = answered else { anyhow::bail!("it was taken: {choice}") };
@@ -33,8 +33,8 @@ fn refused(gatehouse: &Gatehouse, question: &Value, choice: &Value) -> Result<St
     Ok(format!("{error:#}"))
 }
 
-/// Tried: to allow a call with a condition that holds for other calls, so that the click allows what nobody
-/// looked at. Stopped by: the condition has to be known to hold for the call at hand.
+/// Tried: to allow a call with a condition that matches other calls, so that the click allows calls that
+/// were not shown. Stopped by: the condition has to be known to match the present call.
 #[test]
 fn it_writes_a_condition_that_does_not_cover_the_call() -> Result<()> {
     let (gatehouse, call, question) = asked(r#"{"text":"shopping: milk"}"#)?;
@@ -62,8 +62,8 @@ fn it_writes_a_condition_that_does_not_cover_the_call() -> Result<()> {
     Ok(())
 }
 
-/// Tried: to have a masked value written into a rule, where it would be read by everybody. Stopped by: no
-/// condition may be about an argument that is masked, or about a part of one.
+/// Tried: to have a masked value written into a rule, where everyone could read it. Stopped by: a
+/// condition must not be about a masked argument, or a part of one.
 #[test]
 fn it_writes_a_secret_into_a_rule() -> Result<()> {
     let (gatehouse, call, question) = asked(r#"{"text":"a","password":"hunter2-hunter2"}"#)?;
@@ -75,8 +75,8 @@ fn it_writes_a_secret_into_a_rule() -> Result<()> {
     Ok(())
 }
 
-/// Tried: to get “always” by way of a condition where hidden characters keep it from being offered. Stopped
-/// by: a condition narrows an offer and makes none.
+/// Tried: to get “always” with a condition although hidden characters keep it from being offered.
+/// Stopped by: a condition narrows an offered choice and adds none.
 #[test]
 fn it_gets_always_by_way_of_a_condition() -> Result<()> {
     let (gatehouse, call, question) = asked("{\"text\":\"milk\u{200b}\"}")?;

@@ -1,5 +1,5 @@
-//! Programs that hold connections to the gateway, or have it keep more and more, to keep its real clients
-//! out. Each test says what was tried and what stopped it.
+//! Programs that hold connections to the gateway, or make it keep ever more data, to keep real clients
+//! out. Each test states what was tried and what stopped it.
 #![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::io::{ErrorKind, Read, Write};
@@ -15,7 +15,7 @@ use gatehouse_tests::http;
 use gatehouse_tests::lines::PATIENCE;
 use gatehouse_tests::server::{Over, add};
 
-/// More connections than the gateway takes from anybody.
+/// More connections than the gateway accepts.
 const FLOOD: usize = 400;
 
 fn authority(endpoint: &str) -> Result<&str> {
@@ -23,7 +23,8 @@ fn authority(endpoint: &str) -> Result<&str> {
     Ok(rest.split('/').next().unwrap_or(rest))
 }
 
-/// What a connection without a token sends: nothing, half a head, or a whole request that is refused.
+/// What a connection without a token sends: nothing, half a request head, or a whole request that is
+/// refused.
 fn beginning(number: usize, authority: &str) -> String {
     match number % 3 {
         0 => String::new(),
@@ -32,7 +33,7 @@ fn beginning(number: usize, authority: &str) -> String {
     }
 }
 
-/// Holds many connections without a token; what is closed is opened again at once.
+/// Holds many connections without a token; closed ones are opened again at once.
 struct Flood {
     stop: Arc<AtomicBool>,
     opened: Arc<AtomicUsize>,
@@ -84,17 +85,17 @@ impl Flood {
     }
 }
 
-/// Tried: to hold every connection without a token, with silence, slow heads and refused requests, and to
-/// take each one again that is closed. Stopped by: the connection that is silent longest, which makes room
-/// for the next; a client shows its token with its first request.
+/// Tried: to hold every connection without a token, with silence, slow heads and refused requests, and
+/// to reopen each one that is closed. Stopped by: the connection that was silent longest is closed for
+/// the next one; a client sends its token with its first request.
 #[test]
 fn it_holds_all_connections_without_a_token() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     gatehouse.await_status("Time", "connected")?;
     let token = gatehouse.add_client("real")?;
     let flood = Flood::start(&gatehouse.endpoint)?;
-    // Each call comes on a connection of its own. Waiting for the time limits of silent connections would
-    // take many times as long.
+    // Each call uses a new connection. Waiting for the time limits of silent connections would take many
+    // times as long.
     let deadline = Instant::now() + PATIENCE;
     for number in 0..60 {
         let answer = http::modern(&gatehouse.endpoint, &token, "tools/list", "")?;
@@ -104,7 +105,7 @@ fn it_holds_all_connections_without_a_token() -> Result<()> {
     flood.end()
 }
 
-/// Tried: to keep a connection after it was refused. Stopped by: the gateway, which closes it.
+/// Tried: to keep a connection after it was refused. Stopped by: the gateway closes it.
 #[test]
 fn it_stays_after_a_refusal() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -126,8 +127,8 @@ fn it_stays_after_a_refusal() -> Result<()> {
     Ok(())
 }
 
-/// Tried: to hold every connection with a token, by requests whose body never comes. Stopped by: the share
-/// of one client; the others have theirs.
+/// Tried: to hold every connection with a token, by requests whose body never arrives. Stopped by: the
+/// limit for one client; the other clients have their own.
 #[test]
 fn one_client_holds_all_connections() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -143,7 +144,7 @@ fn one_client_holds_all_connections() -> Result<()> {
     let deadline = Instant::now() + PATIENCE;
     while refused == 0 {
         ensure!(Instant::now() < deadline, "{} connections were taken", held.len());
-        // More than there are places, and then only the answers are waited for.
+        // More than the limit; from then on only the answers are awaited.
         if held.len() < FLOOD {
             let mut stream = TcpStream::connect(authority)?;
             stream.write_all(head.as_bytes())?;
@@ -172,7 +173,7 @@ fn one_client_holds_all_connections() -> Result<()> {
     Ok(())
 }
 
-/// Bytes of one result: what is kept for one client (64 MiB) has room for five, not for six.
+/// Bytes of one result: the replay buffer of one client (64 MiB) has room for five, not for six.
 const LARGE: usize = 12 * 1024 * 1024;
 
 /// A stream that was read to its end, and can be resumed for a while.
@@ -181,14 +182,15 @@ struct Left {
     first_event: String,
 }
 
-/// A call whose result has so many bytes.
+/// A call with a result of this many bytes.
 fn big(bytes: usize) -> String {
     format!(
         r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"big","arguments":{{"bytes":{bytes}}}}}}}"#
     )
 }
 
-/// Sends a request of a client that takes streams alone, with more headers, and reads the whole answer.
+/// Sends a request of a client that accepts only event streams, with further headers, and reads the
+/// whole answer.
 fn send(
     gatehouse: &Gatehouse,
     token: &str,
@@ -214,7 +216,7 @@ fn open(gatehouse: &Gatehouse, token: &str) -> Result<String> {
     Ok(id.trim().to_owned())
 }
 
-/// Calls in a session of its own and leaves the stream behind.
+/// Calls in a new session and leaves the stream behind.
 fn leave(gatehouse: &Gatehouse, token: &str, bytes: usize) -> Result<Left> {
     let session = open(gatehouse, token)?;
     let answer = send(gatehouse, token, ("POST", &big(bytes)), &[("Mcp-Session-Id", &*session)])?;
@@ -224,7 +226,7 @@ fn leave(gatehouse: &Gatehouse, token: &str, bytes: usize) -> Result<Left> {
     Ok(Left { session, first_event: first_event.to_owned() })
 }
 
-/// Resumes a stream: the status, once everything that came was read.
+/// Resumes a stream: reads everything and returns the status.
 fn resume(gatehouse: &Gatehouse, token: &str, left: &Left) -> Result<u16> {
     let more = [("Mcp-Session-Id", &*left.session), ("Last-Event-ID", &*left.first_event)];
     let answer = send(gatehouse, token, ("GET", ""), &more)?;
@@ -233,7 +235,7 @@ fn resume(gatehouse: &Gatehouse, token: &str, left: &Left) -> Result<u16> {
     Ok(answer.status)
 }
 
-/// Begins a call and reads no more than the status of its answer.
+/// Starts a call and reads only the status of its answer.
 fn begin(gatehouse: &Gatehouse, token: &str) -> Result<TcpStream> {
     let (authority, session, body) = (authority(&gatehouse.endpoint)?, open(gatehouse, token)?, big(LARGE));
     let mut stream = TcpStream::connect(authority)?;
@@ -252,9 +254,9 @@ fn begin(gatehouse: &Gatehouse, token: &str) -> Result<TcpStream> {
     Ok(stream)
 }
 
-/// Tried: to have ever more kept, by a large result in each of many sessions, each within what one session may
-/// have. Stopped by: one limit for all sessions of a client. Its oldest streams go, as if their time were over;
-/// what somebody still reads comes whole, and what other clients left stays.
+/// Tried: to have ever more kept, by a large result in each of many sessions, each within the limit of
+/// one session. Stopped by: one limit for all sessions of a client. Its oldest streams are dropped as if
+/// they had expired; a stream that is being read is delivered whole, and those of other clients stay.
 #[test]
 fn one_client_leaves_large_results_in_many_sessions() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -274,7 +276,7 @@ fn one_client_leaves_large_results_in_many_sessions() -> Result<()> {
     let answer = http::modern(&gatehouse.endpoint, &real, "tools/call", r#""name":"echo","arguments":{}"#)?;
     ensure!(answer.status == 200, "the other client got {answer:?}");
 
-    // The end of a session makes room.
+    // The end of a session frees its room.
     for left in &left[6..] {
         let ended = send(&gatehouse, &greedy, ("DELETE", ""), &[("Mcp-Session-Id", &*left.session)])?;
         ensure!(ended.status == 204, "{ended:?}");

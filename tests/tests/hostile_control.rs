@@ -1,6 +1,6 @@
-//! An agent that runs as the same user takes the place of the control socket: it renames the real one, binds
-//! its own at the path, and waits for the person to run `gatehousectl`. Each test says what it tried and what
-//! stopped it.
+//! An agent that runs as the same user replaces the control socket: it renames the real one, binds its
+//! own at the path, and waits for the operator to run `gatehousectl`. Each test states what the agent
+//! tried and what stopped it.
 #![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::fs;
@@ -19,22 +19,22 @@ use serde_json::{Value, json};
 /// What an impostor does with the lines that the real Gatehouse sends.
 #[derive(Clone, Copy, Debug)]
 enum Trick {
-    /// Passes all of them on.
+    /// Forwards all of them.
     Pass,
-    /// Shows another text in the place of the true one.
+    /// Replaces the true text by another one.
     Reword,
     /// Changes one byte of the second line.
     Change,
     /// Sends the second line twice.
     Repeat,
-    /// Sends the client's own line back in the place of the second one.
+    /// Sends the client's own line back instead of the second one.
     SendBack,
 }
 
-/// Somebody who holds the path of the control socket.
+/// A process that holds the path of the control socket.
 struct Impostor {
     real: PathBuf,
-    /// What clients sent.
+    /// The lines that clients sent.
     heard: Arc<Mutex<Vec<String>>>,
 }
 
@@ -49,14 +49,14 @@ impl Impostor {
         Ok((UnixListener::bind(&path)?, Self { real, heard: Arc::default() }))
     }
 
-    /// Gives the path back.
+    /// Restores the real socket.
     fn leave(&self, gatehouse: &Gatehouse) -> Result<()> {
         let path = gatehouse.data_dir().join("control.sock");
         fs::remove_file(&path)?;
         Ok(fs::rename(&self.real, &path)?)
     }
 
-    /// Stands between clients and the real Gatehouse from now on.
+    /// Relays between clients and the real Gatehouse from now on.
     fn relay(gatehouse: &Gatehouse, trick: Trick) -> Result<Self> {
         let (listener, this) = Self::take_the_path(gatehouse)?;
         let (real, heard) = (this.real.clone(), Arc::clone(&this.heard));
@@ -78,7 +78,7 @@ impl Impostor {
         Ok(this)
     }
 
-    /// Answers clients by itself with this line from now on.
+    /// Answers clients with this line from now on.
     fn answer(gatehouse: &Gatehouse, line: String) -> Result<Self> {
         let (listener, this) = Self::take_the_path(gatehouse)?;
         let heard = Arc::clone(&this.heard);
@@ -145,7 +145,7 @@ fn pass_answers(from: UnixStream, mut to: UnixStream, trick: Trick, last: &Mutex
     to.shutdown(std::net::Shutdown::Both).unwrap_or(());
 }
 
-/// The same line with another byte in its middle.
+/// The same line with a changed byte in its middle.
 fn changed(line: &str) -> String {
     let mut bytes = line.as_bytes().to_vec();
     let middle = bytes.len() / 2;
@@ -157,7 +157,7 @@ fn said(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
-/// A Gatehouse with a call that waits, and its client's token.
+/// A Gatehouse with a pending call, and its client's token.
 fn with_a_question() -> Result<(Gatehouse, String, http::Waiting)> {
     let gatehouse = Gatehouse::start()?;
     gatehouse.await_status("Notes", "connected")?;
@@ -168,9 +168,10 @@ fn with_a_question() -> Result<(Gatehouse, String, http::Waiting)> {
     Ok((gatehouse, token, call))
 }
 
-/// Tried: to stand between the person and Gatehouse and read along: for the operator key, a new client's token,
-/// a server's secret, the arguments of a question; and to say all of it again later. Stopped by: the key is
-/// proved and never shown, all lines are encrypted, and none of them opens on another connection.
+/// Tried: to relay between the operator and Gatehouse and eavesdrop: on the operator key, a new client's
+/// token, a server's secret, the arguments of an approval request; and to replay all of it later.
+/// Stopped by: the key is proved and never sent, all lines are encrypted, and none of them decrypts on
+/// another connection.
 #[test]
 fn it_reads_along_at_the_path_and_says_it_again() -> Result<()> {
     let (gatehouse, _, _call) = with_a_question()?;
@@ -193,7 +194,7 @@ fn it_reads_along_at_the_path_and_says_it_again() -> Result<()> {
     ] {
         impostor.ensure_not_heard(what, secret)?;
     }
-    // All that was said, again: to the real one, each line as the first of a connection and all in a row.
+    // Everything again: to the real Gatehouse, each line as the first of a connection and all in a row.
     let before = gatehouse.ask(&["clients", "list"])?;
     let heard = impostor.heard();
     let all = heard.join("\n");
@@ -211,9 +212,9 @@ fn it_reads_along_at_the_path_and_says_it_again() -> Result<()> {
     Ok(())
 }
 
-/// Tried: to show the person another text than Gatehouse asks about, under its hash, and to change, repeat or
-/// send back what Gatehouse says. Stopped by: a line that is not the very next one of Gatehouse opens
-/// nothing; the connection ends and nothing of it is shown.
+/// Tried: to show the operator another text than that of the approval request, under its hash, and to
+/// change, repeat or reflect lines of Gatehouse. Stopped by: a line that is not exactly the next one of
+/// Gatehouse does not decrypt; the connection is closed and nothing of it is shown.
 #[test]
 fn it_passes_on_a_question_with_another_text() -> Result<()> {
     let (gatehouse, _, call) = with_a_question()?;
@@ -227,7 +228,7 @@ fn it_passes_on_a_question_with_another_text() -> Result<()> {
         let answer = || gatehouse.operator(&["approvals", "answer", id, "deny"]);
         match trick {
             Trick::Pass | Trick::Reword => ensure!(shown.contains(TRUE_TEXT), "{trick:?}: {shown}"),
-            // What follows the list does not open.
+            // The line after the list does not decrypt.
             Trick::Repeat => ensure!(!answer()?.status.success(), "{trick:?} was not noticed"),
             Trick::Change | Trick::SendBack => {
                 ensure!(!shown.contains(TRUE_TEXT), "{trick:?} was not noticed: {shown}");
@@ -240,9 +241,9 @@ fn it_passes_on_a_question_with_another_text() -> Result<()> {
     Ok(())
 }
 
-/// Tried: to answer in Gatehouse's place, with a question of its own, a made-up error, an echo, or a proof of its
-/// own. Stopped by: it does not know the key. Nothing of what it says is shown, and beyond the opening line it
-/// gets nothing, neither the command nor a secret in it nor a client's token.
+/// Tried: to answer instead of Gatehouse, with a made-up approval request, a made-up error, an echo, or
+/// a made-up proof. Stopped by: the impostor does not know the key. Nothing of its answers is shown, and
+/// beyond the opening line it gets nothing, neither the command nor a secret in it nor a client's token.
 #[test]
 fn it_answers_in_gatehouses_place() -> Result<()> {
     let (gatehouse, token, _call) = with_a_question()?;
@@ -287,9 +288,9 @@ fn call_as(gatehouse: &Gatehouse, token: &str, arguments: &str) -> Result<Output
         .output()?)
 }
 
-/// Tried: to get a client's token from `gatehousectl call` by standing in between, and to call with it without a
-/// channel. Stopped by: the channel is made with a key that is derived from the token, and `call` is taken on a
-/// channel alone. The call itself goes through.
+/// Tried: to get a client's token from `gatehousectl call` by relaying, and to use it for a call without
+/// a channel. Stopped by: the channel is made with a key derived from the token, and `call` is accepted
+/// on a channel only. The call itself succeeds.
 #[test]
 fn it_waits_for_the_token_of_a_call() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -310,7 +311,7 @@ fn it_waits_for_the_token_of_a_call() -> Result<()> {
     BufReader::new(stream).read_line(&mut answer)?;
     let answer: Value = serde_json::from_str(&answer)?;
     ensure!(answer["problem"]["code"] == "not_permitted", "{answer:#}");
-    // With a token that is for nothing any more there is no channel.
+    // With a token that is no longer valid there is no channel.
     gatehouse.ask(&["clients", "rotate", "agent"])?;
     let output = call_as(&gatehouse, &token, r#"{"text":"a note"}"#)?;
     ensure!(output.status.code() == Some(4), "{output:?}");

@@ -1,5 +1,5 @@
-//! A server repeats the secret that it was given, wherever it can say something. Each test looks for
-//! the secret in everything that Gatehouse wrote or said.
+//! A server repeats the secret that it was given in everything it sends. Each test searches for the
+//! secret in everything that Gatehouse wrote or printed.
 #![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::fs;
@@ -19,7 +19,7 @@ use serde_json::json;
 
 const SECRET: &str = "hunter2-swordfish-0451";
 
-/// Everything is logged, so that what reaches no log at the usual level is looked at too.
+/// Everything is logged, so that messages below the default level are searched too.
 const LOUD: &str = "info,rmcp=debug,gatehouse_servers=trace,gatehouse_tools=trace,gatehouse_gateway=trace,gatehouse_app=trace";
 
 struct Scene {
@@ -28,7 +28,7 @@ struct Scene {
     token: String,
 }
 
-/// Hears every event, those too that are kept nowhere.
+/// Receives every event, including those that are not stored.
 struct Heard(Arc<Mutex<String>>);
 
 impl Heard {
@@ -80,7 +80,7 @@ impl Scene {
         Ok(Self { gatehouse, heard, token })
     }
 
-    /// Adds a server that leaks what it is given, in its environment or in a header.
+    /// Adds a server that leaks its secret, given in its environment or in a header.
     fn add(&self, name: &str, over: Over, faults: &[&str]) -> Result<Option<Upstream>> {
         let mut words = vec!["--fault", "leaks"];
         for fault in faults {
@@ -116,7 +116,8 @@ impl Scene {
         http::modern(&self.gatehouse.endpoint, &self.token, "tools/call", &params)
     }
 
-    /// Looks for the secret in what all commands say that read, in the events, and in every file.
+    /// Searches for the secret in the output of all commands that read, in the events, and in every
+    /// file.
     fn search(mut self, names: &[&str]) -> Result<()> {
         for words in
             [&["servers", "list"][..], &["status"], &["calls"], &["audit", "list"], &["tools", "list"]]
@@ -159,7 +160,7 @@ fn look_into(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Calls everything of a server that leaks, and waits until it was recorded.
+/// Calls everything of a server that leaks, and waits until the calls were recorded.
 fn provoke(scene: &Scene, name: &str, over: Over) -> Result<()> {
     let upstream = scene.add(name, over, &[])?;
     scene.gatehouse.await_status(name, "connected")?;
@@ -170,7 +171,7 @@ fn provoke(scene: &Scene, name: &str, over: Over) -> Result<()> {
         let answer = scene.call(tool)?;
         ensure!(answer.body.contains(words), "{name} {tool}: {answer:?}");
     }
-    // The result itself goes to the client as it came; an error does not hold the secret.
+    // The result itself reaches the client unchanged; an error does not contain the secret.
     ensure!(scene.call("typed")?.body.contains(SECRET), "the result was changed");
     clean("an error for the client", &scene.call("leak")?.body)?;
     let server = scene.gatehouse.await_status(name, "connected")?;
@@ -187,8 +188,9 @@ fn provoke(scene: &Scene, name: &str, over: Over) -> Result<()> {
     Ok(())
 }
 
-/// Tried: the secret in standard error, in the handshake, in definitions, log messages, progress, results that
-/// do not fit, and errors. Stopped by: the redactor at the border of the connection, and in records.
+/// Tried: the secret in standard error, in the handshake, in definitions, log messages, progress,
+/// results that violate their schema, and errors. Stopped by: redaction where data enters from a
+/// connection, and in records.
 #[test]
 fn it_tells_the_secret_of_its_environment() -> Result<()> {
     let scene = Scene::start()?;
@@ -207,7 +209,8 @@ fn it_tells_the_secret_of_a_header() -> Result<()> {
     Ok(())
 }
 
-/// Tried: the secret in the body of an HTTP error and in the last words of a process. Stopped by: the same.
+/// Tried: the secret in the body of an HTTP error and in the last output of a process. Stopped by: the
+/// same.
 #[test]
 fn it_tells_the_secret_at_its_end() -> Result<()> {
     let scene = Scene::start()?;

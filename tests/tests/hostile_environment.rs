@@ -1,5 +1,6 @@
-//! A program of the same user starts the real window with variables of the environment that make libraries load code,
-//! show pages of others' making or open the web view to an inspector. The test says what it tried and what stopped it.
+//! A program of the same user starts the real window with environment variables that make libraries load
+//! code, show an attacker's pages or open the web view to an inspector. The test states what was tried
+//! and what stopped it.
 #![cfg(target_os = "linux")]
 #![allow(missing_docs, reason = "a test binary has no public items")]
 
@@ -13,10 +14,11 @@ use gatehouse_tests::lines::Lines;
 use gatehouse_tests::places;
 use gatehouse_tests::window::Desktop;
 
-/// In every value that names something to load.
+/// Contained in every value that names something to load.
 const EVIL: &str = "evil-of-the-test";
 
-/// What is set, with a value that the desktop's own programs can live with: `@` is an empty folder.
+/// The hostile variables, with values that do not disturb the desktop's own programs: `@` is an empty
+/// folder.
 const HOSTILE: [(&str, &str); 28] = [
     // The C library.
     ("LD_LIBRARY_PATH", "@"),
@@ -36,9 +38,9 @@ const HOSTILE: [(&str, &str); 28] = [
     ("XDG_CONFIG_HOME", "@"),
     ("XDG_CONFIG_DIRS", "@"),
     ("QT_PLUGIN_PATH", "@"),
-    // A web page for everybody in the place of a window.
+    // A web page that anyone can open instead of a window.
     ("GDK_BACKEND", "broadway"),
-    // Sound, film and drawing.
+    // Sound, video and drawing.
     ("GST_PLUGIN_PATH", "@"),
     ("GST_REGISTRY", "@/registry.bin"),
     ("LIBGL_DRIVERS_PATH", "@"),
@@ -50,11 +52,11 @@ const HOSTILE: [(&str, &str); 28] = [
     ("WEBKIT_INSPECTOR_SERVER", "127.0.0.1:9"),
     ("WEBKIT_INSPECTOR_HTTP_SERVER", "127.0.0.1:9"),
     ("TAURI_WEBVIEW_AUTOMATION", "true"),
-    // What programs that the window starts would load.
+    // Loaded by programs that the window starts.
     ("NODE_OPTIONS", "--require=@/code.js"),
 ];
 
-/// What says where the session is and how things look, and stays as it was given.
+/// Variables that describe the session and how things look, and stay as given.
 const HARMLESS: [&str; 8] = [
     "HOME",
     "DISPLAY",
@@ -74,14 +76,14 @@ fn environment(pid: u32) -> Result<BTreeMap<String, String>> {
     Ok(pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
 }
 
-/// The processes that a process started, and those that they started.
+/// All descendants of a process.
 fn descendants(of: u32) -> Result<Vec<u32>> {
     let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
     for entry in fs::read_dir("/proc")? {
         let Some(pid) = entry?.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else {
             continue;
         };
-        // One that has ended meanwhile has no parent.
+        // A process that has ended meanwhile has no parent.
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         let parent = stat.rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(1)?.parse().ok());
         if let Some(parent) = parent {
@@ -98,15 +100,16 @@ fn descendants(of: u32) -> Result<Vec<u32>> {
     Ok(family)
 }
 
-/// The file name of the program of a process.
+/// The file name of a process's program.
 fn program(pid: u32) -> String {
     let file = fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
     file.file_name().map(OsStr::to_string_lossy).unwrap_or_default().into_owned()
 }
 
-/// Tried: variables by which the toolkit, the web view, their libraries and the C library load code into the window,
-/// and those that open it to others. Stopped by: the window's process starts itself anew with the few variables that it
-/// knows; neither it nor the processes of the web view have any other. They come up all the same, on the screen.
+/// Tried: variables that make the toolkit, the web view, their libraries and the C library load code
+/// into the window, or open it to others. Stopped by: the window's process restarts itself with an
+/// allowlist of variables; neither it nor the processes of the web view have any other. The window still
+/// appears on the screen.
 #[test]
 fn it_starts_the_window_with_variables_that_load_code() -> Result<()> {
     let desktop = Desktop::start()?;
@@ -114,7 +117,7 @@ fn it_starts_the_window_with_variables_that_load_code() -> Result<()> {
     let folder = folder.to_str().context("path")?;
     let mut command = desktop.command("sh");
     command.args(["-c", "exec \"$0\" 2>&1"]).arg(places::program("gatehouse")?);
-    // With this a build for tests would be one that a driver may steer.
+    // With this variable a test build could be controlled by a driver.
     command.env_remove("TAURI_AUTOMATION").env("GTK_THEME", "Adwaita").env("GDK_SCALE", "1");
     command.envs(HOSTILE.map(|(name, value)| (name, value.replace('@', folder))));
     let given: HashMap<String, String> = command
@@ -133,7 +136,7 @@ fn it_starts_the_window_with_variables_that_load_code() -> Result<()> {
 
     ensure!(program(window.pid()) == "gatehouse", "another program is in its place");
     let mut looked_at = vec![window.pid()];
-    // Servers and the login shell are given what the user set; nothing of the window runs in them.
+    // Servers and the login shell get what the user set; no code of the window runs in them.
     looked_at
         .extend(descendants(window.pid())?.into_iter().filter(|pid| program(*pid).starts_with("WebKit")));
     let programs: Vec<String> = looked_at.iter().map(|pid| program(*pid)).collect();

@@ -1,5 +1,5 @@
-//! An agent that may edit the files of the same user tries to help itself with them: settings, databases,
-//! what was learned, the audit. Each test says what it tried and what stopped it.
+//! An agent that may edit files of the same user uses them to extend its permissions: settings,
+//! databases, learned data, the audit. Each test states what the agent tried and what stopped it.
 #![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::fs;
@@ -15,8 +15,8 @@ use gatehouse_tests::{asks, fixture, http};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
-/// Tried: a server of its own in `servers.json`. Stopped by: the question about the edit; what runs is the last
-/// confirmed copy.
+/// Tried: an additional server in `servers.json`. Stopped by: the confirmation of the edit; the last
+/// confirmed configuration keeps running.
 #[test]
 fn it_edits_the_servers_file() -> Result<()> {
     let mut gatehouse = Gatehouse::start()?;
@@ -42,7 +42,7 @@ fn it_edits_the_servers_file() -> Result<()> {
     Ok(())
 }
 
-/// Copies the databases of a data folder away, or back.
+/// Copies the databases of a data folder to or from a backup.
 fn copy_databases(from: &Path, to: &Path) -> Result<()> {
     for entry in fs::read_dir(from)? {
         let entry = entry?;
@@ -54,8 +54,8 @@ fn copy_databases(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Tried: databases from before a grant was revoked. Stopped by: the counter of the seal, which is in the store
-/// for secrets and has gone on.
+/// Tried: databases from before a grant was revoked. Stopped by: the counter of the seal, which is in
+/// the secret store and has advanced.
 #[test]
 fn it_restores_an_old_database_to_revive_a_revoked_grant() -> Result<()> {
     let mut gatehouse = Gatehouse::start()?;
@@ -101,9 +101,10 @@ fn ledger(gatehouse: &Gatehouse) -> Result<Connection> {
     Ok(Connection::open(gatehouse.data_dir().join("ledger.db"))?)
 }
 
-/// Tried: a grant of its own, written into the database in every way there is: in the text of the rights, as
-/// a record of another number, with the seal of another record, and no record at all. Stopped by: the seal
-/// over text and number. Nothing is allowed any more, also not what was, and the status says so.
+/// Tried: a forged grant, written into the database in every possible way: in the text of the
+/// permissions, as a record with another number, with the seal of another record, and by deleting the
+/// record. Stopped by: the seal over text and number. Nothing is allowed any more, including what was
+/// allowed before, and the status reports it.
 #[test]
 fn it_forges_a_grant_in_the_database() -> Result<()> {
     let forgeries: [(&str, &str); 5] = [
@@ -142,8 +143,9 @@ fn it_forges_a_grant_in_the_database() -> Result<()> {
     Ok(())
 }
 
-/// Tried: entries of the audit changed, removed, added, and the head put back to an earlier one. Stopped by:
-/// the chain, the seal of each entry and the seal of the head; `verify` names the first entry that is broken.
+/// Tried: entries of the audit changed, removed, added, and the head reset to an earlier one. Stopped
+/// by: the chain, the seal of each entry and the seal of the head; `verify` names the first broken
+/// entry.
 #[test]
 fn it_tampers_with_the_audit() -> Result<()> {
     let mut gatehouse = Gatehouse::start()?;
@@ -152,7 +154,7 @@ fn it_tampers_with_the_audit() -> Result<()> {
     }
     gatehouse.stop()?;
     let home = gatehouse.data_dir().join("ledger.db");
-    // The head as it is now, with its seal, to put back later.
+    // The present head with its seal, to restore later.
     let old_head: String = Connection::open(&home)?.query_row(
         "SELECT format('UPDATE audit_head SET seq = %d, hash = x''%s'', mac = x''%s''', seq, hex(hash), hex(mac)) FROM audit_head",
         [],
@@ -215,7 +217,7 @@ fn it_tampers_with_the_audit() -> Result<()> {
         db.execute_batch(tamper).with_context(|| what.to_owned())?;
         drop(db);
         gatehouse.launch()?;
-        // The start itself is written, and mends nothing: after a head that is not ours it leaves a gap.
+        // The start itself is recorded, and repairs nothing: after a foreign head it leaves a gap.
         for turn in 0..2 {
             let output = gatehouse.operator(&["--json", "audit", "verify"])?;
             let verdict: Value = serde_json::from_slice(&output.stdout)?;
@@ -232,9 +234,9 @@ fn it_tampers_with_the_audit() -> Result<()> {
     Ok(())
 }
 
-/// Tried: the definition that was allowed, rewritten in the database so that the question about a changed tool
-/// says that hardly anything changed. Stopped by: the fingerprint in the sealed rights; a text that does not
-/// have it is shown to nobody, and all of the tool is shown as new.
+/// Tried: the allowed definition rewritten in the database, so that the approval request for a changed
+/// tool shows hardly any change. Stopped by: the fingerprint in the sealed permissions; a text with
+/// another fingerprint is not shown, and the whole tool is shown as new.
 #[test]
 fn it_rewrites_the_definition_that_was_allowed() -> Result<()> {
     let mut gatehouse = Gatehouse::start()?;
@@ -268,9 +270,9 @@ fn it_rewrites_the_definition_that_was_allowed() -> Result<()> {
     Ok(())
 }
 
-/// Tried: the files without a seal: how long clients wait, and how tools are called, so that the name of a tool
-/// that is allowed leads to one that is not. Stopped by: neither confers anything; the grant is for the tool's
-/// own name, so the other asks, and is shown as what it is.
+/// Tried: the files without a seal: client time-outs, and names of tools, so that the name of an allowed
+/// tool leads to another one. Stopped by: neither grants anything; the grant is for the tool's own name,
+/// so the other tool needs approval and is shown as what it is.
 #[test]
 fn it_edits_what_was_learned_and_how_tools_are_called() -> Result<()> {
     let (mut gatehouse, token) = with_a_grant()?;

@@ -1,6 +1,6 @@
-//! An agent tries to have a grant count for more than it was given for: another server under a trusted name,
-//! a tool that came later, a path that is written so that it seems to be inside. Each test says what it tried
-//! and what stopped it.
+//! An agent tries to use a grant for more than it was given for: another server under a trusted name, a
+//! tool that was added later, a path that only seems to be inside a folder. Each test states what the
+//! agent tried and what stopped it.
 #![allow(missing_docs, reason = "a test binary has no public items")]
 #![cfg(unix)]
 
@@ -22,7 +22,7 @@ fn call(gatehouse: &Gatehouse, token: &str, tool: &str, arguments: &str) -> Resu
     Waiting::call(&gatehouse.endpoint, token, tool, arguments).end()
 }
 
-/// Calls, denies the question that has to come, and returns it.
+/// Calls, denies the expected approval request, and returns it.
 fn is_asked(gatehouse: &Gatehouse, token: &str, tool: &str, arguments: &str) -> Result<Value> {
     let call = Waiting::call(&gatehouse.endpoint, token, tool, arguments);
     let question =
@@ -33,9 +33,9 @@ fn is_asked(gatehouse: &Gatehouse, token: &str, tool: &str, arguments: &str) -> 
     Ok(question)
 }
 
-/// Tried: another server under the name of one that is trusted: in the place of the removed one, another one
-/// that is renamed, and an edit of the file. Stopped by: a grant is for a server's id and generation. A new one
-/// has another id, an edit another generation, and neither is the one that was allowed.
+/// Tried: another server under the name of a trusted one: replacing a removed one, by renaming another,
+/// and by an edit of the file. Stopped by: a grant is for a server's id and generation. A new server has
+/// another id, an edit another generation, and neither is the allowed one.
 #[test]
 fn it_registers_a_server_under_a_trusted_name() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -68,7 +68,7 @@ fn it_registers_a_server_under_a_trusted_name() -> Result<()> {
     ensure!(edited["config"]["id"] == trusted["config"]["id"], "{edited:#}");
     is_asked(&gatehouse, &token, "echo", r#"{"a":3}"#)?;
 
-    // Taken away and put there again.
+    // Removed and added again.
     gatehouse.ask(&["policy", "auto-approve", "raw", "all"])?;
     ensure!(call(&gatehouse, &token, "echo", r#"{"a":4}"#)?.body.contains(r#"{"a":4}"#), "not allowed");
     gatehouse.ask(&["servers", "remove", "raw"])?;
@@ -77,7 +77,7 @@ fn it_registers_a_server_under_a_trusted_name() -> Result<()> {
     ensure!(again["config"]["id"] != trusted["config"]["id"], "the id was given twice: {again:#}");
     is_asked(&gatehouse, &token, "echo", r#"{"a":5}"#)?;
 
-    // Another one that takes the name.
+    // Another server that takes the name.
     gatehouse.ask(&["policy", "auto-approve", "raw", "all"])?;
     let taken = gatehouse.operator(&["servers", "rename", "other", "raw"])?;
     ensure!(!taken.status.success(), "two servers have one name");
@@ -98,8 +98,8 @@ fn exposed(gatehouse: &Gatehouse, tool: &str) -> Result<String> {
     name.with_context(|| format!("{tool} is not in {tools:#}"))
 }
 
-/// Tried: a tool that the server adds after everything of it was allowed. Stopped by: a wide grant is for the
-/// tools that there were when it was given.
+/// Tried: a tool that the server adds after everything of it was allowed. Stopped by: a wide grant
+/// covers the tools that existed when it was given.
 #[test]
 fn a_server_adds_a_tool_after_a_wide_grant() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -116,10 +116,10 @@ fn a_server_adds_a_tool_after_a_wide_grant() -> Result<()> {
     Ok(())
 }
 
-/// Tried: every way to write a path so that it seems to be in the one folder that was allowed: duplicate keys,
-/// `..`, links that are put in after the grant, another case and other forms of letters, escapes, blanks, a
-/// list. Stopped by: a path is followed to where it leads, a doubtful one is no yes, and arguments that can be
-/// read in two ways are refused before anybody is asked.
+/// Tried: every way to write a path so that it seems to be in the one allowed folder: duplicate keys,
+/// `..`, symbolic links created after the grant, other cases and forms of letters, escapes, blanks, a
+/// list. Stopped by: a path is resolved to where it leads, a doubtful path never matches, and arguments
+/// that can be parsed in two ways are refused before an approval is requested.
 #[test]
 fn it_hides_where_a_path_leads() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -181,13 +181,13 @@ fn it_hides_where_a_path_leads() -> Result<()> {
         ensure!(end.body.contains("-32602") && end.body.contains("safely"), "{twice}: {end:?}");
     }
     ensure!(calls(&log) == sent, "something got through: {:#?}", calls(&log));
-    // The grant itself is as good as it was.
+    // The grant itself still works.
     ensure!(call(&gatehouse, &token, "echo", &path(&format!("{at}/a.txt")))?.body.contains("a.txt"), "gone");
     Ok(())
 }
 
-/// Tried: the same with a server that follows links, and a folder that becomes a link. Stopped by: the path is
-/// followed for each call anew.
+/// Tried: the same with a server that follows links, and a folder that is replaced by a link. Stopped
+/// by: the path is resolved again for each call.
 #[test]
 fn it_puts_a_link_in_the_place_of_what_was_allowed() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -227,7 +227,7 @@ fn calls(log: &Path) -> Vec<String> {
     text.lines().filter(|line| line.contains(r#""tools/call""#)).map(str::to_owned).collect()
 }
 
-/// Allows a tool for the folder of a path, by the choice that its question offers.
+/// Allows a tool for the folder of a path, with the choice that the approval request offers.
 fn granted(gatehouse: &Gatehouse, token: &str, tool: &str, path: &str) -> Result<()> {
     let arguments = json!({ "path": path }).to_string();
     let first = Waiting::call(&gatehouse.endpoint, token, tool, &arguments);

@@ -1,5 +1,6 @@
-//! A program that has a client's token runs the very script that the user allows, in an interpreter with code of its
-//! own: preloaded by an option, or around the script. Each test says what it tried and what stopped it.
+//! A program that has a client's token runs the exact script that the user allows, in an interpreter
+//! with additional code: preloaded by an option, or wrapped around the script. Each test states what was
+//! tried and what stopped it.
 #![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::fs;
@@ -15,7 +16,7 @@ use serde_json::{Value, json};
 const NOTE: &str = "add_note";
 const REVISIONS: [&str; 2] = ["2026-07-28", "2025-11-25"];
 
-/// What a question says of the program that asks.
+/// The peer process in an approval request.
 fn program(question: &Value) -> &Value {
     &question["ask"]["client"]["seenFrom"]["program"]
 }
@@ -30,7 +31,7 @@ fn warns(question: &Value, of: &str) -> bool {
     question["ask"]["warnings"].as_array().is_some_and(|all| all.iter().any(|one| one["warning"] == of))
 }
 
-/// The client's script with code before it, which leaves a sign that it ran.
+/// The client's script with preloaded code, which leaves a sign that it ran.
 fn preloaded(sign: &Path, folder: &Path, option: &str) -> Result<Command> {
     let name = if option.starts_with("--import") { "code.mjs" } else { "code.cjs" };
     let file = folder.join(name);
@@ -48,7 +49,7 @@ fn preloaded(sign: &Path, folder: &Path, option: &str) -> Result<Command> {
     Ok(command)
 }
 
-/// The client's script, run by code that is given on the command line.
+/// The client's script, run by code given on the command line.
 fn wrapped(sign: &Path) -> Result<Command> {
     let mut command = Command::new(places::python()?);
     let (sign, script) = (json!(sign), json!(script(Sdk::Python)));
@@ -58,10 +59,11 @@ fn wrapped(sign: &Path) -> Result<Command> {
     Ok(command)
 }
 
-/// Tried: the script that the user allowed for good, under the same token, in an interpreter that was told to load other
-/// code: by `--require`, `-r` and `--import`, and by code on the command line. Stopped by: with options that may load
-/// code nobody can tell what runs, so the program is an unknown one. No rule of a program counts for it, the question
-/// says so, and nothing for good is offered or taken. The same script without options is the named program that it was.
+/// Tried: the script that the user allowed permanently, under the same token, in an interpreter that was
+/// told to load other code: by `--require`, `-r` and `--import`, and by code on the command line.
+/// Stopped by: with options that may load code it cannot be determined what runs, so the program counts
+/// as unknown. No rule for a program applies to it, the approval request says so, and nothing permanent
+/// is offered or accepted. The same script without options is still the named program.
 #[test]
 fn it_loads_code_into_the_program_that_was_allowed() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -113,7 +115,8 @@ fn it_loads_code_into_the_program_that_was_allowed() -> Result<()> {
     Ok(())
 }
 
-/// Not an attack: options that neither load code nor open the program to others leave it the named one.
+/// Not an attack: with options that neither load code nor open the program to others it stays the named
+/// one.
 #[test]
 fn options_that_load_nothing_change_nothing() -> Result<()> {
     let gatehouse = Gatehouse::start()?;

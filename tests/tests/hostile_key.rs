@@ -1,5 +1,5 @@
-//! An agent that runs as the same user and can open the store for secrets starts a Gatehouse of its own on the
-//! person's folder, to be its operator. Each test says what it tried and what stopped it.
+//! An agent that runs as the same user and can open the secret store starts another Gatehouse on the
+//! user's folder, to become its operator. Each test states what the agent tried and what stopped it.
 #![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::fs;
@@ -24,7 +24,7 @@ fn with_key(gatehouse: &Gatehouse, key: &str, words: &[&str]) -> Result<Output> 
         .output()?)
 }
 
-/// A tool that runs without a question, and the client that uses it.
+/// A tool that runs without approval, and the client that uses it.
 fn with_a_grant() -> Result<(Gatehouse, String)> {
     let gatehouse = Gatehouse::start()?;
     gatehouse.await_status("Notes", "connected")?;
@@ -37,15 +37,15 @@ fn call(gatehouse: &Gatehouse, token: &str) -> Result<http::Answer> {
     http::modern(&gatehouse.endpoint, token, "tools/call", r#""name":"list_notes","arguments":{}"#)
 }
 
-/// Tried: a `serve` of its own while the real one is down, on the same folder and with the same store for
-/// secrets, to be told a key. Stopped by: the folder knows its key; nobody is told one, and only the person's
-/// counts. What ran without a question still does, and nothing more.
+/// Tried: another `serve` while the real one is down, on the same folder and with the same secret store,
+/// to be given a key. Stopped by: the folder knows its key; no key is handed out, and only the user's is
+/// valid. What ran without approval still does, and nothing more.
 #[test]
 fn it_serves_while_the_real_one_is_down() -> Result<()> {
     let (mut gatehouse, token) = with_a_grant()?;
     let key = gatehouse.operator_key()?;
     gatehouse.stop()?;
-    // The helper's own start is just what the agent does: it goes with a descriptor for the key.
+    // The test helper's own start would do what the agent does: it passes a descriptor for the key.
     let told = gatehouse.forget_key()?;
     gatehouse.launch()?;
     ensure!(gatehouse.operator_key().unwrap_or_default().is_empty(), "it was told a key");
@@ -62,10 +62,10 @@ fn it_serves_while_the_real_one_is_down() -> Result<()> {
     Ok(())
 }
 
-/// Tried: a key of its own by saying that the person's is lost, to use the secrets that the person stored.
-/// Stopped by: they serve no more, everything that was allowed is suspended, the status and the audit say so, and
-/// the person's key is refused, so it cannot pass unnoticed. Blocks stay. Classes and labels that count again are in
-/// the audit.
+/// Tried: a new key, by claiming that the user's is lost, to use the secrets that the user stored.
+/// Stopped by: the secrets are no longer usable, everything that was allowed is suspended, the status
+/// and the audit report it, and the user's key is refused, so that it cannot go unnoticed. Blocks stay.
+/// Classes and labels that are confirmed are in the audit.
 #[test]
 fn it_makes_the_key_anew() -> Result<()> {
     let (mut gatehouse, token) = with_a_grant()?;
@@ -103,7 +103,7 @@ fn it_makes_the_key_anew() -> Result<()> {
     let effects: Vec<_> =
         rules.as_array().into_iter().flatten().map(|view| view["rule"]["effect"].clone()).collect();
     ensure!(effects == [json!("deny")], "{rules:#}");
-    // Also after another start, until somebody confirms it.
+    // Also after another start, until it is confirmed.
     gatehouse.stop()?;
     gatehouse.launch()?;
     gatehouse.await_status("Notes", "connected")?;
@@ -126,9 +126,10 @@ fn it_makes_the_key_anew() -> Result<()> {
     Ok(())
 }
 
-/// Tried: a rule of its own among those of the person, by a key that it made anew: the person makes another one, and
-/// confirms with what was suspended also what was slipped in. Stopped by: each rule that was confirmed says so in the
-/// list from then on, and is named in the audit with that, also after the status has nothing more to say.
+/// Tried: an additional rule among those of the user, with a newly made key: the user makes another key,
+/// and confirms the inserted rule together with the suspended ones. Stopped by: each confirmed rule is
+/// marked as such in the list from then on, and is named in the audit, also after the status no longer
+/// reports it.
 #[test]
 fn it_slips_a_rule_in_among_those_that_are_confirmed() -> Result<()> {
     let (mut gatehouse, _) = with_a_grant()?;
@@ -165,8 +166,8 @@ fn it_slips_a_rule_in_among_those_that_are_confirmed() -> Result<()> {
     Ok(())
 }
 
-/// Tried: a key that the person replaced because somebody saw it, on a new connection and on one that was open.
-/// Stopped by: only the present key counts, at once and after a restart.
+/// Tried: a key that the user replaced because it leaked, on a new connection and on an open one.
+/// Stopped by: only the current key is valid, at once and after a restart.
 #[test]
 fn it_uses_a_key_that_was_replaced() -> Result<()> {
     let mut gatehouse = Gatehouse::start()?;

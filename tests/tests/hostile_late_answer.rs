@@ -1,6 +1,6 @@
-//! A client leaves while a person decides, gives up without a sign, or has another program ask in its place, so
-//! that a yes acts with nobody there, acts twice, or acts for somebody else. Each test says what was tried and
-//! what stopped it.
+//! A client leaves while a person decides, gives up without a sign, or has another program call in its
+//! place, so that an approval acts without a waiting client, acts twice, or acts for another program.
+//! Each test states what was tried and what stopped it.
 #![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::fs;
@@ -24,10 +24,10 @@ const STATELESS: &str = "2026-07-28";
 const NOTE: &str = r#""name":"write_note","arguments":{"text":"milk"}"#;
 const MARK: &str = "gatehouse/earlierResult";
 
-/// The longest that something may take that happens at once.
+/// Upper bound for things that happen at once.
 const SOON: Duration = Duration::from_secs(20);
 
-/// A fixture that notes what reaches it, and the file that it does so in.
+/// A fixture that logs what reaches it, and its log file.
 fn noted(gatehouse: &Gatehouse) -> Result<(Upstream, PathBuf)> {
     let log = gatehouse.folder("log")?.join("messages");
     let upstream = add(gatehouse, "raw", Over::Stdio, &["--log", log.to_str().context("path")?])?;
@@ -55,7 +55,7 @@ fn allow(gatehouse: &Gatehouse, question: &Value) -> Result<()> {
     Ok(())
 }
 
-/// A client that speaks HTTP itself, in a session or without.
+/// A client that speaks HTTP directly, in a session or without.
 struct Raw<'a> {
     gatehouse: &'a Gatehouse,
     token: &'a str,
@@ -100,7 +100,7 @@ impl<'a> Raw<'a> {
         headers
     }
 
-    /// Sends a call; what comes back is read from the stream.
+    /// Sends a call; the answer is read from the stream.
     fn begin(&mut self, params: &str) -> Result<Stream> {
         self.calls += 1;
         let meta = if self.session.is_some() {
@@ -121,7 +121,7 @@ impl<'a> Raw<'a> {
         Stream::open(&self.gatehouse.endpoint, ("POST", &headers), &body)
     }
 
-    /// Reads on after an event.
+    /// Resumes after an event.
     fn resume(&self, last: &str) -> Result<Stream> {
         let mut headers = self.headers();
         headers.push(("Last-Event-ID".into(), last.into()));
@@ -129,7 +129,7 @@ impl<'a> Raw<'a> {
     }
 }
 
-/// What comes back on one connection, line by line. Dropping it closes the connection.
+/// The answer on one connection, line by line. Dropping it closes the connection.
 struct Stream(BufReader<TcpStream>);
 
 impl Stream {
@@ -147,7 +147,7 @@ impl Stream {
         Ok(Self(BufReader::new(stream)))
     }
 
-    /// Reads on to a line with this in it.
+    /// Reads up to a line that contains this text.
     fn line(&mut self, part: &str) -> Result<String> {
         loop {
             let mut line = String::new();
@@ -164,9 +164,10 @@ impl Stream {
     }
 }
 
-/// Tried: to call, to close the connection while the person thinks, and to call again after the yes, so that it
-/// acts with nobody there and then once more. Stopped by: the closed stream; the yes becomes a ticket, runs
-/// nothing by itself, and lets the repeat through once.
+/// Tried: to call, to close the connection while the approval is pending, and to call again after it was
+/// given, so that it acts without a waiting client and then once more. Stopped by: the closed stream;
+/// the approval becomes a one-time ticket, runs nothing by itself, and lets the repeated call through
+/// once.
 #[test]
 fn it_leaves_before_the_answer_and_calls_again() -> Result<()> {
     for revision in [STATEFUL, STATELESS] {
@@ -190,7 +191,7 @@ fn it_leaves_before_the_answer_and_calls_again() -> Result<()> {
     Ok(())
 }
 
-/// Tried: to end its session, or to cancel, while the person thinks. Stopped by: the same.
+/// Tried: to end its session, or to cancel, while the approval is pending. Stopped by: the same.
 #[test]
 fn it_ends_its_session_or_cancels_before_the_answer() -> Result<()> {
     for ends in [true, false] {
@@ -219,8 +220,8 @@ fn it_ends_its_session_or_cancels_before_the_answer() -> Result<()> {
     Ok(())
 }
 
-/// Not an attack: a connection breaks, and the client reads on where it was, before the person answers. It
-/// waits again, and gets the result of the one run.
+/// Not an attack: a connection breaks, and the client resumes the stream before the answer. It waits
+/// again, and gets the result of the one run.
 #[test]
 fn a_client_that_reads_on_before_the_answer_gets_it() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -240,9 +241,10 @@ fn a_client_that_reads_on_before_the_answer_gets_it() -> Result<()> {
     Ok(())
 }
 
-/// Tried: to give up without a sign, as some libraries do, and to call again: while the person still thinks,
-/// while the first call runs, and after it. Stopped by: identical calls of one client and program share one run
-/// under one yes, and what perhaps nobody received is given to the next of them, once.
+/// Tried: to give up without a sign, as some libraries do, and to call again: while the approval is
+/// pending, while the first call runs, and after it. Stopped by: identical calls of one client and
+/// program share one run under one approval, and a result that may not have been received is returned to
+/// the next of them, once.
 #[test]
 fn it_gives_up_without_a_sign_and_calls_again() -> Result<()> {
     for revision in [STATEFUL, STATELESS] {
@@ -250,7 +252,7 @@ fn it_gives_up_without_a_sign_and_calls_again() -> Result<()> {
         let (_upstream, log) = noted(&gatehouse)?;
         let token = gatehouse.add_client("agent")?;
         let mut client = Raw::connect(&gatehouse, &token, revision)?;
-        // Nobody reads this one, and its connection stays open.
+        // This answer is not read, and its connection stays open.
         let silent = client.begin(NOTE)?;
         let question = asks::waiting(&gatehouse, 1)?.remove(0);
         asks::aged(&question)?;
@@ -293,7 +295,7 @@ fn it_gives_up_without_a_sign_and_calls_again() -> Result<()> {
     Ok(())
 }
 
-/// The same with a library that we did not write: `mcp` from PyPI gives up after its own time-out.
+/// The same with a third-party library: `mcp` from PyPI gives up after its own time-out.
 #[test]
 fn a_library_gives_up_and_calls_again() -> Result<()> {
     for revision in [STATEFUL, STATELESS] {
@@ -313,9 +315,9 @@ fn a_library_gives_up_and_calls_again() -> Result<()> {
     Ok(())
 }
 
-/// Tried: another program that has the token sends the very call that the question is about, so that the yes
-/// goes to it. Stopped by: program and session are part of what the answer repeats; it is a question of its
-/// own, and the one that was shown stays as it was.
+/// Tried: another program that has the token sends the identical call of a pending approval, so that the
+/// approval applies to it. Stopped by: program and session are covered by the hash that the answer
+/// repeats; the call is a separate approval request, and the one that was shown stays as it was.
 #[test]
 fn another_program_calls_the_same_under_the_question() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -339,9 +341,10 @@ fn another_program_calls_the_same_under_the_question() -> Result<()> {
     Ok(())
 }
 
-/// Tried: another program that has the token sends the very call whose result perhaps nobody received, and sends it
-/// while it runs. Stopped by: a run and its result are shared by calls of the same program alone. The other program's is
-/// a question of its own; the result is for the one that was shown, and nothing runs again.
+/// Tried: another program that has the token sends the identical call whose result may not have been
+/// received, and sends it while it runs. Stopped by: a run and its result are shared by calls of the
+/// same program only. The other program's call is a separate approval request; the result is for the
+/// program that was shown, and nothing runs again.
 #[test]
 fn another_program_calls_for_the_result() -> Result<()> {
     const THIEF: http::Modern<'static> = http::Modern { name: "raw", can: "{}" };
@@ -375,8 +378,8 @@ fn another_program_calls_for_the_result() -> Result<()> {
     Ok(())
 }
 
-/// Tried: a call to a server that the user has stopped. Stopped by: stopped stays stopped until it is started;
-/// nobody is asked, and the model reads what to do.
+/// Tried: a call to a server that the user has stopped. Stopped by: a stopped server stays stopped until
+/// it is started; no approval is requested, and the model reads what to do.
 #[test]
 fn a_call_does_not_start_what_was_stopped() -> Result<()> {
     let gatehouse = Gatehouse::start()?;

@@ -1,5 +1,6 @@
-//! An agent and its servers try to pass for something else: look-alike names, characters that cannot be seen
-//! or turn a text round, escapes that a terminal obeys. Each test says what it tried and what stopped it.
+//! An agent and its servers try to pass for something else: look-alike names, characters that are
+//! invisible or reverse text, escape sequences that a terminal executes. Each test states what was tried
+//! and what stopped it.
 #![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::fs;
@@ -11,7 +12,7 @@ use gatehouse_tests::server::{Over, Upstream, add};
 use gatehouse_tests::{asks, fixture};
 use serde_json::{Value, json};
 
-/// So many of the fixture's deceivers look alike and hide nothing.
+/// How many of the fixture's deceivers look alike and hide nothing.
 const LOOK_ALIKES: usize = 2;
 
 fn deceived() -> Result<(Gatehouse, Upstream, String)> {
@@ -22,7 +23,7 @@ fn deceived() -> Result<(Gatehouse, Upstream, String)> {
     Ok((gatehouse, upstream, token))
 }
 
-/// The names of the deceivers: their own, and those that clients call them by.
+/// The names of the deceivers: their own, and the exposed ones.
 fn names(gatehouse: &Gatehouse) -> Result<Vec<(String, String)>> {
     let tools = gatehouse.ask(&["tools", "list", "--server", "raw"])?;
     let tools = tools.as_array().context("no list")?;
@@ -60,7 +61,7 @@ fn printed(gatehouse: &Gatehouse, server: &str) -> Result<String> {
     Ok(all)
 }
 
-/// What is said of the one question that waits, which is then denied: as JSON, and as the terminal shows it.
+/// The one pending approval, which is then denied: as JSON, and as the terminal shows it.
 fn one_question(gatehouse: &Gatehouse, server: &str, call: Waiting) -> Result<(Value, String)> {
     let question = asks::waiting(gatehouse, 1)?.remove(0);
     let (id, lines) = gatehouse.terminal()?.question()?;
@@ -73,11 +74,11 @@ fn one_question(gatehouse: &Gatehouse, server: &str, call: Waiting) -> Result<(V
     Ok((question, lines.join("\n")))
 }
 
-/// Tried: tools that look like the one that is allowed, with a Cyrillic letter, wide letters, letters that
-/// cannot be seen, text turned round; titles and texts that clear a terminal and write something else.
-/// Stopped by: the grant is for the tool's own name to the letter, so each of them asks; clients get names of
-/// plain letters, each its own; what is hidden is named in the question, which offers nothing for good; and
-/// nothing that is printed has a character that a terminal obeys.
+/// Tried: tools that look like the allowed one, with a Cyrillic letter, full-width letters, invisible
+/// letters, reversed text; titles and texts that clear a terminal and write something else. Stopped by:
+/// the grant is for the exact name of the tool, so each of them needs approval; clients get distinct
+/// names of ASCII letters; hidden characters are named in the approval request, which offers nothing
+/// permanent; and nothing that is printed contains a terminal control character.
 #[test]
 fn a_server_has_tools_that_look_like_the_allowed_one() -> Result<()> {
     let (gatehouse, _upstream, token) = deceived()?;
@@ -101,9 +102,9 @@ fn a_server_has_tools_that_look_like_the_allowed_one() -> Result<()> {
     Ok(())
 }
 
-/// Tried: arguments that show another path than they are, that cannot be seen, and that clear the terminal.
-/// Stopped by: hidden characters are shown by their numbers, the warning names the argument, nothing is on
-/// offer for good.
+/// Tried: arguments that display another path than they contain, that are invisible, and that clear the
+/// terminal. Stopped by: hidden characters are shown by their code points, the warning names the
+/// argument, nothing permanent is offered.
 #[test]
 fn it_hides_what_its_arguments_are() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -127,8 +128,9 @@ fn it_hides_what_its_arguments_are() -> Result<()> {
     Ok(())
 }
 
-/// Tried: a name that the client gives itself, to look like another client or to clear the terminal. Stopped
-/// by: the prompt shows the name that the user gave it; what it says of itself stands beside it, cleaned.
+/// Tried: a self-reported client name that looks like another client or clears the terminal. Stopped by:
+/// the prompt shows the name that the user gave the client; the self-reported name is shown beside it,
+/// cleaned.
 #[test]
 fn it_calls_itself_by_another_name() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -146,9 +148,9 @@ fn it_calls_itself_by_another_name() -> Result<()> {
     Ok(())
 }
 
-/// Tried: names for servers and clients that hide something or look like others, as a command and as a hand
-/// edit. Stopped by: such names are refused; in a hand edit they are an entry with a fault, and what is
-/// printed of it shows what is hidden.
+/// Tried: names for servers and clients that hide something or look like others, as a command and as a
+/// manual edit. Stopped by: such names are refused; in a manual edit they are an entry with an error,
+/// which is printed with hidden characters made visible.
 #[test]
 fn it_names_a_server_like_a_trusted_one() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -176,8 +178,8 @@ fn it_names_a_server_like_a_trusted_one() -> Result<()> {
     Ok(())
 }
 
-/// Tried: last words that colour, turn around and hide what stands beside them. Stopped by: the words of a failure
-/// are cleaned before a window, a terminal or a program gets them.
+/// Tried: last output of a server that colours, reverses and hides the text beside it. Stopped by: the
+/// message of a failure is cleaned before a window, a terminal or a program gets it.
 #[test]
 fn it_hides_in_its_last_words() -> Result<()> {
     let gatehouse = Gatehouse::start()?;

@@ -1,5 +1,5 @@
-//! An agent names paths on a file system that hangs, as a network share does whose server is gone. Each test says
-//! what was tried and what stopped it.
+//! An agent names paths on a file system that hangs, as a network share does when its server is gone.
+//! Each test states what was tried and what stopped it.
 #![allow(missing_docs, reason = "a test binary has no public items")]
 #![cfg(target_os = "linux")]
 
@@ -15,8 +15,8 @@ use gatehouse_tests::lines::PATIENCE;
 use gatehouse_tests::{asks, places};
 use serde_json::{Value, json};
 
-/// A Gatehouse, and a share that can hang. Notes may be added without a question when their text is a path in the
-/// folder that has both the share and `files`, and may be listed.
+/// A Gatehouse, and a share that can hang. Notes may be added without approval if their text is a path
+/// in the folder that contains both the share and `files`, and may be listed.
 struct Scene {
     gatehouse: Gatehouse,
     token: String,
@@ -42,14 +42,15 @@ impl Scene {
         Ok(Self { gatehouse, token, files, share })
     }
 
-    /// From now on, whoever looks at a path in the share waits.
+    /// From now on, every lookup of a path in the share blocks.
     fn hang(&self) -> Result<()> {
         let made = Command::new("mkfifo").arg(self.share.join("gate")).status()?;
         ensure!(made.success(), "the gate was not made: {made}");
         Ok(())
     }
 
-    /// The share answers again, also those that wait, at the latest when what this returns is dropped.
+    /// The share responds again, also to blocked lookups, at the latest when the returned file is
+    /// dropped.
     fn answer(&self) -> Result<File> {
         let open = self.share.join("open");
         fs::rename(self.share.join("gate"), &open)?;
@@ -60,12 +61,12 @@ impl Scene {
         Waiting::call(&self.gatehouse.endpoint, &self.token, tool, arguments)
     }
 
-    /// Begins to add a note that is a path.
+    /// Starts to add a note that is a path.
     fn note(&self, path: &Path) -> Waiting {
         self.call("add_note", &json!({ "text": path }).to_string())
     }
 
-    /// Whether a note that is a path is added without a question. A question is denied.
+    /// Whether a note that is a path is added without approval. An approval request is denied.
     fn passes(&self, path: &Path) -> Result<bool> {
         let call = self.note(path);
         let deadline = Instant::now() + PATIENCE;
@@ -95,9 +96,9 @@ fn text(path: &Path) -> Result<&str> {
     path.to_str().context("path")
 }
 
-/// Tried: to bring everything to a standstill with calls whose paths are never looked up to the end, more of them
-/// than there are threads, and to get such a call through because nothing is known of its path. Stopped by: paths
-/// are looked up aside, on few threads and for a short time. What is not known then asks.
+/// Tried: to block everything with calls whose paths are never resolved, more of them than there are
+/// threads, and to get such a call through because its path is unknown. Stopped by: paths are resolved
+/// separately, on few threads and with a short time limit. A path that is unknown then needs approval.
 #[test]
 fn it_names_paths_that_are_never_looked_up_to_the_end() -> Result<()> {
     const CALLS: usize = 48;
@@ -112,7 +113,7 @@ fn it_names_paths_that_are_never_looked_up_to_the_end() -> Result<()> {
     let listed = scene.call("list_notes", "{}").end()?;
     ensure!(!listed.body.contains("slow-"), "one of the calls ran: {listed:?}");
     ensure!(!listed.body.contains(r#""isError":true"#), "another call does not go on: {listed:?}");
-    // A new rule has all calls that wait judged again.
+    // A new rule makes all pending calls be judged again.
     scene.gatehouse.ask(&["policy", "deny", "Notes", "--tool", "delete_note"])?;
     // A person can allow such a call as it is.
     asks::allow(&scene.gatehouse, &questions[0]["id"], &questions[0]["ask"]["hash"], &asks::once())?;
@@ -134,8 +135,8 @@ fn it_names_paths_that_are_never_looked_up_to_the_end() -> Result<()> {
     Ok(())
 }
 
-/// Tried: to get round a block of a folder by a path of which nothing is known. Stopped by: a block takes all but
-/// a no.
+/// Tried: to evade a block of a folder with a path that cannot be resolved. Stopped by: a block applies
+/// unless its condition is known not to match.
 #[test]
 fn it_gets_round_a_block_by_a_path_that_hangs() -> Result<()> {
     let scene = Scene::start()?;
@@ -149,7 +150,7 @@ fn it_gets_round_a_block_by_a_path_that_hangs() -> Result<()> {
     Ok(())
 }
 
-/// Tried: to keep Gatehouse from ending. Stopped by: it does not wait for lookups that hang.
+/// Tried: to keep Gatehouse from stopping. Stopped by: it does not wait for lookups that hang.
 #[test]
 fn it_keeps_gatehouse_from_ending() -> Result<()> {
     let mut scene = Scene::start()?;
@@ -157,7 +158,7 @@ fn it_keeps_gatehouse_from_ending() -> Result<()> {
     let call = scene.note(&scene.share.join("a"));
     asks::waiting(&scene.gatehouse, 1)?;
     scene.gatehouse.stop()?;
-    // Whether it was answered or cut off: it did not run, and it is over.
+    // Whether it was answered or cut off: it did not run, and it has ended.
     if let Ok(end) = call.end() {
         ensure!(end.body.contains(r#""isError":true"#), "{end:?}");
     }

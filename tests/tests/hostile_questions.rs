@@ -1,6 +1,6 @@
-//! An agent tries to turn a person's answer into something else: it floods, changes what it asked for,
-//! changes the tool, lets one question slide into the place of another, and goes on where it was let in once.
-//! Each test says what it tried and what stopped it.
+//! An agent tries to turn a person's answer into something else: it floods the queue, changes its
+//! arguments, changes the tool, swaps one approval request for another, and continues a call that was
+//! allowed once. Each test states what the agent tried and what stopped it.
 #![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::fs;
@@ -17,7 +17,7 @@ use gatehouse_tests::server::{Over, Upstream, add};
 use gatehouse_tests::{asks, fixture, http};
 use serde_json::{Value, json};
 
-/// A fixture that notes what reaches it, and the file that it does so in.
+/// A fixture that logs what reaches it, and its log file.
 fn noted(gatehouse: &Gatehouse, over: Over, more: &[&str]) -> Result<(Upstream, std::path::PathBuf)> {
     let log = gatehouse.folder("log")?.join("messages");
     let mut words = vec!["--log", log.to_str().context("path")?];
@@ -40,7 +40,7 @@ fn is_stale(answer: Result<Value>) -> bool {
     answer.is_err_and(|problem| problem.to_string().contains("another call"))
 }
 
-/// A program that an agent writes on the fly: one call, whose answer it prints.
+/// A script that an agent writes on the fly: it makes one call and prints its answer.
 const SCRIPT: &str = r#"
 const { ENDPOINT, TOKEN, BODY } = process.env;
 const headers = {
@@ -51,7 +51,7 @@ const headers = {
 fetch(ENDPOINT, { method: "POST", headers, body: BODY }).then((answer) => answer.text()).then(console.log);
 "#;
 
-/// Starts the script in an interpreter of its own; no two are the same text.
+/// Starts the script in a new interpreter; no two have the same text.
 fn script(gatehouse: &Gatehouse, token: &str, name: &str) -> Result<Lines> {
     let meta = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -75,8 +75,9 @@ fn ran(script: &mut Lines) -> Result<bool> {
     Ok(!answer.contains(r#""isError":true"#))
 }
 
-/// Tried: 70 questions, so that nobody sees what another client asks. Stopped by: the limit of 64 for each
-/// client; what is more is refused at once. The other's questions stand where they came, and are answered.
+/// Tried: 70 calls that need approval, so that another client's request is not seen. Stopped by: the
+/// limit of 64 for each client; further calls are refused at once. The other client's requests keep
+/// their place, and are answered.
 #[test]
 fn it_floods_the_person_with_questions() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -100,7 +101,7 @@ fn it_floods_the_person_with_questions() -> Result<()> {
         ensure!(!end.body.contains("isError\":true"), "the quiet one was refused: {end:?}");
     }
     asks::waiting(&gatehouse, 64)?;
-    // Six of the flood end at once; which ones is up to the order of arrival.
+    // Six of the flood end at once; which ones depends on the order of arrival.
     let mut refused = 0;
     gatehouse.ask(&["pause"])?;
     for call in &calls {
@@ -112,9 +113,9 @@ fn it_floods_the_person_with_questions() -> Result<()> {
     Ok(())
 }
 
-/// Tried: a call that differs from the one that is shown by one blank, by how a number is written, by the
-/// order of the keys, by an escape, by a member beside the arguments; and an answer with the hash of another
-/// call. Stopped by: the hash over the bytes; each is a question of its own, and only the one that was
+/// Tried: a call that differs from the one shown by one blank, by the notation of a number, by the order
+/// of keys, by an escape, by a member beside the arguments; and an answer with the hash of another call.
+/// Stopped by: the hash over the bytes; each is a separate approval request, and only the one that was
 /// answered is sent, as it was shown.
 #[test]
 fn it_changes_the_arguments_between_question_and_answer() -> Result<()> {
@@ -162,8 +163,8 @@ fn it_changes_the_arguments_between_question_and_answer() -> Result<()> {
     Ok(())
 }
 
-/// Tried: another definition of the tool while the question about it is up. Stopped by: the check before
-/// dispatch; the yes sends nothing, and the question comes again and says what changed.
+/// Tried: another definition of the tool while the approval is pending. Stopped by: the check before
+/// dispatch; nothing is sent, and the approval is requested again and shows what changed.
 #[test]
 fn it_changes_the_tool_while_the_question_is_up() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -196,7 +197,7 @@ fn it_changes_the_tool_while_the_question_is_up() -> Result<()> {
     Ok(())
 }
 
-/// Has the fixture change, and waits until that is known.
+/// Makes the fixture change its definitions, and waits until the change is known.
 fn changed(gatehouse: &Gatehouse, token: &str) -> Result<()> {
     http::modern(&gatehouse.endpoint, token, "tools/call", r#""name":"mutate","arguments":{}"#)?;
     let deadline = Instant::now() + PATIENCE;
@@ -206,8 +207,8 @@ fn changed(gatehouse: &Gatehouse, token: &str) -> Result<()> {
     Ok(())
 }
 
-/// Tried: a tool that changes after it was allowed for good. Stopped by: the pinned definition; the grant is
-/// suspended, the question says what changed, and offers nothing for good.
+/// Tried: a tool that changes after it was allowed permanently. Stopped by: the pinned definition; the
+/// grant is suspended, the approval request shows what changed, and offers nothing permanent.
 #[test]
 fn it_changes_the_tool_after_it_was_allowed() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -227,9 +228,9 @@ fn it_changes_the_tool_after_it_was_allowed() -> Result<()> {
     Ok(())
 }
 
-/// Tried: to cancel a harmless call in the moment of the answer, so that a harmful one takes its place.
-/// Stopped by: id and hash of the answer. What was cancelled stays what it was, for that call alone; what is
-/// gone is answered in vain; the other waits on.
+/// Tried: to cancel a harmless call at the moment of the answer, so that a harmful one takes its place.
+/// Stopped by: id and hash of the answer. The cancelled request stays what it was, for that call only;
+/// an answer to one that is gone has no effect; the other stays pending.
 #[test]
 fn it_cancels_one_call_so_that_another_slides_into_its_place() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -251,7 +252,7 @@ fn it_cancels_one_call_so_that_another_slides_into_its_place() -> Result<()> {
     ensure!(left["id"] == both[1]["id"], "the other was touched: {left:#}");
     ensure!(calls(&log).is_empty(), "something was sent: {:#?}", calls(&log));
 
-    // A question whose client is gone for good is gone too; its answer reaches no other.
+    // An approval request whose client is gone for good is gone too; its answer reaches no other.
     let theirs = Waiting::call(&gatehouse.endpoint, &gone, "echo", r#"{"theirs":true}"#);
     let two = asks::waiting(&gatehouse, 2)?;
     let last = two.iter().find(|one| one["id"] != left["id"]).context("no second question")?;
@@ -265,7 +266,7 @@ fn it_cancels_one_call_so_that_another_slides_into_its_place() -> Result<()> {
     theirs.end()?;
     ensure!(calls(&log).is_empty(), "something was sent: {:#?}", calls(&log));
 
-    // The yes was for the harmless one, and is good for it once.
+    // The approval was for the harmless call, and is valid for it once.
     ensure!(client.call("echo", &json!({ "harmless": true }))?.is_ok(), "the ticket was not honoured");
     ensure!(calls(&log).len() == 1, "{:#?}", calls(&log));
     Ok(())
@@ -286,9 +287,10 @@ fn round(arguments: &str, state: &str) -> String {
     )
 }
 
-/// Tried: the second round of a call that was allowed once, with other arguments, to another tool, with a state of its
-/// own making, as another client, and a second time. Stopped by: client, call and state have to be those of the
-/// first round, and each state is good once. The right second round is not asked again.
+/// Tried: the second round of an input-required call that was allowed once, with other arguments, to
+/// another tool, with a made-up state, as another client, and a second time. Stopped by: client, call
+/// and state have to be those of the first round, and each state is valid once. The correct second round
+/// needs no approval.
 #[test]
 fn it_goes_on_with_a_round_that_is_not_its_own() -> Result<()> {
     for lifecycle in ["modern", "legacy"] {
@@ -302,7 +304,8 @@ fn it_goes_on_with_a_round_that_is_not_its_own() -> Result<()> {
         let right = state(&call.end()?)?;
         let refused = |token: &str, params: &str, what: &str| -> Result<()> {
             let call = ABLE.begin(&gatehouse.endpoint, token, params);
-            // A state of Gatehouse's own is refused as such, a state of the server makes a new question.
+            // A state of Gatehouse's own is refused as such, a state of the server leads to a new
+            // approval request.
             if right.starts_with("gatehouse:") && params.contains("gatehouse:") {
                 let end = call.end()?;
                 ensure!(end.body.contains("requestState"), "{lifecycle}, {what}: {end:?}");
@@ -332,9 +335,10 @@ fn it_goes_on_with_a_round_that_is_not_its_own() -> Result<()> {
     Ok(())
 }
 
-/// Tried: the second round of another program's call, to the byte and with the state that was issued for it, by a program
-/// that has the same token. Stopped by: a round is for the program that was seen in the first one. The thief's is
-/// refused, or asked about as a call of its own; the state stays good for the program that it was issued to.
+/// Tried: the second round of another program's call, byte for byte and with the state that was issued
+/// for it, by a program with the same token. Stopped by: a round is bound to the peer process seen in
+/// the first one. The attacker's is refused, or needs approval as a separate call; the state stays valid
+/// for the program that it was issued to.
 #[test]
 fn another_program_goes_on_with_a_round() -> Result<()> {
     for lifecycle in ["modern", "legacy"] {
@@ -371,8 +375,8 @@ fn another_program_goes_on_with_a_round() -> Result<()> {
     Ok(())
 }
 
-/// Tried: a yes that led to a page (`-32042`) as a yes for other arguments, and for as many calls as it
-/// likes. Stopped by: the tries that follow are for the very same call, and end with it.
+/// Tried: an approval that led to a page (`-32042`) as an approval of other arguments, and of any number
+/// of calls. Stopped by: the retries that follow are for the identical call, and end with it.
 #[test]
 fn it_tries_something_else_after_a_page() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -402,8 +406,9 @@ fn it_tries_something_else_after_a_page() -> Result<()> {
     Ok(())
 }
 
-/// Tried: a server that loses its session when the call comes, so that the call is sent twice for one yes, or
-/// asked twice. Stopped by: the approval goes with the call into the new session once, and ends with it.
+/// Tried: a server that loses its session when the call arrives, so that the call is sent twice for one
+/// approval, or needs two. Stopped by: the approval goes with the call into the new session once, and
+/// ends with it.
 #[test]
 fn a_server_loses_its_session_to_have_a_call_twice() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -415,7 +420,7 @@ fn a_server_loses_its_session_to_have_a_call_twice() -> Result<()> {
     asks::allow(&gatehouse, &question["id"], &question["ask"]["hash"], &asks::once())?;
     let end = call.end()?;
     ensure!(end.body.contains(r#"{"once":true}"#), "{end:?}");
-    // The first was refused by the server, which has not done it.
+    // The first was refused by the server, which has not executed it.
     ensure!(calls(&log).len() == 2, "{:#?}", calls(&log));
     let again = Waiting::call(&gatehouse.endpoint, &token, "echo", r#"{"once":true}"#);
     let question = asks::waiting(&gatehouse, 1)?.remove(0);
@@ -424,9 +429,9 @@ fn a_server_loses_its_session_to_have_a_call_twice() -> Result<()> {
     Ok(())
 }
 
-/// Tried: answers to a round that nobody opened, with a state of the agent's own, beside the arguments of a tool
-/// that a rule lets through. Stopped by: what continues no known round is shown with the arguments, and no rule
-/// covers it; after a no, nothing of it reached the server.
+/// Tried: answers to a round that was never opened, with a made-up state, beside the arguments of a tool
+/// that a rule allows. Stopped by: a call that continues no known round is shown with the arguments, and
+/// no rule covers it; after a denial, nothing of it reached the server.
 #[test]
 fn it_forges_a_round_in_a_first_call() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -451,10 +456,10 @@ fn it_forges_a_round_in_a_first_call() -> Result<()> {
     Ok(())
 }
 
-/// Tried: another script of the same interpreter (`node -e`), which has the token, sends the very call that a
-/// question is about, so that the yes goes to it: while the question waits, and after the process that asked has
-/// left. Stopped by: where it cannot be told what runs in a program, a question and its late answer are for the
-/// one process that asked.
+/// Tried: another script of the same interpreter (`node -e`), which has the token, sends the identical
+/// call of a pending approval, so that the approval applies to it: while it is pending, and after the
+/// process that made the call has exited. Stopped by: if it cannot be determined what runs in a program,
+/// an approval request and its late answer are for the one process that made the call.
 #[test]
 fn another_script_of_the_interpreter_calls_the_same() -> Result<()> {
     let gatehouse = Gatehouse::start()?;

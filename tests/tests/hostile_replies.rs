@@ -1,5 +1,5 @@
-//! An agent makes what the operator reads as large as it can, so that it cannot be read or takes all memory. Each
-//! test says what it tried and what stopped it.
+//! An agent makes what the operator reads as large as possible, so that it cannot be read or exhausts
+//! memory. Each test states what the agent tried and what stopped it.
 #![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::collections::BTreeSet;
@@ -11,10 +11,10 @@ use gatehouse_tests::http::Waiting;
 use gatehouse_tests::lines::PATIENCE;
 use serde_json::{Value, json};
 
-/// Most bytes of a reply, with something for what is announced of each question.
+/// Maximum bytes of a reply, with some room for the summary of each approval request.
 const BOUND: usize = 17 * 1024 * 1024;
 
-/// Waits until so many questions wait, without reading them.
+/// Waits until this many approvals are pending, without reading them.
 fn until_waiting(gatehouse: &Gatehouse, count: usize) -> Result<()> {
     let deadline = Instant::now() + PATIENCE;
     while gatehouse.ask(&["status"])?["waiting"] != count {
@@ -23,7 +23,7 @@ fn until_waiting(gatehouse: &Gatehouse, count: usize) -> Result<()> {
     Ok(())
 }
 
-/// Whether all that a question offers is there, or all of it is missing.
+/// Whether an approval request contains all of its choices; fails if only a part of them is missing.
 fn has_offers(question: &Value) -> Result<bool> {
     let offers =
         ["choices", "denials"].map(|of| question["ask"][of].as_array().is_some_and(|all| !all.is_empty()));
@@ -31,7 +31,8 @@ fn has_offers(question: &Value) -> Result<bool> {
     Ok(offers[0])
 }
 
-/// The arguments of a question as one JSON text. The tests send none that is masked or has hidden characters.
+/// The arguments of an approval request as one JSON text. The tests send none that is masked or has
+/// hidden characters.
 fn shown(question: &Value) -> Result<String> {
     ensure!(has_offers(question)?, "it offers nothing");
     let arguments = question["ask"]["arguments"].as_array().context("no arguments")?;
@@ -40,8 +41,8 @@ fn shown(question: &Value) -> Result<String> {
     Ok(format!("{{{}}}", members.context("an argument without its text")?.join(",")))
 }
 
-/// The ids of the questions that came with their arguments in a reply that knows those of some; every question is
-/// in it, and says of itself what is missing.
+/// The ids of the approval requests that came with their arguments, in a reply to a reader that already
+/// knows some; every request is in the reply, and states what is missing.
 fn complete_ids(reply: &Value, known: &[Value], count: usize) -> Result<Vec<Value>> {
     let all = reply.as_array().context("no list")?;
     ensure!(all.len() == count, "{} questions instead of {count}", all.len());
@@ -63,7 +64,7 @@ fn complete_ids(reply: &Value, known: &[Value], count: usize) -> Result<Vec<Valu
     Ok(complete)
 }
 
-/// Has many calls wait, and reads them with the core's own replies, with `approvals list` and with
+/// Makes many calls pending, and reads them with the core's own replies, with `approvals list` and with
 /// `approvals watch`.
 fn reads_all_of(arguments: &BTreeSet<String>) -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -101,8 +102,9 @@ fn reads_all_of(arguments: &BTreeSet<String>) -> Result<()> {
     until_waiting(&gatehouse, calls.len() - 1)
 }
 
-/// Tried: many calls with large arguments, so that the list of questions is too large for whoever reads it. Stopped
-/// by: one reply has room for 16 MiB; the other questions are named in it and come one reply later.
+/// Tried: many calls with large arguments, so that the list of pending approvals is too large to be
+/// read. Stopped by: one reply has room for 16 MiB; the other requests are named in it and their
+/// arguments come in a later reply.
 #[test]
 fn it_asks_with_large_arguments() -> Result<()> {
     let text = "line of a text that is rather long. ".repeat(116_000);
@@ -110,8 +112,8 @@ fn it_asks_with_large_arguments() -> Result<()> {
     reads_all_of(&(0..5).map(arguments).collect())
 }
 
-/// Tried: the same with many small arguments, which take more room than their names and texts. Stopped by: what holds
-/// an argument counts as well.
+/// Tried: the same with many small arguments, which take more room than their names and texts. Stopped
+/// by: the overhead of each argument counts as well.
 #[test]
 fn it_asks_with_many_small_arguments() -> Result<()> {
     let small: Vec<String> = (0..60_000).map(|at| format!(r#""a{at}":1"#)).collect();

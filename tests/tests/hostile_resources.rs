@@ -1,6 +1,6 @@
-//! A server and an agent try to have "all reads" cover what nobody meant by it: addresses that the agent chooses, and
-//! prompts and templates that came later; and to have a deny not cover what everybody means by it. Each test says what
-//! it tried and what stopped it.
+//! A server and an agent try to have "all reads" cover more than was meant: URIs that the agent chooses,
+//! and prompts and templates that were added later; and to have a deny cover less than was meant. Each
+//! test states what was tried and what stopped it.
 #![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::fs;
@@ -65,7 +65,7 @@ impl Agent {
         Ok(end)
     }
 
-    /// Asks, denies the question that has to come, and returns it.
+    /// Sends a request, denies the expected approval request, and returns it.
     fn is_asked(&self, method: &'static str, member: &str, name: &str) -> Result<Value> {
         let call = self.begin(method, member, name);
         let question =
@@ -77,8 +77,8 @@ impl Agent {
     }
 }
 
-/// Tried: what an agent knows, sent out in the address of a resource, through templates that take any address.
-/// Stopped by: a template whose scheme or host the client chooses, or whose scheme is one of the network, reaches
+/// Tried: to send data out in the URI of a resource, through templates that accept any URI. Stopped by:
+/// a template whose scheme or host the client chooses, or whose scheme is a network one, reaches
 /// outside, and "all reads" never covers what reaches outside.
 #[test]
 fn it_sends_secrets_out_in_the_address_of_a_resource() -> Result<()> {
@@ -99,14 +99,14 @@ fn it_sends_secrets_out_in_the_address_of_a_resource() -> Result<()> {
         let wide = asks::choices(&question)?.iter().any(|choice| choice["width"] == "reads");
         ensure!(!wide, "all reads are offered for {outside}: {question:#}");
     }
-    // A prompt that takes an address is no other.
+    // A prompt that takes a URI is treated the same.
     agent.is_asked("prompts/get", "name", "fetch")?;
     Ok(())
 }
 
-/// Tried: prompts and templates that the server adds or defines otherwise after all reads were allowed. Stopped by:
-/// wide grants are for the definitions of prompts and templates that there were, as they are for those of tools.
-/// What the server's list of resources names is covered also when it came later.
+/// Tried: prompts and templates that the server adds or changes after all reads were allowed. Stopped
+/// by: wide grants are for the definitions of prompts and templates that existed, as for those of tools.
+/// Resources in the server's list are covered even if they were added later.
 #[test]
 fn a_server_adds_prompts_and_templates_after_a_wide_grant() -> Result<()> {
     let agent = Agent::with_all_reads("adds-prompts")?;
@@ -133,7 +133,7 @@ fn a_server_adds_prompts_and_templates_after_a_wide_grant() -> Result<()> {
     Ok(())
 }
 
-/// A file that an agent must not read, on a server that reads a file's URI as lenient parsers do.
+/// A file that an agent must not read, on a server that parses a file's URI leniently.
 struct Secret {
     agent: Agent,
     folder: PathBuf,
@@ -154,7 +154,7 @@ impl Secret {
         Ok(format!("file://{}/{file}", self.folder.to_str().context("path")?))
     }
 
-    /// Ways to write the URI of the secret, all of which the server takes for it.
+    /// Ways to write the URI of the secret that the server treats as equal.
     fn spellings(&self) -> Result<Vec<String>> {
         let folder = self.folder.to_str().context("path")?;
         Ok(vec![
@@ -180,7 +180,8 @@ impl Secret {
         Ok(())
     }
 
-    /// What is denied is read in no spelling, without a question and without a word to the server.
+    /// The denied resource cannot be read in any spelling: no approval is requested, and nothing reaches
+    /// the server.
     fn is_out_of_reach(&self) -> Result<()> {
         let before = reads_of(&self.log)?;
         for uri in self.spellings()?.into_iter().chain([self.uri("secret.txt")?]) {
@@ -196,13 +197,14 @@ impl Secret {
     }
 }
 
-/// How many reads of resources the server got.
+/// How many resource reads the server received.
 fn reads_of(log: &Path) -> Result<usize> {
     Ok(fs::read_to_string(log)?.lines().filter(|line| line.contains("\"resources/read\"")).count())
 }
 
-/// Tried: a resource that a rule denies, by other spellings of its URI, on a server of which everything else is
-/// allowed. Stopped by: a deny of a resource is for every URI that some server may take for the one that it names.
+/// Tried: a resource that a rule denies, by other spellings of its URI, on a server of which everything
+/// else is allowed. Stopped by: a deny of a resource covers every URI that some server may treat as
+/// equal to the named one.
 #[test]
 fn it_gets_round_a_deny_of_a_resource_by_another_spelling() -> Result<()> {
     let secret = Secret::new()?;
@@ -216,8 +218,8 @@ fn it_gets_round_a_deny_of_a_resource_by_another_spelling() -> Result<()> {
     secret.is_out_of_reach()
 }
 
-/// Tried: the same after the person answered the question for one spelling, which the agent chose, with a deny that
-/// lasts. Stopped by: the same, whichever spelling was denied first.
+/// Tried: the same after the person answered the request for one spelling, chosen by the agent, with a
+/// permanent deny. Stopped by: the same, whichever spelling was denied first.
 #[test]
 fn it_gets_round_a_denied_question_by_another_spelling() -> Result<()> {
     let secret = Secret::new()?;

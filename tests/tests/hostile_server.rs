@@ -1,5 +1,5 @@
-//! A server does its worst to stop Gatehouse: schemas that take for ever, lists without end, floods. Each
-//! test says what was tried and what stopped it, and that another server goes on working.
+//! A server tries to stop Gatehouse: schemas that take for ever to check, endless lists, floods. Each
+//! test states what was tried and what stopped it, and checks that another server keeps working.
 #![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::fs;
@@ -15,11 +15,11 @@ use gatehouse_tests::server::{Over, add, introduce};
 use gatehouse_tests::{asks, fixture, http};
 use serde_json::{Value, json};
 
-/// A Gatehouse with the good server `Time`, everything of which may run.
+/// A Gatehouse with the well-behaved server `Time`, all of whose tools are allowed.
 struct Scene {
     gatehouse: Gatehouse,
     token: String,
-    /// Of another client.
+    /// Token of another client.
     other: String,
     pid: u32,
 }
@@ -45,7 +45,7 @@ impl Scene {
         http::modern(&self.gatehouse.endpoint, &self.token, "tools/call", &params)
     }
 
-    /// The good server answers another client, and Gatehouse is the process that it was.
+    /// The well-behaved server answers another client, and Gatehouse is still the same process.
     fn works(&self) -> Result<()> {
         let params = r#""name":"current_time","arguments":{"timezone":"UTC"}"#;
         let answer = http::modern(&self.gatehouse.endpoint, &self.other, "tools/call", params)?;
@@ -54,7 +54,7 @@ impl Scene {
         Ok(())
     }
 
-    /// Waits until the record of a call of this tool says how it ended.
+    /// Waits until the record of a call of this tool has an outcome.
     fn outcome(&self, tool: &str) -> Result<String> {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -68,9 +68,9 @@ impl Scene {
     }
 }
 
-/// Tried: output schemas whose check takes for ever (a pattern, branches), overflows the stack, or is huge.
-/// Stopped by: a process of its own for each check, with limits on its time and memory; the result goes to
-/// its client all the same.
+/// Tried: output schemas whose check takes for ever (a pattern, branches), overflows the stack, or is
+/// huge. Stopped by: a separate process for each check, with limits on time and memory; the result
+/// reaches its client all the same.
 #[test]
 fn it_sends_output_schemas_that_never_end() -> Result<()> {
     let scene = Scene::start()?;
@@ -83,7 +83,7 @@ fn it_sends_output_schemas_that_never_end() -> Result<()> {
     }
     for bomb in fixture::BOMBS {
         let outcome = scene.outcome(&format!("bomb_{bomb}"))?;
-        // The checker sees that this one goes round and round, and takes it for fulfilled.
+        // The validator detects this recursion and treats it as fulfilled.
         ensure!(bomb == "recursion" || outcome.contains("unfit"), "{bomb}: {outcome}");
     }
     // A schema that was given up is not tried again, and other schemas of the same server are.
@@ -94,8 +94,8 @@ fn it_sends_output_schemas_that_never_end() -> Result<()> {
     scene.works()
 }
 
-/// Tried: the same schemas as forms for the user, all at a time. Stopped by: the same; a form that cannot be
-/// checked is refused, or what was entered in it is.
+/// Tried: the same schemas as forms for the user, all at once. Stopped by: the same; a form that cannot
+/// be checked is refused, or its input is.
 #[test]
 fn it_asks_with_forms_that_never_end() -> Result<()> {
     let scene = Scene::start()?;
@@ -130,7 +130,8 @@ fn it_asks_with_forms_that_never_end() -> Result<()> {
     scene.works()
 }
 
-/// Tried: a list of tools without an end, a mebibyte a page. Stopped by: the bound on the bytes of a list.
+/// Tried: an endless list of tools with one mebibyte per page. Stopped by: the limit on the bytes of a
+/// list.
 #[test]
 fn it_sends_a_list_without_an_end() -> Result<()> {
     let scene = Scene::start()?;
@@ -142,8 +143,9 @@ fn it_sends_a_list_without_an_end() -> Result<()> {
     scene.works()
 }
 
-/// Tried: thousands of log messages, or of long progress notifications, before each answer. Stopped by: the
-/// bounds on what waits for a client and on what is kept; the answer comes, and others are served meanwhile.
+/// Tried: thousands of log messages, or of long progress notifications, before each answer. Stopped by:
+/// the limits on queued messages for a client and on stored ones; the answer arrives, and other clients
+/// are served meanwhile.
 #[test]
 fn it_floods_with_notifications() -> Result<()> {
     for fault in ["notification-flood=100000", "progress-flood=20000"] {
@@ -172,8 +174,8 @@ fn it_floods_with_notifications() -> Result<()> {
     Ok(())
 }
 
-/// Tried: calls with arguments of many mebibytes that all wait for the user. Stopped by: the bound on the bytes
-/// that wait, of each client.
+/// Tried: calls with arguments of many mebibytes that all need approval. Stopped by: the limit on the
+/// pending bytes of each client.
 #[test]
 fn a_client_fills_the_memory_with_questions() -> Result<()> {
     let scene = Scene::start()?;
@@ -197,7 +199,7 @@ fn a_client_fills_the_memory_with_questions() -> Result<()> {
     Ok(())
 }
 
-/// A server whose calls ask, and the file in which it notes what reaches it.
+/// A server whose calls need approval, and the file in which it logs what reaches it.
 fn noted(scene: &Scene) -> Result<PathBuf> {
     let log = scene.gatehouse.folder("log")?.join("messages");
     add(&scene.gatehouse, "asked", Over::Stdio, &["--log", log.to_str().context("path")?])?;
@@ -209,26 +211,27 @@ fn calls(log: &Path) -> Result<usize> {
     Ok(fs::read_to_string(log)?.lines().filter(|line| line.contains(r#""tools/call""#)).count())
 }
 
-/// The beginning of an answer that may be large.
+/// The start of an answer that may be large.
 fn start(answer: &http::Answer) -> String {
     answer.body.chars().take(400).collect()
 }
 
-/// Tried: one call of ten mebibytes again and again, so that each waits with bytes of its own at the one question.
-/// Stopped by: the same bound, in which each call that waits counts; what is more is refused at once and does not run.
-/// Those that fit share one yes and one run.
+/// Tried: one call of ten mebibytes again and again, so that each has its own bytes pending at the one
+/// approval request. Stopped by: the same limit, in which each pending call counts; further calls are
+/// refused at once and do not run. Those that fit share one approval and one run.
 #[test]
 fn a_client_fills_the_memory_with_one_question() -> Result<()> {
     const FITTING: usize = 3;
     let scene = Scene::start()?;
     let log = noted(&scene)?;
-    // The run takes longer than the calls that share it need to find it.
+    // The run takes longer than the calls that share it need to join it.
     let arguments = json!({ "ms": 3000, "pad": "x".repeat(10 * 1024 * 1024) }).to_string();
     let call = || http::Waiting::call(&scene.gatehouse.endpoint, &scene.token, "slow", &arguments);
     let mut all = vec![call()];
     asks::waiting(&scene.gatehouse, 1)?;
     all.extend((0..FITTING).map(|_| call()));
-    // One of them is too many once the others wait; which one is up to the order of arrival.
+    // One of them exceeds the limit once the others are pending; which one depends on the order of
+    // arrival.
     let deadline = Instant::now() + PATIENCE;
     let over = loop {
         if let Some(at) = all.iter().position(http::Waiting::is_over) {
@@ -253,9 +256,10 @@ fn a_client_fills_the_memory_with_one_question() -> Result<()> {
     Ok(())
 }
 
-/// Tried: results of fifteen mebibytes that perhaps nobody received, so that they are all kept for the next identical call.
-/// Stopped by: the budget of 64 MiB for what is kept for a client. The oldest goes, and its call is asked about again; the others
-/// are given out without a question, and nothing runs twice.
+/// Tried: results of fifteen mebibytes that may not have been received, so that they are all kept for
+/// the next identical call. Stopped by: the budget of 64 MiB for the results kept for a client. The
+/// oldest is dropped, and its call needs approval again; the others are returned without approval, and
+/// nothing runs twice.
 #[test]
 fn a_server_fills_the_memory_with_results_that_are_kept() -> Result<()> {
     const MARK: &str = "gatehouse/earlierResult";

@@ -1,5 +1,5 @@
-//! An agent writes the names of its arguments so that Gatehouse looks at one value and the server uses another.
-//! Each test says what it tried and what stopped it.
+//! An agent spells the names of its arguments so that Gatehouse checks one value and the server uses
+//! another. Each test states what the agent tried and what stopped it.
 #![allow(missing_docs, reason = "a test binary has no public items")]
 #![cfg(unix)]
 
@@ -13,14 +13,14 @@ use gatehouse_tests::http::{Answer, Waiting};
 use gatehouse_tests::server::{Over, add};
 use serde_json::json;
 
-/// Ways to write the name `path` that some reader takes for it.
+/// Spellings of the name `path` that some parser treats as equal.
 const SPELLINGS: [&str; 5] = ["Path", "PATH", "path\0", "_path", "pa-th"];
 
 fn call(gatehouse: &Gatehouse, token: &str, arguments: &str) -> Result<Answer> {
     Waiting::call(&gatehouse.endpoint, token, LENIENT_TOOL, arguments).end()
 }
 
-/// Calls, denies the question that has to come, and sees that nothing ran.
+/// Calls, denies the expected approval request, and checks that nothing ran.
 fn is_asked(gatehouse: &Gatehouse, token: &str, arguments: &str) -> Result<()> {
     let call = Waiting::call(&gatehouse.endpoint, token, LENIENT_TOOL, arguments);
     let question =
@@ -31,9 +31,9 @@ fn is_asked(gatehouse: &Gatehouse, token: &str, arguments: &str) -> Result<()> {
     Ok(())
 }
 
-/// Tried: beside the one path that is inside the allowed folder, another one under a name that the server takes
-/// for the same. Stopped by: a condition on an argument holds only where no other member of that object may be
-/// taken for it.
+/// Tried: beside the one path inside the allowed folder, another one under a name that the server treats
+/// as equal. Stopped by: a condition on an argument matches only if no other member of that object may
+/// be confused with it.
 #[test]
 fn it_hides_a_second_path_under_another_spelling() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -67,8 +67,8 @@ fn it_hides_a_second_path_under_another_spelling() -> Result<()> {
     Ok(())
 }
 
-/// Tried: what is denied by a condition, under another spelling of the argument's name. Stopped by: a deny counts
-/// also where its argument is absent and one is there that may be taken for it.
+/// Tried: a call denied by a condition, with another spelling of the argument's name. Stopped by: a deny
+/// also applies if its argument is absent and one is present that may be confused with it.
 #[test]
 fn it_gets_round_a_deny_by_another_spelling() -> Result<()> {
     let gatehouse = Gatehouse::start()?;

@@ -1,5 +1,5 @@
-//! A program of the same user reaches for the standard streams of the processes that Gatehouse
-//! started. Each test says what it tried and what stopped it.
+//! A program of the same user accesses the standard streams of the processes that Gatehouse started.
+//! Each test states what was tried and what stopped it.
 #![cfg(target_os = "linux")]
 #![allow(missing_docs, reason = "a test binary has no public items")]
 
@@ -15,15 +15,15 @@ use gatehouse_tests::gatehouse::Gatehouse;
 use gatehouse_tests::lines::PATIENCE;
 use gatehouse_tests::places;
 
-/// `O_NONBLOCK` on Linux: opening a pipe that nobody holds the other end of would wait.
+/// `O_NONBLOCK` on Linux: opening a pipe whose other end is not open would block.
 const NONBLOCK: i32 = 0o4000;
-/// "No such device or address": what Linux says of a socket that is opened by name.
+/// "No such device or address": the error on Linux for a socket that is opened by path.
 const ENXIO: i32 = 6;
 
-/// A message that nobody approved.
+/// A message that was not approved.
 const FORGED: &str = r#"{"jsonrpc":"2.0","id":"forged","method":"tools/call","params":{"name":"echo","arguments":{"note":"nobody approved this"}}}"#;
 
-/// Processes of this Gatehouse whose command line holds a word.
+/// Processes of this Gatehouse whose command line contains a word.
 fn processes(gatehouse: &Gatehouse, word: &str) -> Result<Vec<u32>> {
     let own = gatehouse.pid()?;
     let mut found = Vec::new();
@@ -41,7 +41,7 @@ fn processes(gatehouse: &Gatehouse, word: &str) -> Result<Vec<u32>> {
     Ok(found)
 }
 
-/// Adds the fixture as a server that logs what it receives; its process and its log.
+/// Adds the fixture as a server that logs what it receives; returns its process and its log.
 fn add(gatehouse: &Gatehouse, name: &str, options: &[&str]) -> Result<(u32, PathBuf)> {
     let log = gatehouse.folder("log")?.join(format!("{name}.log"));
     let program = places::program("fixture-server")?;
@@ -55,7 +55,7 @@ fn add(gatehouse: &Gatehouse, name: &str, options: &[&str]) -> Result<(u32, Path
     Ok((*found.first().context("the server has no process")?, log))
 }
 
-/// The open descriptors of a process, and what each is.
+/// The open descriptors of a process and their targets.
 fn descriptors(pid: &str) -> Result<Vec<(PathBuf, PathBuf)>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(format!("/proc/{pid}/fd"))? {
@@ -71,7 +71,7 @@ fn open(path: &Path, write: bool) -> std::io::Result<File> {
     OpenOptions::new().read(!write).write(write).custom_flags(NONBLOCK).open(path)
 }
 
-/// Every way to open one stream fails because it is a socket.
+/// Checks that every way to open a stream fails because it is a socket.
 fn cannot_be_opened(path: &Path) -> Result<()> {
     ensure!(fs::metadata(path)?.file_type().is_socket(), "{} is no socket", path.display());
     for write in [false, true] {
@@ -82,7 +82,7 @@ fn cannot_be_opened(path: &Path) -> Result<()> {
 }
 
 /// Tried: to write a call to a running server's standard input, and to read its output and errors.
-/// Stopped by: socket pairs, which cannot be opened by name.
+/// Stopped by: socket pairs, which cannot be opened by path.
 #[test]
 fn it_opens_the_streams_of_a_server() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -99,7 +99,7 @@ fn it_opens_the_streams_of_a_server() -> Result<()> {
 fn it_opens_the_descriptors_of_gatehouse() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     add(&gatehouse, "plain", &[])?;
-    // What the test itself holds, it gave to `serve`.
+    // What the test itself holds was inherited by `serve`.
     let own: HashSet<PathBuf> = descriptors("self")?.into_iter().map(|(_, target)| target).collect();
     for (path, target) in descriptors(&gatehouse.pid()?.to_string())? {
         let is_pipe = target.to_string_lossy().starts_with("pipe:");
@@ -108,8 +108,8 @@ fn it_opens_the_descriptors_of_gatehouse() -> Result<()> {
     Ok(())
 }
 
-/// Tried: to keep the input of the process that ends orphans open, so that it never acts, or to name
-/// other processes to it. Stopped by: the same.
+/// Tried: to keep the input of the child guard open, so that it never acts, or to name other processes
+/// to it. Stopped by: the same.
 #[test]
 fn it_opens_the_input_of_the_child_guard() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -122,8 +122,8 @@ fn it_opens_the_input_of_the_child_guard() -> Result<()> {
     Ok(())
 }
 
-/// Tried: the same on a server whose settings ask for pipes. Stopped by: nothing, which is what the
-/// setting says; so the tests above can fail.
+/// Tried: the same on a server that is configured to use pipes. Stopped by: nothing, as that setting
+/// documents; this shows that the tests above can fail.
 #[test]
 fn with_pipes_a_forged_call_arrives() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -140,7 +140,7 @@ fn with_pipes_a_forged_call_arrives() -> Result<()> {
     Ok(())
 }
 
-/// Tried: a setting that does not exist, and pipes for a remote server. Stopped by: the checks of
+/// Tried: a setting that does not exist, and pipes for a remote server. Stopped by: the validation of
 /// `servers.json` and of the command line.
 #[test]
 fn streams_are_sockets_or_pipes() -> Result<()> {

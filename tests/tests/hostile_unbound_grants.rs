@@ -1,6 +1,5 @@
-//! Another program, which has a client's token, tries to be the one that a grant for that client lets through: a
-//! grant that was given before any program was seen is bound to none. Each test says what it tried and what
-//! stopped it.
+//! Another program, which has a client's token, tries to use a grant for that client: a grant given
+//! before any program was seen is bound to none. Each test states what was tried and what stopped it.
 #![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::process::{Child, Command, Stdio};
@@ -25,7 +24,7 @@ fn note(text: &str) -> Value {
     json!({ "text": text })
 }
 
-/// A warning of a question, by its kind.
+/// A warning of an approval request, by its kind.
 fn warning<'a>(question: &'a Value, kind: &str) -> Option<&'a Value> {
     question["ask"]["warnings"].as_array()?.iter().find(|warning| warning["warning"] == kind)
 }
@@ -44,7 +43,7 @@ fn deny(gatehouse: &Gatehouse, question: &Value) -> Result<()> {
     Ok(())
 }
 
-/// Calls, has the question answered that has to come, and returns it.
+/// Calls, answers the expected approval request, and returns it.
 fn asked(gatehouse: &Gatehouse, client: &mut Client, text: &str, allowed: bool) -> Result<Value> {
     let call = client.begin(NOTE, &note(text))?;
     let question = asks::waiting(gatehouse, 1).with_context(|| format!("{text} was not asked"))?.remove(0);
@@ -58,7 +57,7 @@ fn asked(gatehouse: &Gatehouse, client: &mut Client, text: &str, allowed: bool) 
     Ok(question)
 }
 
-/// The one rule that there is.
+/// The only rule.
 fn rule(gatehouse: &Gatehouse) -> Result<Value> {
     let shown = gatehouse.ask(&["policy", "show"])?;
     let rules = shown["rules"].as_array().context("rules")?;
@@ -66,7 +65,7 @@ fn rule(gatehouse: &Gatehouse) -> Result<Value> {
     Ok(rules[0].clone())
 }
 
-/// Whether the rule waits for its first use, in its view and in its sentence alike.
+/// Whether the rule waits for its first use, according to both its view and its sentence.
 fn waits(gatehouse: &Gatehouse) -> Result<bool> {
     let rule = rule(gatehouse)?;
     let waits = rule["reach"]["waitsForFirstUse"].as_bool().context("waits")?;
@@ -75,9 +74,10 @@ fn waits(gatehouse: &Gatehouse) -> Result<bool> {
     Ok(waits)
 }
 
-/// Tried: a grant for one client is used from whatever program has its token: first of all, and after the client
-/// has used it. Stopped by: it covers nothing before its first use, which asks and names the program; a yes binds
-/// it to that program, a no leaves it as it is, and any other program asks, also after a restart.
+/// Tried: a grant for one client is used from another program that has its token: before the client has
+/// used it, and after. Stopped by: the grant covers nothing before its first use, which needs approval
+/// and names the program; allowing it binds the grant to that program, denying leaves it unbound, and
+/// any other program needs approval, also after a restart.
 #[test]
 fn whoever_has_the_token_uses_the_grant_of_its_client() -> Result<()> {
     let mut gatehouse = Gatehouse::start()?;
@@ -86,7 +86,7 @@ fn whoever_has_the_token_uses_the_grant_of_its_client() -> Result<()> {
     gatehouse.ask(&["policy", "auto-approve", "Notes", "all", "--client", "agent"])?;
     ensure!(waits(&gatehouse)?, "it is bound to nothing, and counts");
 
-    // The thief is first. What is denied binds nothing.
+    // The attacker calls first. A denied call binds nothing.
     let mut thief = connect(&gatehouse, &token, Sdk::Python)?;
     let question = asked(&gatehouse, &mut thief, "thief 1", false)?;
     let named = warning(&question, "unbound_grant").with_context(|| format!("no warning: {question:#}"))?;
@@ -119,9 +119,9 @@ fn whoever_has_the_token_uses_the_grant_of_its_client() -> Result<()> {
     Ok(())
 }
 
-/// Tried: to ask in the same moment as the client, so that the person's yes to the client counts for both. Stopped
-/// by: the yes binds the grant to the program that was shown; the other question ends, its answer is too late, and
-/// it is put anew without the grant. The same where the grant is for a while.
+/// Tried: to call at the same moment as the client, so that the approval of the client's call applies to
+/// both. Stopped by: the approval binds the grant to the program that was shown; the other request ends,
+/// its answer is too late, and it is put again without the grant. The same holds for a temporary grant.
 #[test]
 fn two_programs_are_the_first_to_use_a_grant() -> Result<()> {
     for lifetime in ["always", "quit", "15m"] {
@@ -160,7 +160,7 @@ fn two_programs_are_the_first_to_use_a_grant() -> Result<()> {
     Ok(())
 }
 
-/// Calls with code from its command line, so that nobody can tell what runs.
+/// Calls with code from the command line, so that it cannot be determined what runs.
 fn unknown_program(gatehouse: &Gatehouse, token: &str, text: &str) -> Result<Child> {
     const CODE: &str = r#"
 import os, sys, urllib.request
@@ -188,9 +188,9 @@ sys.stdout.write(direct.open(request).read().decode())
     Ok(command.stdout(Stdio::piped()).spawn()?)
 }
 
-/// Tried: to use the grant, or to have it bound, from an interpreter that runs code of its command line. Stopped by:
-/// it cannot be told what runs there, so it is asked about each time, nothing that lasts is offered, and a yes binds
-/// nothing.
+/// Tried: to use the grant, or to have it bound, from an interpreter that runs code of its command line.
+/// Stopped by: it cannot be determined what runs there, so each call needs approval, nothing permanent
+/// is offered, and an approval binds nothing.
 #[test]
 fn an_unknown_program_uses_the_grant_of_a_client() -> Result<()> {
     let gatehouse = Gatehouse::start()?;

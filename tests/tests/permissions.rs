@@ -1,5 +1,6 @@
-//! What may run, from the user's side: a draft of rules is rehearsed over the calls of a real client, a
-//! preset is set for one client on every server, and a resource that is refused is called a resource.
+//! Permissions from the user's side: a draft of rules is simulated over the calls of a real client, an
+//! auto-approve setting is applied for one client on every server, and a refused resource is called a
+//! resource.
 #![allow(missing_docs, reason = "a test binary has no public items")]
 
 use anyhow::{Context, Result, ensure};
@@ -45,7 +46,7 @@ fn a_draft_is_rehearsed_and_a_preset_is_for_one_client() -> Result<()> {
     ensure!(answered(&mut client, &mut person, ("list_notes", json!({})), "deny")?.is_tool_error());
     ensure!(answered(&mut client, &mut person, time(), "deny")?.is_tool_error());
 
-    // How many would be allowed, asked about, denied, and which change.
+    // How many would be allowed, need approval, be denied, and which change.
     let draft = ["--auto-approve", "Notes=all", "--deny", "Notes:list_notes", "--for", "Claude"];
     let words = [&["policy", "rehearse", "--since", "1h"][..], &draft].concat();
     let found = gatehouse.ask(&words)?;
@@ -64,7 +65,7 @@ fn a_draft_is_rehearsed_and_a_preset_is_for_one_client() -> Result<()> {
     for part in ["add_note", "draft-1", "Of 3 calls since", "1 would be allowed (now 0)", "2 are decided"] {
         ensure!(report.contains(part), "{part} is missing in {report}");
     }
-    // The same as a file: nothing comes of it.
+    // The same from a file: nothing is changed.
     let file = gatehouse.folder("drafts")?.join("draft.json");
     let everything = json!({ "autoApprove": [{ "to": "all" }] });
     std::fs::write(&file, everything.to_string())?;
@@ -81,11 +82,11 @@ fn a_draft_is_rehearsed_and_a_preset_is_for_one_client() -> Result<()> {
         ensure!(!gatehouse.operator(&words)?.status.success(), "{wrong:?} was taken");
     }
 
-    // A preset for one client, on both servers at once, and by the operator alone.
+    // An auto-approve setting for one client, on both servers at once, and by the operator only.
     let preset = ["policy", "auto-approve", "all", "--every-server", "--client", "Claude"];
     ensure!(gatehouse.anyone(&preset)?.status.code() == Some(4), "anybody may allow everything");
     gatehouse.ask(&preset)?;
-    // On each server its first use asks.
+    // On each server the first use needs approval.
     for wish in [add_note(), time()] {
         ensure!(answered(&mut client, &mut person, wish, "allow")?.is_ok());
     }
@@ -118,7 +119,7 @@ fn a_draft_is_rehearsed_and_a_preset_is_for_one_client() -> Result<()> {
     Ok(())
 }
 
-/// What is masked is shown to the operator who asks for it, and to nobody else.
+/// A masked value is revealed to the operator on request, and to no other caller.
 #[test]
 fn an_argument_is_revealed_to_the_operator() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -147,7 +148,7 @@ fn an_argument_is_revealed_to_the_operator() -> Result<()> {
     Ok(())
 }
 
-/// Whoever asked for a resource does not read of a tool (PERM-12).
+/// A client that requested a resource does not read about a tool (PERM-12).
 #[test]
 fn a_refused_resource_is_called_one() -> Result<()> {
     let gatehouse = Gatehouse::start()?;

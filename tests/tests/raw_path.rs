@@ -1,4 +1,4 @@
-//! Bytes: what a client sends as arguments and what a server answers come through unchanged.
+//! Arguments of clients and answers of servers pass through unchanged, byte for byte.
 #![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::fs;
@@ -32,7 +32,7 @@ fn with_fixture(
     Ok((gatehouse, token, log, child))
 }
 
-/// Unknown members, nulls, numbers beyond 64 bits, an odd order of keys, odd white space.
+/// Unknown members, nulls, numbers beyond 64 bits, unusual key order and white space.
 const ODD: &str = r#"{"z":12345678901234567890,"a":null,"m":{"y":-0.10e+05,"b":[1,  2,null],"":"empty"},"e":1E400,"u":"\u00e9\ud83d\ude00/\/"}"#;
 
 fn arguments_come_through(transport: &str) -> Result<()> {

@@ -1,5 +1,4 @@
-//! Servers that we did not write, each called through the gateway by a client that we did not
-//! write.
+//! Third-party servers, each called through the gateway by a third-party client.
 #![allow(missing_docs, reason = "a test binary has no public items")]
 
 use anyhow::{Context, Result, ensure};
@@ -47,7 +46,7 @@ fn everything_over_stdio_with_progress() -> Result<()> {
     Ok(())
 }
 
-/// Over both of its HTTP transports; which one it speaks is found out.
+/// Over both of its HTTP transports; which one is used is detected.
 #[test]
 fn everything_over_http() -> Result<()> {
     for (transport, path) in [("streamableHttp", "mcp"), ("sse", "sse")] {
@@ -80,8 +79,8 @@ fn everything_over_http() -> Result<()> {
     Ok(())
 }
 
-/// What the everything server asks of its client: answered by the client, and by the user for one that
-/// cannot.
+/// Requests of the everything server to its client: answered by the client, or by the user for a client
+/// that cannot.
 #[test]
 fn everything_asks_its_client() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -118,7 +117,7 @@ struct Proof {
     expected: &'static str,
 }
 
-/// Servers from npm and PyPI over standard streams, each proved by a call.
+/// Servers from npm and PyPI over standard streams, each checked by a call.
 #[test]
 fn servers_from_npm_and_pypi() -> Result<()> {
     let gatehouse = Gatehouse::start()?;

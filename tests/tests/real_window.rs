@@ -1,4 +1,4 @@
-//! The real windows: what each of them may do, and that the one with the questions minds its manners.
+//! The real windows: what each of them may do, and the behaviour of the prompt window.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, reason = "tests")]
 
@@ -12,7 +12,7 @@ use gatehouse_tests::lines::PATIENCE;
 use gatehouse_tests::window::{Desktop, Page, RealWindow};
 use serde_json::{Value, json};
 
-/// Every command of the main window, with arguments that it would take.
+/// Every command of the main window, with valid arguments.
 fn of_main() -> Vec<(&'static str, Value)> {
     vec![
         ("command", json!({"name": "status", "args": {}})),
@@ -38,7 +38,7 @@ fn of_main() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// Every command of the window with the questions.
+/// Every command of the prompt window.
 fn of_prompt() -> Vec<(&'static str, Value)> {
     vec![
         ("prompt_pending", json!({ "known": [] })),
@@ -53,7 +53,7 @@ fn of_prompt() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// What belongs to the framework and to no page.
+/// Commands of the framework that no page may use.
 const OF_NOBODY: [&str; 8] = [
     "plugin:webview|create_webview_window",
     "plugin:window|create",
@@ -110,8 +110,8 @@ fn each_window_may_do_its_own_and_nothing_else() -> Result<()> {
     window.quit()
 }
 
-/// What a page could try in order to run other code or to talk to somebody, and the rule of the content
-/// security policy that has to say no. `there` is an address that would take anything.
+/// Ways for a page to run other code or to send data out, and the directive of the content security
+/// policy that has to refuse each. `there` is an address that would accept anything.
 const ATTEMPTS: [(&str, &str); 15] = [
     ("eval('window.stolen = 1')", "script-src"),
     ("new Function('window.stolen = 1')()", "script-src"),
@@ -133,7 +133,7 @@ const ATTEMPTS: [(&str, &str); 15] = [
     ("new WebSocket(there.replace('http', 'ws'))", "connect-src"),
 ];
 
-/// How a page could try to go elsewhere, or to have another one beside it.
+/// Ways for a page to navigate elsewhere, or to open another page.
 const WAYS_OUT: [&str; 4] = [
     "location.assign(there)",
     "location.assign('about:blank')",
@@ -141,7 +141,7 @@ const WAYS_OUT: [&str; 4] = [
     "window.open(there)",
 ];
 
-/// In this time a page has begun to load, where it may.
+/// Within this time a page has started to load, if that is possible.
 const ON_ITS_WAY: Duration = Duration::from_millis(500);
 
 #[test]
@@ -201,7 +201,8 @@ fn a_question_comes_up_without_the_keyboard_and_wakes_slowly() -> Result<()> {
         "id": at_once["id"], "hash": at_once["hash"],
         "answer": {"answer": "deny", "choice": {"lifetime": "once", "width": "call", "everyClient": false, "conditions": []}, "reason": "not now"},
     }]});
-    // Raised by the user: from this moment on its buttons are dead for half a second, in the shell too.
+    // Raised by the user: from this moment on its buttons are disabled for half a second, in the shell
+    // too.
     main.invoke("show_prompt", &json!({}))?;
     let raised = Instant::now();
     let early = prompt.invoke("prompt_answer", &answer).unwrap_err().to_string();
@@ -216,7 +217,7 @@ fn a_question_comes_up_without_the_keyboard_and_wakes_slowly() -> Result<()> {
     window.quit()
 }
 
-/// The keys count whoever has the keyboard.
+/// The shortcut works whichever window has the keyboard focus.
 #[test]
 fn the_keys_pause_everything_from_anywhere() -> Result<()> {
     let desktop = Desktop::start()?;

@@ -1,5 +1,5 @@
-//! Resources, prompts and completions of a server that we did not write, through the gateway: listed
-//! as the server lists them, asked about before they are read, and then the same as without Gatehouse.
+//! Resources, prompts and completions of a third-party server through the gateway: listed as the server
+//! lists them, approved before they are read, and then identical to those without Gatehouse.
 #![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::process::{Command, Stdio};
@@ -54,7 +54,7 @@ impl Direct {
     }
 }
 
-/// A client of revision 2026-07-28 that takes nothing but JSON.
+/// A client of revision 2026-07-28 that accepts only JSON.
 fn ask(endpoint: &str, token: &str, method: &str, params: &Value) -> Result<Value> {
     let mut params = params.clone();
     let name = match method {
@@ -97,7 +97,7 @@ fn end(running: JoinHandle<Result<Value>>) -> Result<Value> {
     running.join().map_err(|_| anyhow::anyhow!("the client panicked"))?
 }
 
-/// What there is to ask for: method, params, how the question names it.
+/// The requests: method, params, and how the approval request names them.
 fn wishes() -> [(&'static str, Value, Value); 5] {
     let completed = |reference: Value, name: &str, value: &str| json!({ "ref": reference, "argument": { "name": name, "value": value } });
     [
@@ -125,7 +125,7 @@ fn wishes() -> [(&'static str, Value, Value); 5] {
     ]
 }
 
-/// A result without what only the newest revision has.
+/// A result without the members that only the newest revision has.
 fn plain(answer: &Value) -> Value {
     let mut result = answer["result"].clone();
     if let Some(members) = result.as_object_mut() {
@@ -198,13 +198,13 @@ fn every_read_asks_and_is_then_what_the_server_says() -> Result<()> {
         let answer = ask(&gatehouse.endpoint, &token, method, &params)?;
         ensure!(answer.get("result").is_some(), "reads are allowed, yet {method} {answer}");
     }
-    // In no list, but a template fits it.
+    // In no list, but it matches a template.
     let uri = TEXT.replace("{resourceId}", "7");
     let answer = ask(&gatehouse.endpoint, &token, "resources/read", &json!({ "uri": uri }))?;
     ensure!(answer["result"]["contents"][0]["uri"] == uri, "{answer}");
     let answer = ask(&gatehouse.endpoint, &token, "resources/read", &json!({ "uri": "demo://nothing" }))?;
     ensure!(answer["error"]["code"] == -32602, "{answer}");
-    // A tool still asks: it was reads that were allowed.
+    // A tool still needs approval: only reads were allowed.
     let running =
         begin(&gatehouse, &token, "tools/call", json!({ "name": "echo", "arguments": { "message": "x" } }));
     let question = person.question()?;

@@ -1,5 +1,5 @@
-//! Rules in words: the core says which text fits, the command line says it in the terminal's language, and a question
-//! offers every way to allow and to deny with its words.
+//! Texts of rules: the core selects the text, the command line renders it in the terminal's language,
+//! and an approval request offers every way to allow and to deny with its text.
 #![allow(missing_docs, reason = "a test binary has no public items")]
 
 use anyhow::{Context, Result, ensure};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 const CHINESE: (&str, &str) = ("LC_ALL", "zh_CN.UTF-8");
 
-/// What a command prints.
+/// The output of a command.
 fn printed(gatehouse: &Gatehouse, variable: (&str, &str), words: &[&str]) -> Result<String> {
     let output = gatehouse.operator_in(variable, words)?;
     ensure!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -51,7 +51,7 @@ fn rules_are_printed_in_the_language_of_the_terminal() -> Result<()> {
     Ok(())
 }
 
-/// The widths of what is offered, each once and in its order.
+/// The scopes of the offered choices, without duplicates, in order.
 fn widths(offered: &Value) -> Result<Vec<&str>> {
     let offered = offered.as_array().context("nothing is offered")?;
     let mut widths: Vec<&str> = offered.iter().filter_map(|choice| choice["width"].as_str()).collect();

@@ -1,5 +1,5 @@
-//! Where a client is seen from (PERM-9): which program is at the other end of its connection, and what it
-//! means when a token is used from another one than before.
+//! Detection of the peer process (PERM-9): which program is at the other end of a client's connection,
+//! and the effect of using a token from another program than before.
 #![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::fs;
@@ -48,8 +48,8 @@ fn a_question_says_which_program_asks_and_who_started_it() -> Result<()> {
     Ok(())
 }
 
-/// An always-grant is for the program that it was given to. From another one, with the same token, the user is
-/// asked, and told.
+/// A permanent grant is for the program that it was given to. From another one, with the same token, the
+/// user is asked, and warned.
 #[test]
 fn a_token_in_another_program_asks_and_is_marked() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -73,7 +73,7 @@ fn a_token_in_another_program_asks_and_is_marked() -> Result<()> {
     ensure!(question["ask"]["hash"].is_string() && warned(&question) == program.as_str(), "{question:#}");
     person.answer(&question, "deny")?;
     ensure!(other.finish(&call)?.is_tool_error(), "it was denied");
-    // Marked also where there is no grant at all, and after a restart's worth of time: it is kept.
+    // Also marked without any grant, and later: the warning is persistent.
     let call = other.begin("list_notes", &json!({}))?;
     let question = person.question()?;
     ensure!(warned(&question) == program.as_str(), "{question:#}");
@@ -83,7 +83,8 @@ fn a_token_in_another_program_asks_and_is_marked() -> Result<()> {
     Ok(())
 }
 
-/// What only passes a call on is not the one that calls: behind `gatehousectl` stands who started it.
+/// A program that only forwards a call is not the caller: behind `gatehousectl` its parent process is
+/// shown.
 #[test]
 fn behind_the_command_line_stands_who_runs_it() -> Result<()> {
     let gatehouse = Gatehouse::start()?;

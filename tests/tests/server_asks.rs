@@ -1,5 +1,5 @@
-//! What servers ask while they work (SRV-15): the client of the call answers where it can, the user
-//! where it cannot, whatever the two speak and whatever is between them.
+//! Requests of servers during calls (SRV-15): the client of the call answers if it can, the user if it
+//! cannot, for all combinations of revisions and transports.
 #![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::fs;
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 const OLD: &str = "2025-11-25";
 const NEW: &str = "2026-07-28";
 
-/// What the fixture says that it was answered.
+/// The answer that the fixture received.
 fn answered(answer: &Answer) -> Result<Value> {
     let Answer::Result(result) = answer else { anyhow::bail!("{answer:?}") };
     Ok(result["structuredContent"]["answer"].clone())
@@ -37,8 +37,8 @@ fn answers() -> Value {
     })
 }
 
-/// Each of the four questions, put to a client of either revision by a server of either family over
-/// each transport, comes back as the client answered it, the form with its defaults.
+/// Each of the four requests, sent to a client of either revision by a server of either protocol family
+/// over each transport, is answered as the client answered it, the form with its defaults.
 #[test]
 fn the_client_of_the_call_answers() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -46,7 +46,7 @@ fn the_client_of_the_call_answers() -> Result<()> {
     for over in Over::ALL {
         for lifecycle in ["legacy", "modern"] {
             if over == Over::Sse && lifecycle == "modern" {
-                // The older transport knows no newer revision.
+                // The older transport has no newer revision.
                 continue;
             }
             let name = format!("{over:?}-{lifecycle}");
@@ -67,7 +67,7 @@ fn the_client_of_the_call_answers() -> Result<()> {
                 gatehouse.await_status(&name, "connected")?;
                 let exposed = exposed(&gatehouse, &name, "ask_form")?;
                 let form = answered(&client.call(&exposed, &json!({}))?)?;
-                // Between two that speak the newest revision nothing is in between that would fill in.
+                // Between two peers of the newest revision, Gatehouse does not fill in defaults.
                 let expected = if (revision, lifecycle) == (NEW, "modern") {
                     json!({ "name": "Zoe" })
                 } else {
@@ -103,8 +103,8 @@ fn exposed(gatehouse: &Gatehouse, server: &str, tool: &str) -> Result<String> {
         .to_owned())
 }
 
-/// A client that can answer nothing: the user does, in a terminal here, and what is not answered is no
-/// consent. A server of either family, a client of either revision.
+/// A client that can answer nothing: the user answers, here in a terminal, and no answer is no consent.
+/// For a server of either protocol family and a client of either revision.
 #[test]
 fn without_an_able_client_the_user_answers() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -148,7 +148,7 @@ fn without_an_able_client_the_user_answers() -> Result<()> {
             "{question:#}"
         );
         person.answer(&question, "deny")?;
-        // The refusal is an error to the server, or to the call that it cannot go on with.
+        // The refusal is an error for the server, or for the call that cannot continue.
         let text = format!("{:?}", client.finish(&call)?);
         ensure!(text.contains("rejected"), "{text}");
 
@@ -159,8 +159,8 @@ fn without_an_able_client_the_user_answers() -> Result<()> {
     Ok(())
 }
 
-/// A server over standard streams does not say which call it asks for. With two clients in flight
-/// neither of them is asked.
+/// A server over standard streams does not say which call a request belongs to. With two clients in
+/// flight neither of them gets it.
 #[test]
 fn with_two_clients_in_flight_only_the_user_is_asked() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -173,7 +173,7 @@ fn with_two_clients_in_flight_only_the_user_is_asked() -> Result<()> {
     let mut asking = Client::connect_able(OLD, &gatehouse.endpoint, &second, &answers())?;
     let mut person = gatehouse.person()?;
     let slow = busy.begin("slow", &json!({ "ms": 60_000 }))?;
-    // Both are with the server before it asks.
+    // Both calls are at the server before it sends its request.
     until_written(&log, "started")?;
     let call = asking.begin("ask_form", &json!({}))?;
     let question = person.question()?;
@@ -187,7 +187,7 @@ fn with_two_clients_in_flight_only_the_user_is_asked() -> Result<()> {
     Ok(())
 }
 
-/// Waits until a line with these words is in a file, and returns it.
+/// Waits until a line of a file contains these words, and returns it.
 fn until_written(path: &Path, words: &str) -> Result<String> {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -200,7 +200,7 @@ fn until_written(path: &Path, words: &str) -> Result<String> {
     }
 }
 
-/// A mode that was not declared is refused, and nobody is asked.
+/// A mode that was not declared is refused, and is not shown to the user.
 #[test]
 fn a_mode_that_was_not_declared_is_refused() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -217,8 +217,8 @@ fn a_mode_that_was_not_declared_is_refused() -> Result<()> {
     Ok(())
 }
 
-/// `-32042`: the user is sent to the page and the call is tried again, three times and no more; a
-/// client that can do that itself gets the error as it is.
+/// `-32042`: the user is sent to the page and the call is retried, at most three times; a client that
+/// can do that itself gets the error unchanged.
 #[test]
 fn a_page_comes_first_and_at_most_three_more_tries() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -249,7 +249,7 @@ fn a_page_comes_first_and_at_most_three_more_tries() -> Result<()> {
     Ok(())
 }
 
-/// A server that asks by itself, with no call under way, asks the user.
+/// A server that sends a request without a call in flight asks the user.
 #[test]
 fn a_server_that_asks_by_itself_asks_the_user() -> Result<()> {
     let gatehouse = Gatehouse::start()?;

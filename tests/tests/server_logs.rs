@@ -1,5 +1,5 @@
-//! What servers log (SRV-14): it reaches the client whose call it is about, from the level on that this
-//! client asked for, and nobody else's.
+//! Log messages of servers (SRV-14): each reaches only the client whose call it belongs to, from the
+//! level that this client set.
 #![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::time::Instant;
@@ -14,8 +14,8 @@ use serde_json::json;
 const OLD: &str = "2025-11-25";
 const NEW: &str = "2026-07-28";
 
-/// Every pair of revisions, over the transport where a server says whose call it is about and the one
-/// where it does not: from the level on that the client asked for, nothing before it asked.
+/// Every pair of revisions, over a transport on which a server says which call a message belongs to and
+/// one on which it does not: from the level that the client set, and nothing before that.
 #[test]
 fn a_client_hears_what_its_calls_make_a_server_log() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -34,7 +34,7 @@ fn a_client_hears_what_its_calls_make_a_server_log() -> Result<()> {
         let mut client = Client::connect_able(revision, &gatehouse.endpoint, &token, &json!({}))?;
         let mut other = Client::connect_able(revision, &gatehouse.endpoint, &token, &json!({}))?;
         let say = |client: &mut Client, server: &str, level: &str, text: &str| {
-            // Only where two servers have the same tool its name says whose it is.
+            // Only if two servers have the same tool, the name has a prefix.
             let tool = if server == "a" { "say".to_owned() } else { format!("{server}__say") };
             client.call(&tool, &json!({ "level": level, "text": text }))
         };
@@ -59,8 +59,8 @@ fn a_client_hears_what_its_calls_make_a_server_log() -> Result<()> {
     Ok(())
 }
 
-/// While two clients are in flight on a server that does not say whose call it is about, none of them
-/// hears it; Gatehouse's own log has it all.
+/// While two clients have calls in flight on a server that does not say which call a message belongs to,
+/// neither of them gets it; Gatehouse's own log has all of them.
 #[test]
 fn what_cannot_be_told_whose_it_is_goes_to_nobody() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -74,12 +74,12 @@ fn what_cannot_be_told_whose_it_is_goes_to_nobody() -> Result<()> {
     };
     let (mut ann, mut ben) = (connect("Ann")?, connect("Ben")?);
     let slow = ben.begin("slow", &json!({ "ms": 60_000, "progress": 1000 }))?;
-    // Ben's call is in flight from its first sign of progress on.
+    // Ben's call is in flight from its first progress notification on.
     ben.told("progressOf")?;
     ann.call("say", &json!({ "level": "error", "text": "whose is it?" }))?;
     ben.cancel(&slow)?;
     ben.finish(&slow)?;
-    // Ben's client ends the wait by itself; his call is over when Gatehouse has written it down.
+    // Ben's client ends the wait by itself; his call has ended when Gatehouse has recorded it.
     let deadline = Instant::now() + PATIENCE;
     while !gatehouse.command("calls.list", &json!({ "filter": {} }))?.to_string().contains("\"cancelled\"") {
         ensure!(Instant::now() < deadline, "the cancelled call never ended");
@@ -93,7 +93,7 @@ fn what_cannot_be_told_whose_it_is_goes_to_nobody() -> Result<()> {
     Ok(())
 }
 
-/// A level that there is not is refused, and changes nothing.
+/// An unknown level is refused, and changes nothing.
 #[test]
 fn a_level_that_there_is_not_is_refused() -> Result<()> {
     let gatehouse = Gatehouse::start()?;

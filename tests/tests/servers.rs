@@ -1,5 +1,5 @@
-//! Every kind of server, and what becomes of it: transports, sessions, sign-in statuses, headers,
-//! resources that are watched, results that break their promise, what the administrator forbids.
+//! Every kind of server and its life cycle: transports, sessions, sign-in statuses, headers, resource
+//! subscriptions, results that violate their schema, the managed policy.
 #![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::fs;
@@ -23,7 +23,7 @@ fn status(gatehouse: &Gatehouse, name: &str) -> Result<Value> {
     Ok(found.map_or(Value::Null, |server| server["status"].clone()))
 }
 
-/// Waits until the status of a server is as wanted.
+/// Waits until a server has this status.
 fn until(gatehouse: &Gatehouse, name: &str, wanted: impl Fn(&Value) -> bool) -> Result<Value> {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -40,8 +40,8 @@ fn written(path: &Path, words: &str) -> usize {
     fs::read_to_string(path).unwrap_or_default().lines().filter(|line| line.contains(words)).count()
 }
 
-/// A remote address whose transport nobody said: Streamable HTTP, and where that is not taken the older
-/// one; a WebSocket by its address. A call goes through each.
+/// A remote URL without a given transport: Streamable HTTP, or the older transport if the server does
+/// not accept that; a WebSocket by its URL. A call succeeds over each.
 #[test]
 fn each_transport_carries_calls() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -61,7 +61,7 @@ fn each_transport_carries_calls() -> Result<()> {
     Ok(())
 }
 
-/// 401 and 403 end the search for a transport, and so does a fault of the server; 405 leads on.
+/// 401 and 403 end the detection of the transport, and so does a server error; 405 continues it.
 #[test]
 fn only_some_statuses_lead_to_the_older_transport() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -85,7 +85,7 @@ fn only_some_statuses_lead_to_the_older_transport() -> Result<()> {
             let again = status["nextRetry"] != Value::Null;
             ensure!(again == (error == "temporary_network"), "{code}: {status:#}");
         }
-        // The older transport begins with GET; what signing in looks for lies elsewhere.
+        // The older transport begins with GET; sign-in discovery uses other paths.
         let led_on = written(&log, "# GET ") > written(&log, "# GET /.well-known/");
         ensure!(led_on == matches!(code, "404" | "405"), "{code}: the older transport was tried: {led_on}");
         gatehouse.ask(&["servers", "remove", code])?;
@@ -93,7 +93,7 @@ fn only_some_statuses_lead_to_the_older_transport() -> Result<()> {
     Ok(())
 }
 
-/// What a challenge says reaches the user.
+/// The content of a challenge reaches the user.
 #[test]
 fn a_challenge_says_who_signs_in() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -104,8 +104,8 @@ fn a_challenge_says_who_signs_in() -> Result<()> {
     Ok(())
 }
 
-/// A session that the server forgot is opened once more and the call goes out again, once; a server
-/// that forgets it again fails and says why, and is not asked for ever.
+/// A session that the server lost is opened again and the call is sent again, once; a server that loses
+/// it again fails with a reason, and is not retried for ever.
 #[test]
 fn a_lost_session_is_opened_once_more() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -137,7 +137,7 @@ fn a_lost_session_is_opened_once_more() -> Result<()> {
     Ok(())
 }
 
-/// A server that went away and came back at the same address: calls go through again without a click.
+/// A server that went away and came back at the same address: calls succeed again without user action.
 #[test]
 fn a_remote_server_that_comes_back_is_used_again() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -163,7 +163,7 @@ fn a_remote_server_that_comes_back_is_used_again() -> Result<()> {
     Ok(())
 }
 
-/// Headers of an entry and of a program reach the server; neither is seen anywhere else.
+/// Headers of a configuration and of a program reach the server; neither is visible anywhere else.
 #[test]
 fn headers_come_from_the_entry_and_from_a_program() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -201,8 +201,8 @@ fn headers_come_from_the_entry_and_from_a_program() -> Result<()> {
     Ok(())
 }
 
-/// A resource that a client watches: one subscription at the server for all of them, told of on both
-/// revisions, again after the server came back, and given back with the last.
+/// A resource subscription: one subscription at the server for all clients, updates on both revisions,
+/// renewed after a reconnect, and removed with the last subscriber.
 #[test]
 fn watched_resources_are_told_of() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -225,7 +225,7 @@ fn watched_resources_are_told_of() -> Result<()> {
         }
         gatehouse.ask(&["servers", "reconnect", lifecycle])?;
         gatehouse.await_status(lifecycle, "connected")?;
-        // The subscription is made again beside the new connection.
+        // The subscription is renewed concurrently with the reconnect.
         let subscribes =
             if lifecycle == "legacy" { r#""method":"resources/subscribe""# } else { "resourceSubscriptions" };
         let deadline = Instant::now() + PATIENCE;
@@ -251,8 +251,8 @@ fn watched_resources_are_told_of() -> Result<()> {
     Ok(())
 }
 
-/// What was not declared is not asked for: lists are empty, everything else is a clear error, and in
-/// the strict mode lists are too.
+/// Undeclared capabilities are not requested: lists are empty, everything else is a clear error, and in
+/// strict mode lists are too.
 #[test]
 fn undeclared_capabilities_are_not_asked_for() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -282,7 +282,7 @@ fn undeclared_capabilities_are_not_asked_for() -> Result<()> {
     Ok(())
 }
 
-/// A result that breaks the tool's promise goes through unchanged and is flagged.
+/// A result that violates the tool's schema passes through unchanged and is flagged.
 #[test]
 fn results_that_break_their_promise_are_flagged() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -307,7 +307,7 @@ fn results_that_break_their_promise_are_flagged() -> Result<()> {
     Ok(())
 }
 
-/// A server of 10,000 tools and one whose list never ends are both read to an end.
+/// The lists of a server with 10,000 tools and of one whose list never ends are both read to an end.
 #[test]
 fn long_lists_end() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -327,8 +327,8 @@ fn long_lists_end() -> Result<()> {
     Ok(())
 }
 
-/// A server that is there but answers nothing any more is found by its health check and connected to
-/// again, over standard streams and over HTTP.
+/// A server that no longer answers is detected by its health check and reconnected, over standard
+/// streams and over HTTP.
 #[test]
 fn a_silent_server_is_found() -> Result<()> {
     let gatehouse = Gatehouse::start_with(|data| {
@@ -349,8 +349,8 @@ fn a_silent_server_is_found() -> Result<()> {
     Ok(())
 }
 
-/// Started with nothing but a home, as from a desktop entry, the login shell's PATH is found; and a
-/// runtime that is missing is named before anything is started.
+/// Started with only a home folder, as from a desktop entry, the login shell's PATH is found; and a
+/// missing runtime is named before anything is started.
 #[test]
 fn a_bare_environment_finds_the_users_programs() -> Result<()> {
     let folder = tempfile::tempdir()?;
@@ -371,8 +371,8 @@ fn a_bare_environment_finds_the_users_programs() -> Result<()> {
     Ok(())
 }
 
-/// What the window's process is not run with is kept under other names, and reaches servers under its own:
-/// where certificates are, and what an entry refers to.
+/// Variables that are withheld from the window's process are kept under other names, and reach servers
+/// under their own: certificate locations, and variables that a configuration refers to.
 #[test]
 fn variables_that_the_window_withholds_reach_servers() -> Result<()> {
     let mut gatehouse = Gatehouse::start()?;
@@ -381,7 +381,7 @@ fn variables_that_the_window_withholds_reach_servers() -> Result<()> {
         ("GATEHOUSE_USER_SSL_CERT_FILE", "/company/ca.pem"),
         ("GATEHOUSE_USER_WITHHELD_WORD", "xyzzy"),
     ])?;
-    // What is there under its own name counts.
+    // A variable under its own name takes precedence.
     let certificates = std::env::var("SSL_CERT_FILE").unwrap_or_else(|_| "/company/ca.pem".to_owned());
     let script = r#"echo "certificates $SSL_CERT_FILE, word $WORD, kept ${WITHHELD_WORD:-back}" >&2; exit 3"#;
     let env = json!({ "WORD": "${env:WITHHELD_WORD}" });

@@ -1,5 +1,5 @@
-//! What a person sets, seen from outside: how long calls may take, how tools are named, what strict mode does, why
-//! a tool is left out, and what runs without asking on a server whose tools are not known.
+//! Effects of the user's settings: time limits of calls, naming of tools, strict mode, why a tool is
+//! left out, and auto-approve on a server whose tools are not known.
 #![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::time::Instant;
@@ -17,7 +17,8 @@ fn slow(gatehouse: &Gatehouse, token: &str, ms: u32) -> Result<String> {
     Ok(http::modern(&gatehouse.endpoint, token, "tools/call", &params)?.body)
 }
 
-/// The limit for all servers ends a call, a server's own outweighs it, and "none" is none; also the cap.
+/// The limit for all servers ends a call, a server's own takes precedence, and "none" means no limit;
+/// also the cap.
 #[test]
 fn a_call_ends_at_the_limit_of_its_server_or_of_all() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -50,7 +51,7 @@ fn a_call_ends_at_the_limit_of_its_server_or_of_all() -> Result<()> {
     Ok(())
 }
 
-/// Progress begins the limit for silence anew.
+/// Progress restarts the limit for calls without progress.
 #[test]
 fn progress_keeps_a_call_alive() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -72,8 +73,8 @@ fn names(gatehouse: &Gatehouse) -> Result<Vec<String>> {
     tools.as_array().into_iter().flatten().map(|tool| name(tool).context("no name")).collect()
 }
 
-/// The mode of the names holds at once for a client that is connected, for calls and across a restart; what was
-/// allowed stays allowed, and going back gives the old names back.
+/// The naming mode applies at once to a connected client, for calls and across a restart; permissions
+/// stay, and switching back restores the old names.
 #[test]
 fn tools_are_named_as_is_set() -> Result<()> {
     let mut gatehouse = Gatehouse::start()?;
@@ -102,7 +103,7 @@ fn tools_are_named_as_is_set() -> Result<()> {
     Ok(())
 }
 
-/// A list that a strict server did not declare is an error with a reason, and an empty list otherwise.
+/// An undeclared list is an error with a reason in strict mode, and an empty list otherwise.
 #[test]
 fn strict_mode_makes_an_undeclared_list_an_error() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -118,14 +119,14 @@ fn strict_mode_makes_an_undeclared_list_an_error() -> Result<()> {
     let offered = offer()?;
     ensure!(offered["promptsProblem"]["what"].to_string().contains("prompts"), "{offered:#}");
     ensure!(offered["resourcesProblem"].is_null(), "what is declared is an error: {offered:#}");
-    // One strict server takes nothing from clients of the others.
+    // One strict server does not affect the tools of the others.
     ensure!(!gatehouse.ask(&["tools", "list"])?.as_array().context("list")?.is_empty());
     gatehouse.ask(&["servers", "limits", "bare", "--strict", "off"])?;
     ensure!(gatehouse.ask(&["tools", "list", "--server", "bare"])? == json!([]), "still an error");
     Ok(())
 }
 
-/// A tool that cannot be offered is named with the reason; the others are there.
+/// A tool that is left out of the catalog is named with the reason; the others are there.
 #[test]
 fn a_tool_that_is_left_out_is_named_with_the_reason() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -142,7 +143,7 @@ fn a_tool_that_is_left_out_is_named_with_the_reason() -> Result<()> {
     Ok(())
 }
 
-/// What would cover nothing is refused, and what is set says what it covers.
+/// An auto-approve setting that would cover nothing is refused; otherwise the reply says what it covers.
 #[test]
 fn auto_approve_says_what_it_covers() -> Result<()> {
     let mut gatehouse = Gatehouse::start()?;
@@ -164,7 +165,7 @@ fn auto_approve_says_what_it_covers() -> Result<()> {
     let set = gatehouse.ask(&["policy", "auto-approve", "Notes", "all"])?;
     ensure!(set["servers"][0]["tools"].to_string().contains("add_note"), "{set:#}");
     gatehouse.ask(&["servers", "stop", "Notes"])?;
-    // Its tools are known from the last connection, and still covered when it is set anew.
+    // Its tools are known from the last connection, and still covered when it is set again.
     let again = gatehouse.ask(&["policy", "auto-approve", "Notes", "all"])?;
     ensure!(again["servers"][0]["tools"] == set["servers"][0]["tools"], "{again:#}");
     let deadline = Instant::now() + PATIENCE;

@@ -1,6 +1,6 @@
-//! Signing in to a server that a real authorization server protects, told from the terminal: what the
-//! user goes through, what goes on by itself afterwards, and what is refused. Each story ends with a look
-//! for every token, code, verifier and secret in everything that Gatehouse wrote or said.
+//! OAuth sign-in to a server that a real authorization server protects, from the terminal: the user's
+//! steps, automatic renewal, and what is refused. Each test ends with a search for every token, code,
+//! verifier and secret in everything that Gatehouse wrote or printed.
 #![allow(missing_docs, reason = "a test binary has no public items")]
 
 use anyhow::{Context, Result, ensure};
@@ -9,12 +9,12 @@ use gatehouse_tests::oidc::{AuthorizationServer, Browser, Iss};
 use gatehouse_tests::sign_in::{Scene, SigningIn};
 use serde_json::{Value, json};
 
-/// Whether the other side of an address takes it. A closed port does not.
+/// Whether the listener at an address accepts the request. A closed port does not.
 fn taken(method: &str, address: &str) -> bool {
     http::send(method, address, &[], b"").is_ok_and(|answer| answer.status < 400)
 }
 
-/// A parameter of an address.
+/// A query parameter of a URL.
 fn parameter<'a>(address: &'a str, name: &str) -> Result<&'a str> {
     let query = address.split_once('?').context("no query")?.1;
     let found = query.split('&').filter_map(|pair| pair.split_once('=')).find(|(key, _)| *key == name);
@@ -48,8 +48,8 @@ fn the_user_signs_in_and_the_tools_work() -> Result<()> {
     Ok(())
 }
 
-/// The secret and the redirect of a client that was registered by hand are there after a restart, and the
-/// token that expired meanwhile is renewed with them; nobody is asked again.
+/// The secret and the redirect URI of a manually registered client are still there after a restart, and
+/// the token that expired meanwhile is renewed with them without asking the user.
 #[test]
 fn a_confidential_client_renews_after_a_restart() -> Result<()> {
     let mut scene = Scene::start(&[])?;
@@ -69,7 +69,7 @@ fn a_confidential_client_renews_after_a_restart() -> Result<()> {
     scene.end()
 }
 
-/// A client that was registered by Gatehouse itself is used again after a restart.
+/// A dynamic client registration is used again after a restart.
 #[test]
 fn a_registration_is_kept() -> Result<()> {
     let mut scene = Scene::start(&[])?;
@@ -86,7 +86,7 @@ fn a_registration_is_kept() -> Result<()> {
     scene.end()
 }
 
-/// Fifty calls at once, of a token that expired and of one that was taken back: it is renewed once.
+/// Fifty concurrent calls with an expired token, and with a revoked one: it is renewed once.
 #[test]
 fn fifty_calls_renew_a_token_once() -> Result<()> {
     let mut scene = Scene::start(&[])?;
@@ -94,7 +94,7 @@ fn fifty_calls_renew_a_token_once() -> Result<()> {
     scene.provider.set_lifetime(3)?;
     scene.sign_in("diary", "ann")?;
     scene.provider.set_lifetime(3600)?;
-    // While the first of them is on its way to the token endpoint, all the others arrive.
+    // While the first of them is at the token endpoint, all the others arrive.
     scene.provider.set_delay(300)?;
     let whoami = scene.exposed("diary", "whoami")?;
     scene.provider.until_expired()?;
@@ -114,8 +114,8 @@ fn fifty_calls_renew_a_token_once() -> Result<()> {
     scene.end()
 }
 
-/// What the authorization server says to a renewal decides what is forgotten: the tokens, or the
-/// registration too. Both times the user signs in again, and it works again.
+/// The error of a renewal determines what is forgotten: the tokens, or the registration too. In both
+/// cases it works again after the user signs in again.
 #[test]
 fn a_renewal_that_is_refused_needs_the_user() -> Result<()> {
     let mut scene = Scene::start(&[])?;
@@ -141,8 +141,8 @@ fn a_renewal_that_is_refused_needs_the_user() -> Result<()> {
     scene.end()
 }
 
-/// Another issuer in the place of the old one never sees what the old one gave away, and what the old
-/// one gave away does not go to the server any more once the user signed in at the new one.
+/// An issuer that replaces another never receives the old issuer's tokens, and those are no longer sent
+/// to the server once the user signed in at the new one.
 #[test]
 fn another_issuer_never_gets_old_tokens() -> Result<()> {
     let mut scene = Scene::start(&[])?;
@@ -170,7 +170,7 @@ fn another_issuer_never_gets_old_tokens() -> Result<()> {
     scene.end()
 }
 
-/// Only one answer ends a sign-in: by GET, at the right path, with the right state. And only once.
+/// Only one callback ends a sign-in: by GET, at the right path, with the right state. And only once.
 #[test]
 fn answers_to_somebody_else_change_nothing() -> Result<()> {
     let scene = Scene::start(&[])?;
@@ -206,7 +206,7 @@ fn answers_to_somebody_else_change_nothing() -> Result<()> {
     ensure!(counts.asked("authorization_code") == 1, "{counts:?}");
     ensure!(scene.state("diary")?["is"] == "in", "it was undone");
 
-    // An old code under a new state gets no token.
+    // An old code with a new state gets no token.
     scene.gatehouse.ask(&["servers", "sign-out", "diary"])?;
     scene.gatehouse.await_status("diary", "needs_auth")?;
     let signing = SigningIn::begin(&scene.gatehouse, "diary")?;
@@ -223,8 +223,9 @@ fn answers_to_somebody_else_change_nothing() -> Result<()> {
     scene.end()
 }
 
-/// An answer with the `iss` of somebody else, or with none where one is promised, is not used; nor is
-/// one in which the user said no. Each says why, and leaves the server where it was.
+/// A callback with another issuer's `iss`, or without one although it is promised, is not used; nor is
+/// one in which the user denied consent. Each gives its reason, and leaves the server's status
+/// unchanged.
 #[test]
 fn answers_that_are_no_consent_end_it() -> Result<()> {
     let scene = Scene::start(&[])?;
@@ -253,8 +254,8 @@ fn answers_that_are_no_consent_end_it() -> Result<()> {
     scene.end()
 }
 
-/// More rights are asked for as a question. After a no the call ends; after a yes and a visit to the
-/// browser it goes on by itself. The rights are there after a restart, and are kept when it is renewed.
+/// Scope upgrades are approval requests. After a denial the call ends; after an approval and a visit to
+/// the browser it continues automatically. The scopes survive a restart and renewals.
 #[test]
 fn more_rights_are_asked_for() -> Result<()> {
     let mut scene = Scene::start(&[])?;
@@ -298,7 +299,7 @@ fn more_rights_are_asked_for() -> Result<()> {
     scene.end()
 }
 
-/// Signing out takes the rights back at the authorization server too.
+/// Signing out revokes the tokens at the authorization server too.
 #[test]
 fn signing_out_takes_the_tokens_back() -> Result<()> {
     let scene = Scene::start(&[])?;
@@ -314,7 +315,7 @@ fn signing_out_takes_the_tokens_back() -> Result<()> {
     scene.end()
 }
 
-/// Two servers with one address are two accounts; one that signs out leaves the other alone.
+/// Two servers with one URL are two accounts; signing out of one does not affect the other.
 #[test]
 fn two_servers_with_one_address_have_two_accounts() -> Result<()> {
     let mut scene = Scene::start(&[])?;
@@ -333,7 +334,7 @@ fn two_servers_with_one_address_have_two_accounts() -> Result<()> {
     scene.end()
 }
 
-/// A sign-in that was given up, or begun anew, takes no answer any more.
+/// A cancelled or restarted sign-in accepts no callback any more.
 #[test]
 fn what_was_given_up_takes_no_answer() -> Result<()> {
     let scene = Scene::start(&[])?;
@@ -359,7 +360,7 @@ fn what_was_given_up_takes_no_answer() -> Result<()> {
     scene.end()
 }
 
-/// Where the browser is on another computer, the address that it ends at is pasted.
+/// If the browser is on another computer, the callback URL is pasted.
 #[test]
 fn the_address_is_pasted() -> Result<()> {
     let mut scene = Scene::start(&[])?;
@@ -373,8 +374,8 @@ fn the_address_is_pasted() -> Result<()> {
     scene.end()
 }
 
-/// A client that signs in as itself needs no browser, with a secret or with a key, and gets the next
-/// token by itself.
+/// The client credentials grant needs no browser, with a secret or with a key, and gets the next token
+/// automatically.
 #[test]
 fn a_client_signs_in_as_itself() -> Result<()> {
     let mut scene = Scene::start(&[])?;

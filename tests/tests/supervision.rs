@@ -1,4 +1,4 @@
-//! Children: how they die, how they come back, and that none is ever left behind.
+//! Child processes: how they exit, how they are restarted, and that none is left behind.
 #![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::fs;
@@ -10,7 +10,7 @@ use gatehouse_tests::gatehouse::Gatehouse;
 use gatehouse_tests::lines::PATIENCE;
 use gatehouse_tests::places;
 
-/// Processes whose command line holds a text.
+/// Processes whose command line contains a text.
 fn processes(mark: &str) -> Vec<u32> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     entries

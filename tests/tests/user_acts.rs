@@ -1,5 +1,5 @@
-//! What the user does with a server on its page: resources read, watched and completed, prompts got,
-//! tools tried, results looked at and saved. It goes through the same commands as the window's.
+//! User actions on a server's page: resources read, subscribed to and completed, prompts fetched, tools
+//! run, results shown and saved. They use the same commands as the window.
 #![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::time::{Duration, Instant};
@@ -91,7 +91,8 @@ fn try_out(gatehouse: &Gatehouse, server: &str, tool: &str, arguments: &str) -> 
     gatehouse.command("servers.callTool", &json!({ "server": server, "tool": tool, "arguments": arguments }))
 }
 
-/// The user's own try asks nobody, is recorded as the user's, and stops at what the user has blocked.
+/// A tool run by the user needs no approval, is recorded as the user's, and is refused if the user has
+/// blocked the tool.
 #[test]
 fn a_tool_is_tried_out() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -141,7 +142,7 @@ fn a_run_is_stopped() -> Result<()> {
     let began = Instant::now();
     thread::scope(|scope| {
         let run = scope.spawn(|| commands.run("servers.callTool", &slow));
-        // It has begun at some time; until then there is nothing to stop.
+        // The start of the run is asynchronous; before it there is nothing to stop.
         while !run.is_finished() {
             ensure!(began.elapsed() < PATIENCE, "the run was not stopped");
             commands.run("servers.stopTool", &json!({ "run": "mine" }))?;
@@ -156,7 +157,7 @@ fn a_run_is_stopped() -> Result<()> {
     Ok(())
 }
 
-/// The log level reaches a server of the older revisions and holds after a reconnect.
+/// The log level reaches a server of the older revisions and is set again after a reconnect.
 #[test]
 fn the_log_level_is_set() -> Result<()> {
     let gatehouse = Gatehouse::start()?;

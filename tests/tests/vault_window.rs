@@ -1,5 +1,5 @@
-//! The real windows on a desktop without a keychain: a vault is made, opened at the next start, and put
-//! aside, and nobody else gets to see its passphrase (AUTH-8).
+//! The real windows on a desktop without a keychain: a vault is created, unlocked at the next start, and
+//! skipped, and its passphrase is visible nowhere else (AUTH-8).
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, reason = "tests")]
 
@@ -25,7 +25,7 @@ fn kept_in(main: Page<'_>) -> Result<Value> {
     Ok(run(main, "status", &json!({}))?["secrets"].clone())
 }
 
-/// Adds a server that writes down which secret it was given.
+/// Adds a server that logs which secret it was given.
 fn add_server(main: Page<'_>, seen: &Path) -> Result<()> {
     let script = format!(
         "printf %s \"$KEY\" > '{}'; exec '{}'",
@@ -38,7 +38,7 @@ fn add_server(main: Page<'_>, seen: &Path) -> Result<()> {
     run(main, "servers.add", &json!({"draft": draft, "trustLabels": false, "secrets": secrets})).map(drop)
 }
 
-/// Waits until the server was given its secret, and forgets it.
+/// Waits until the server was given its secret, and deletes the log.
 fn was_given(seen: &Path) -> Result<()> {
     let deadline = Instant::now() + PATIENCE;
     while !fs::read_to_string(seen).is_ok_and(|text| text == SECRET) {
@@ -52,7 +52,7 @@ fn was_given(seen: &Path) -> Result<()> {
     Ok(fs::remove_file(seen)?)
 }
 
-/// The files below a folder that hold one of these texts.
+/// The files below a folder that contain one of these texts.
 fn files_with(folder: &Path, texts: &[&str]) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -71,7 +71,7 @@ fn files_with(folder: &Path, texts: &[&str]) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// The core runs, and the page knows it.
+/// Waits until the core runs and the page shows it.
 fn until_running(main: Page<'_>) -> Result<()> {
     main.until("return document.querySelector('header code') !== null").map(drop)
 }
@@ -97,7 +97,7 @@ fn a_vault_is_made_opened_and_put_aside() -> Result<()> {
     main.shows("Secrets are in the vault now")?;
     assert_eq!(kept_in(main)?, "vault");
     main.until("return !document.body.innerText.includes('There is no keychain')")?;
-    // What happens in the core that runs now is heard.
+    // Events of the new core reach the page.
     run(main, "pause", &json!({}))?;
     main.shows("Everything is paused")?;
     run(main, "resume", &json!({}))?;
