@@ -1,5 +1,5 @@
-//! A computer with an administrator: a program that runs in a mount namespace of its own and finds a folder of the
-//! test at `/etc/gatehouse`. Must never change the machine's own `/etc`.
+//! A simulated computer with a managed policy: a program runs in its own mount namespace and finds a
+//! folder of the test at `/etc/gatehouse`. Must never change the machine's own `/etc`.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -8,14 +8,14 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-/// Options of `unshare` for a mount namespace: as root, and as anybody where that is allowed.
+/// Options of `unshare` for a mount namespace: as root, and as another user if the machine allows it.
 const WAYS: [&[&str]; 2] = [&["--mount"], &["--map-root-user", "--mount"]];
 
-/// What is done in the namespace before the program begins: the first folder shows the machine's `/etc`, and the
-/// second one is in its place from then on.
+/// Shell commands run in the namespace before the program starts: the first folder is bound to the
+/// machine's `/etc`, and the second one replaces `/etc`.
 const ENTER: &str = r#"mount --rbind /etc "$0" && mount --rbind "$1" /etc && shift && exec "$@""#;
 
-/// Names of the two folders below the one of the computer.
+/// Names of these two folders.
 const BEFORE: &str = "before";
 const ETC: &str = "etc";
 
@@ -24,7 +24,7 @@ pub(crate) fn folder(computer: &Path) -> PathBuf {
     computer.join(ETC).join("gatehouse")
 }
 
-/// Makes what the program finds at `/etc`: the machine's entries but for `gatehouse`, which is an empty folder.
+/// Prepares the program's `/etc`: the machine's entries except `gatehouse`, which is an empty folder.
 pub(crate) fn prepare(computer: &Path) -> Result<()> {
     let (before, etc) = (computer.join(BEFORE), computer.join(ETC));
     fs::create_dir_all(&before)?;
@@ -35,7 +35,7 @@ pub(crate) fn prepare(computer: &Path) -> Result<()> {
         if name.to_str() == Some("gatehouse") {
             continue;
         }
-        // A link may be relative to where it lies.
+        // A link may be relative to its location.
         let is_link = entry.file_type()?.is_symlink();
         let target = if is_link { fs::read_link(entry.path())? } else { before.join(&name) };
         symlink(target, etc.join(&name))?;
@@ -43,7 +43,7 @@ pub(crate) fn prepare(computer: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The same command on this computer. Its standard streams have to be set anew.
+/// The same command in the namespace. Its standard streams have to be set again.
 pub(crate) fn on(computer: &Path, command: &Command) -> Result<Command> {
     let mut inside = Command::new("unshare");
     inside
@@ -62,8 +62,8 @@ pub(crate) fn on(computer: &Path, command: &Command) -> Result<Command> {
     Ok(inside)
 }
 
-/// The first way that this machine lets a test go. Where there is none the test fails: what it is about was not
-/// looked at.
+/// The first way that works on this machine. The test fails if there is none, since its subject was not
+/// tested then.
 fn way() -> Result<&'static [&'static str]> {
     for way in WAYS {
         let tried = Command::new("unshare")

@@ -1,4 +1,5 @@
-//! Questions as the core tells them: what they offer, and answers by id and hash as the windows give them.
+//! Pending approvals as returned by the core: the offered choices, and answers by id and hash, as the
+//! windows send them.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -8,7 +9,7 @@ use serde_json::{Value, json};
 use crate::gatehouse::Gatehouse;
 use crate::lines::PATIENCE;
 
-/// The questions that wait, once there are so many.
+/// Waits until `count` approvals are pending, and returns them.
 ///
 /// # Errors
 /// When there are not in time.
@@ -25,10 +26,10 @@ pub fn waiting(gatehouse: &Gatehouse, count: usize) -> Result<Vec<Value>> {
     }
 }
 
-/// A little longer than the least time-out that a client is taken to have.
+/// A little longer than the shortest time-out that a client is assumed to have.
 const LEAST_TIMEOUT: Duration = Duration::from_millis(3200);
 
-/// Waits until a question is so old that its client may have given up without a sign.
+/// Waits until an approval request is so old that its client may have given up without a sign.
 ///
 /// # Errors
 /// When it says no time, or one that lies too far ahead.
@@ -43,7 +44,7 @@ pub fn aged(question: &Value) -> Result<()> {
     Ok(())
 }
 
-/// The choices that a question offers.
+/// The choices that an approval request offers.
 ///
 /// # Errors
 /// When it has none.
@@ -51,7 +52,7 @@ pub fn choices(question: &Value) -> Result<&Vec<Value>> {
     question["ask"]["choices"].as_array().with_context(|| format!("no choices in {question:#}"))
 }
 
-/// Whether a question offers anything for good.
+/// Whether an approval request offers anything permanent.
 ///
 /// # Errors
 /// When it has no choices.
@@ -59,7 +60,7 @@ pub fn offers_always(question: &Value) -> Result<bool> {
     Ok(choices(question)?.iter().any(|choice| choice["lifetime"] == "always"))
 }
 
-/// The choice “only in this folder”, for as long as this.
+/// The choice “only in this folder” with this lifetime.
 ///
 /// # Errors
 /// When it is not offered.
@@ -67,7 +68,8 @@ pub fn only_in_this_folder(question: &Value, lifetime: &str) -> Result<Value> {
     narrowed(question, lifetime, "inside")
 }
 
-/// To allow this tool for as long as this, narrowed by the first condition of this kind that is proposed.
+/// The choice that allows this tool with this lifetime, narrowed by the first proposed condition of this
+/// kind.
 ///
 /// # Errors
 /// When either is not offered.
@@ -83,13 +85,13 @@ pub fn narrowed(question: &Value, lifetime: &str, test: &str) -> Result<Value> {
     Ok(json!({ "lifetime": lifetime, "width": "tool", "everyClient": false, "conditions": conditions }))
 }
 
-/// This once.
+/// The choice for this call only.
 #[must_use]
 pub fn once() -> Value {
     json!({ "lifetime": "once", "width": "call", "everyClient": false, "conditions": [] })
 }
 
-/// Allows, by the id of one question and the hash of another, which may be the same.
+/// Allows with the id of one approval request and the hash of another one, which may be the same.
 ///
 /// # Errors
 /// What the core says.
@@ -99,7 +101,7 @@ pub fn allow(gatehouse: &Gatehouse, id: &Value, hash: &Value, choice: &Value) ->
         .command("approvals.answer", &json!({ "answers": [{ "id": id, "hash": hash, "answer": answer }] }))
 }
 
-/// The first character of a text that moves a cursor, turns a text round or cannot be seen.
+/// The first character of a text that moves the cursor, reverses text or is invisible.
 #[must_use]
 pub fn trick(text: &str) -> Option<char> {
     text.chars().find(|c| {

@@ -1,5 +1,5 @@
-//! AI clients that we did not write: the MCP SDKs for TypeScript and Python, driven over a line
-//! protocol (`tests/js/client.mjs`, `tests/py/client.py`).
+//! Third-party AI clients: the MCP SDKs for TypeScript and Python, driven over a line protocol
+//! (`tests/js/client.mjs`, `tests/py/client.py`).
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::lines::Lines;
 use crate::places;
 
-/// Which SDK.
+/// An SDK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sdk {
     /// `@modelcontextprotocol/client` from npm.
@@ -27,12 +27,12 @@ pub struct Client {
     calls: u32,
 }
 
-/// What a call came to.
+/// Outcome of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
     /// A result, `isError` or not.
     Result(Value),
-    /// An error, as the SDK tells it.
+    /// An error, as the SDK reports it.
     Error(Value),
 }
 
@@ -75,7 +75,7 @@ impl Client {
         Self::spawn(sdk)?.connected(revision, &command)
     }
 
-    /// Connects with a program of the test's own, which has to run one of the scripts of [`script`].
+    /// Connects with a program of the test, which has to run one of the scripts of [`script`].
     ///
     /// # Errors
     /// As [`Client::connect`].
@@ -84,9 +84,9 @@ impl Client {
         Self::run("the client", program)?.connected(revision, &command)
     }
 
-    /// Connects with the TypeScript SDK as a client that can be asked: `answers` has an elicitation
-    /// result as `form` and as `url`, a text as `sampling`, a list as `roots`; what is left out it
-    /// does not declare.
+    /// Connects with the TypeScript SDK as a client with client capabilities: `answers` has an
+    /// elicitation result as `form` and as `url`, a text as `sampling`, a list as `roots`; capabilities
+    /// that are left out are not declared.
     ///
     /// # Errors
     /// As [`Client::connect`].
@@ -130,8 +130,8 @@ impl Client {
         }
     }
 
-    /// Does one of the other things that the TypeScript client knows: `read`, `watch`, `unwatch`,
-    /// and `level`, which takes a log level in the place of the URI.
+    /// Sends one of the other requests that the TypeScript client supports: `read`, `watch`, `unwatch`,
+    /// and `level`, which takes a log level instead of the URI.
     ///
     /// # Errors
     /// When the client has ended.
@@ -140,7 +140,8 @@ impl Client {
         self.answer(op)
     }
 
-    /// The next message of the client's that has this member: `asked`, `updated`, `logged`, `toolsChanged`.
+    /// The next message from the client that has this member: `asked`, `updated`, `logged`,
+    /// `toolsChanged`.
     ///
     /// # Errors
     /// When none comes in time.
@@ -158,7 +159,7 @@ impl Client {
         }
     }
 
-    /// Messages with this member that came so far and were not looked at.
+    /// Number of messages with this member that arrived so far and were not consumed.
     #[must_use]
     pub fn so_far(&self, member: &str) -> usize {
         self.early.iter().filter(|message| message.get(member).is_some()).count()
@@ -176,7 +177,7 @@ impl Client {
         Ok(id)
     }
 
-    /// Starts a call that the client gives up after so many milliseconds; for the Python SDK.
+    /// Starts a call that the client gives up after `millis` milliseconds; for the Python SDK.
     ///
     /// # Errors
     /// When the client has ended.
@@ -189,7 +190,7 @@ impl Client {
         Ok(id)
     }
 
-    /// Waits for the end of a call.
+    /// Waits for the outcome of a call.
     ///
     /// # Errors
     /// When it does not end in time.
@@ -232,14 +233,14 @@ impl Client {
         })
     }
 
-    /// Progress notifications that came for a call so far.
+    /// Progress notifications of a call so far.
     #[must_use]
     pub fn progress_of(&self, id: &str) -> Vec<Value> {
         self.early.iter().filter(|message| message["progressOf"] == json!(id)).cloned().collect()
     }
 }
 
-/// Path of the script that is the client of an SDK.
+/// Path of the script for an SDK.
 #[must_use]
 pub fn script(sdk: Sdk) -> PathBuf {
     places::tests_dir().join(match sdk {

@@ -1,5 +1,5 @@
-//! What the client of the conformance suite does in each scenario. Only what a scenario asks the
-//! application to do is here; everything on the wire is the servers crate's.
+//! What the conformance client does in each scenario. Only what a scenario requires of the application
+//! is here; the protocol is handled by the servers crate.
 
 mod user;
 
@@ -19,12 +19,12 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 use user::{Heard, User};
 
-/// How often a server may want a sign-in.
+/// Limit of sign-ins per server.
 const SIGN_INS: usize = 3;
-/// How long anything may take.
+/// Time limit of each step.
 const SOON: Duration = Duration::from_secs(40);
 
-/// Plays the scenario that the environment names.
+/// Runs the scenario named in the environment.
 ///
 /// # Errors
 /// When the server could not be used as the scenario wants.
@@ -101,7 +101,7 @@ impl Client {
         Ok(Self { manager, server, config, user })
     }
 
-    /// Plays a scenario, and signs in whenever the server wants that.
+    /// Runs a scenario, and signs in whenever the server requires it.
     async fn run(&self, scenario: &str) -> Result<()> {
         let mut sign_ins = 0;
         loop {
@@ -123,7 +123,7 @@ impl Client {
         }
     }
 
-    /// Waits until a connection is made, or the server wants the user.
+    /// Waits until a connection is made, or the server needs the user.
     async fn settled(&self) -> Result<()> {
         match self.settled_status().await? {
             ServerStatus::Failed { message, .. } => bail!(message),
@@ -189,13 +189,13 @@ impl Client {
         .await
     }
 
-    /// What a signed-in client does with whatever there is.
+    /// Lists and calls tools, as a signed-in client does.
     async fn list_and_call(&self) -> Result<()> {
         self.list().await?;
         self.call("test-tool", json!({})).await.map(drop)
     }
 
-    /// Multi-round-trip requests, as the gateway drives them for a client that cannot.
+    /// Multi-round-trip requests (input required), as the gateway handles them for a client that cannot.
     async fn rounds(&self) -> Result<()> {
         for tool in
             ["test_mrtr_echo_state", "test_mrtr_no_state", "test_mrtr_unrelated", "test_mrtr_no_result_type"]
@@ -250,7 +250,7 @@ impl Client {
         Ok(())
     }
 
-    /// Calls every tool that is offered: the catalogue leaves out those with headers that cannot be.
+    /// Calls every tool in the catalog, which leaves out those with invalid header annotations.
     async fn every_tool(&self) -> Result<()> {
         let mut called = 0;
         for tool in self.list().await? {

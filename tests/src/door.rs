@@ -1,6 +1,5 @@
-//! Gatehouse behind a page in a browser, for tests of the interface: the real core, with the commands
-//! of the windows as requests to the page's own origin. It takes the place of the shell and is part of
-//! nothing that is shipped.
+//! Gatehouse behind a page in a browser, for tests of the UI: the real core, with the windows' commands
+//! as requests to the page's own origin. It replaces the shell and is not part of any release.
 
 mod channels;
 mod pages;
@@ -25,7 +24,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{Mutex, RwLock, watch};
 use vault::Slot;
 
-/// What was asked of windows and of the browser, neither of which is there.
+/// Requests to windows and to the browser, neither of which exist here.
 #[derive(Clone, Default)]
 struct Noted(Arc<parking_lot::Mutex<Vec<String>>>);
 
@@ -46,24 +45,24 @@ impl OpenUrl for Noted {
     }
 }
 
-/// What the routes work on.
+/// State of the routes.
 struct Door {
-    /// Taken when the door closes.
+    /// Taken when the server stops.
     core: RwLock<Slot>,
     data_dir: PathBuf,
-    /// How many cores there were.
+    /// Number of cores started so far.
     begun: watch::Sender<u64>,
-    /// Where the page is, as browsers write it in `Host`.
+    /// Host and port of the page, as browsers send them in `Host`.
     authority: String,
     pages: PathBuf,
     preferences: Mutex<Value>,
     changed_look: watch::Sender<u64>,
-    /// What the page asked of its window.
+    /// What the page requested of its window.
     noted: Noted,
 }
 
-/// Serves the pages in this folder over a core on that data folder until told to stop. `ready` gets
-/// the one line that says where. A folder with a vault has its core once the page has opened it.
+/// Serves the pages in this folder over a core on that data folder until told to stop. `ready` gets the
+/// one line with the address. If the folder has a vault, the core starts once the page has unlocked it.
 ///
 /// # Errors
 /// When the core does not start or the port cannot be had.
@@ -89,7 +88,7 @@ pub async fn serve(
     let endpoint = door.core.read().await.core().ok().map(Core::endpoint);
     ready(json!({"address": format!("http://{authority}"), "endpoint": endpoint}));
     let serving = axum::serve(listener, routes(Arc::clone(&door))).into_future();
-    // Streams of events never end by themselves: the server is dropped with them.
+    // Event streams never end by themselves: they are dropped with the server.
     tokio::select! {
         served = serving => served.context("the door closed")?,
         () = stop => {}
@@ -113,7 +112,7 @@ fn routes(door: Arc<Door>) -> Router {
         .with_state(door)
 }
 
-/// Lets only the page itself in.
+/// Accepts requests of the page's own origin only.
 async fn own_origin(State(door): State<Arc<Door>>, request: Request, next: Next) -> Response {
     let fits = is_own(&door, request.headers());
     if fits { next.run(request).await } else { StatusCode::FORBIDDEN.into_response() }

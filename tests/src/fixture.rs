@@ -142,7 +142,8 @@ pub use tools::{CHANGED_DESCRIPTION, CHANGED_TOOL, DECEIVERS, LATE_TOOL, ODD_RES
 /// The revision that has no sessions.
 pub const MODERN: &str = "2026-07-28";
 
-/// How long a process that should be gone stays by itself, so that a failed test leaves nothing for ever.
+/// How long a process that should be gone stays at most, so that a failed test leaves nothing behind for
+/// ever.
 const HOLD: Duration = Duration::from_mins(10);
 
 /// Runs the server with the arguments of this process.
@@ -207,7 +208,7 @@ fn serve(options: Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Takes the signal and does nothing with it; the handler stays when the runtime is gone.
+/// Installs a handler that ignores the signal; it stays when the runtime is gone.
 #[cfg(unix)]
 fn ignore_sigterm() -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

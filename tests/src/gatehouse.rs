@@ -1,4 +1,4 @@
-//! A real Gatehouse: `gatehousectl serve` in a folder of its own, and the person in front of it.
+//! A real Gatehouse: `gatehousectl serve` in its own folder, and the user in front of it.
 
 use std::fs::{self, File};
 use std::os::unix::fs::DirBuilderExt;
@@ -17,7 +17,7 @@ use tempfile::TempDir;
 use crate::lines::Lines;
 use crate::{administrator, places};
 
-/// Runs commands of the core with the operator's key.
+/// Runs commands of the core with the operator key.
 #[derive(Clone)]
 pub struct Commands {
     data_dir: PathBuf,
@@ -25,10 +25,10 @@ pub struct Commands {
 }
 
 impl Commands {
-    /// Runs one.
+    /// Runs a command.
     ///
     /// # Errors
-    /// What the core says.
+    /// The core's error.
     pub fn run(&self, name: &str, args: &Value) -> Result<Value> {
         let args = to_raw_value(args)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -51,12 +51,13 @@ pub struct Gatehouse {
     pub endpoint: String,
 }
 
-/// How `gatehousectl` is run: with the operator's key, the same with both streams in one, without it.
+/// Shell scripts that run `gatehousectl`: with the operator key, the same with both output streams in
+/// one, without the key.
 const OPERATOR: &str = r#"exec 3<"$KEY"; exec "$0" --data-dir "$DATA" --operator-key-fd 3 "$@""#;
 const OPERATOR_HEARD: &str = r#"exec 3<"$KEY" 2>&1; exec "$0" --data-dir "$DATA" --operator-key-fd 3 "$@""#;
 const ANYONE: &str = r#"exec setsid "$0" --data-dir "$DATA" "$@""#;
 
-/// How the person has the operator key replaced.
+/// Shell script that rotates the operator key.
 const ROTATE: &str = r#"exec 3<"$KEY" 5>"$KEY.new"; "$0" --data-dir "$DATA" --operator-key-fd 3 operator-key rotate --new-key-fd 5 && mv "$KEY.new" "$KEY""#;
 
 /// The passphrase of its vault.
@@ -71,7 +72,7 @@ impl Gatehouse {
         Self::start_with(|_| Ok(()))
     }
 
-    /// Starts after the data folder was prepared.
+    /// Starts after the data folder was prepared by the closure.
     ///
     /// # Errors
     /// When it does not get ready.
@@ -82,8 +83,9 @@ impl Gatehouse {
         Ok(gatehouse)
     }
 
-    /// Starts on a computer that has an administrator, whose policy file is what [`Gatehouse::administer`] writes.
-    /// There is none at first. In a mount namespace of its own, so the machine's own file is left alone.
+    /// Starts on a simulated computer with a managed policy, which [`Gatehouse::administer`] writes.
+    /// There is none at first. It runs in its own mount namespace, so the machine's own file is left
+    /// alone.
     ///
     /// # Errors
     /// When it does not get ready, or this machine allows no mount namespaces.
@@ -101,7 +103,7 @@ impl Gatehouse {
         Ok(Self { home, serve: None, has_administrator: false, endpoint: String::new() })
     }
 
-    /// Starts as from a desktop entry: with this home folder, a login shell, and nothing else.
+    /// Starts as from a desktop entry: with this home folder, a login shell, and no other variables.
     ///
     /// # Errors
     /// When it does not get ready.
@@ -125,7 +127,7 @@ impl Gatehouse {
         self.launch_with(&[])
     }
 
-    /// Starts again with more words for `serve`.
+    /// Starts again with more arguments for `serve`.
     ///
     /// # Errors
     /// When it does not get ready.
@@ -134,7 +136,7 @@ impl Gatehouse {
         self.run(&mut command)
     }
 
-    /// The same with more variables in its environment.
+    /// Starts again with more variables in its environment.
     ///
     /// # Errors
     /// When it does not get ready.
@@ -144,8 +146,7 @@ impl Gatehouse {
         self.run(&mut command)
     }
 
-    /// The person has the operator key no more. What was known of it is handed out, for
-    /// [`Gatehouse::remember_key`].
+    /// Deletes the user's copy of the operator key. Returns it, for [`Gatehouse::remember_key`].
     ///
     /// # Errors
     /// When there was none.
@@ -155,7 +156,7 @@ impl Gatehouse {
         Ok(known)
     }
 
-    /// The person has the operator key again.
+    /// Restores the user's copy of the operator key.
     ///
     /// # Errors
     /// When the file cannot be written.
@@ -163,7 +164,7 @@ impl Gatehouse {
         Ok(fs::write(self.key_file(), known)?)
     }
 
-    /// The person makes another operator key, and has that from then on.
+    /// Rotates the operator key, and keeps the new one as the user's.
     ///
     /// # Errors
     /// When it is not made.
@@ -187,8 +188,8 @@ impl Gatehouse {
         Ok(())
     }
 
-    /// The command that starts `serve` here: the vault's passphrase comes in on descriptor 4, the
-    /// operator key goes out on descriptor 3 at the first start, and holds for the later ones.
+    /// The command that starts `serve` here: the vault's passphrase is read from descriptor 4, the
+    /// operator key is written to descriptor 3 at the first start, and is valid for the later ones.
     ///
     /// # Errors
     /// When `gatehousectl` is not built.
@@ -202,21 +203,21 @@ impl Gatehouse {
             .env("KEY", self.key_file())
             .env("PASS", self.passphrase_file())
             .env("DATA", self.data_dir())
-            // Gatehouse asks the login shell for its PATH; what somebody's own start-up files take is
-            // not what is tested here.
+            // Gatehouse asks the login shell for its PATH; a developer's own start-up files are not
+            // under test.
             .env("SHELL", "/bin/sh")
             .stderr(self.stderr_log()?);
         Ok(command)
     }
 
-    /// The administrator writes the policy file of this computer; see [`Gatehouse::start_administered`].
+    /// Writes the managed policy of this computer; see [`Gatehouse::start_administered`].
     ///
     /// # Errors
     /// When the computer has no administrator, or the file cannot be written.
     pub fn administer(&self, policy: &str) -> Result<()> {
         ensure!(self.has_administrator, "this computer has no administrator");
         let folder = administrator::folder(&self.computer());
-        // At once, so that half a file is never read.
+        // Atomically, so that half a file is never read.
         fs::write(folder.join("new.json"), policy)?;
         Ok(fs::rename(folder.join("new.json"), folder.join("policy.json"))?)
     }
@@ -227,13 +228,13 @@ impl Gatehouse {
         self.home.path().join("data")
     }
 
-    /// The folder that everything of this Gatehouse is in: its data folder, what it says, test files.
+    /// The folder with everything of this Gatehouse: its data folder, its output, test files.
     #[must_use]
     pub fn home(&self) -> &Path {
         self.home.path()
     }
 
-    /// What its data folder keeps, opened with the person's own passphrase while it does not run.
+    /// Opens the data folder with the user's passphrase while Gatehouse does not run.
     ///
     /// # Errors
     /// When it runs, or the folder cannot be opened.
@@ -253,7 +254,7 @@ impl Gatehouse {
         Ok(folder.canonicalize()?)
     }
 
-    /// What it wrote to standard error so far.
+    /// Its standard error so far.
     #[must_use]
     pub fn stderr(&self) -> String {
         fs::read_to_string(self.stderr_file()).unwrap_or_default()
@@ -275,7 +276,7 @@ impl Gatehouse {
         Ok(File::options().create(true).append(true).open(self.stderr_file())?)
     }
 
-    /// What is in the place of `/etc` where there is an administrator.
+    /// The folder that replaces `/etc` if there is a managed policy.
     fn computer(&self) -> PathBuf {
         self.home.path().join("computer")
     }
@@ -326,7 +327,7 @@ impl Gatehouse {
         self.ctl(words, true)
     }
 
-    /// The same with this variable in its environment.
+    /// Runs a `gatehousectl` command with the operator key and this variable in its environment.
     ///
     /// # Errors
     /// When it cannot be run.
@@ -335,7 +336,7 @@ impl Gatehouse {
         Ok(self.ctl_command(words, true)?.env(name, value).stdin(Stdio::null()).output()?)
     }
 
-    /// Runs a `gatehousectl` command as any program of the same user could.
+    /// Runs a `gatehousectl` command without the key, as any program of the same user could.
     ///
     /// # Errors
     /// When it cannot be run.
@@ -343,7 +344,7 @@ impl Gatehouse {
         self.ctl(words, false)
     }
 
-    /// Starts an operator's command that lasts; what it says on either stream can be read as it comes.
+    /// Starts a long-running operator's command; its output on both streams can be read as it arrives.
     ///
     /// # Errors
     /// When it cannot be started.
@@ -374,7 +375,7 @@ impl Gatehouse {
         Ok(command)
     }
 
-    /// Runs an operator's command that has to succeed, and reads its JSON.
+    /// Runs an operator's command that has to succeed, and parses its JSON.
     ///
     /// # Errors
     /// When it fails or prints something else.
@@ -396,7 +397,7 @@ impl Gatehouse {
         serde_json::from_str(&text).with_context(|| format!("gatehousectl {words:?} printed {text}"))
     }
 
-    /// Runs a command of the core with the operator's key, as the windows do.
+    /// Runs a command of the core with the operator key, as the windows do.
     ///
     /// # Errors
     /// What the core says.
@@ -404,7 +405,7 @@ impl Gatehouse {
         self.commands()?.run(name, args)
     }
 
-    /// What runs commands from other threads.
+    /// A handle that runs commands from other threads.
     ///
     /// # Errors
     /// When there is no operator key.
@@ -446,7 +447,7 @@ impl Gatehouse {
         }
     }
 
-    /// The terminal of `gatehousectl approvals watch`, in words.
+    /// `gatehousectl approvals watch` as text.
     ///
     /// # Errors
     /// When it cannot be started.
@@ -455,7 +456,7 @@ impl Gatehouse {
         Ok(Terminal { watch: Lines::start("approvals watch", &mut command)? })
     }
 
-    /// The person in front of the terminal: `gatehousectl approvals watch`.
+    /// `gatehousectl approvals watch` as JSON, used as the person who answers.
     ///
     /// # Errors
     /// When it cannot be started.
@@ -465,14 +466,14 @@ impl Gatehouse {
     }
 }
 
-/// The terminal of `approvals watch` as a person sees it, in words.
+/// The output of `approvals watch` as a person sees it.
 #[derive(Debug)]
 pub struct Terminal {
     watch: Lines,
 }
 
 impl Terminal {
-    /// The next question: its id and every line that was shown.
+    /// The next approval request: its id and every line that was shown.
     ///
     /// # Errors
     /// When none comes.
@@ -480,7 +481,7 @@ impl Terminal {
         let mut shown = Vec::new();
         loop {
             let line = self.watch.next_line()?;
-            // The last line of a question says how to answer it.
+            // The last line of an approval request says how to answer it.
             let id = line.split_whitespace().find(|word| word.starts_with("ask-")).map(str::to_owned);
             shown.push(line);
             if let Some(id) = id
@@ -500,14 +501,14 @@ impl Terminal {
     }
 }
 
-/// Somebody who watches the questions and answers them.
+/// A person who watches the pending approvals and answers them.
 #[derive(Debug)]
 pub struct Person {
     watch: Lines,
 }
 
 impl Person {
-    /// The next question about a call.
+    /// The next approval request for a call.
     ///
     /// # Errors
     /// When none comes.
@@ -516,7 +517,7 @@ impl Person {
         Ok(serde_json::from_str(&line)?)
     }
 
-    /// Answers a question in the words of `approvals watch`.
+    /// Answers an approval request with a word of `approvals watch`.
     ///
     /// # Errors
     /// When the watch has ended.

@@ -1,4 +1,4 @@
-//! Requests byte by byte, for what no well-behaved client would send.
+//! Raw HTTP requests, for what no well-behaved client would send.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -10,14 +10,14 @@ use serde_json::{Map, Value, json};
 use crate::lines::{Lines, PATIENCE};
 use crate::places;
 
-/// An answer, read until the other side closes.
+/// An answer, read until the server closes the connection.
 #[derive(Debug)]
 pub struct Answer {
     /// Status code.
     pub status: u16,
     /// Header lines.
     pub head: String,
-    /// Body, as text; chunked bodies are left as they came.
+    /// Body, as text; chunked bodies are left as they are.
     pub body: String,
 }
 
@@ -61,7 +61,7 @@ pub fn send(method: &str, endpoint: &str, headers: &[(&str, &str)], body: &[u8])
     Ok(Answer { status, head: head.to_owned(), body: body.to_owned() })
 }
 
-/// A client of revision 2026-07-28 in its simplest form: one request, one JSON answer.
+/// The simplest client of revision 2026-07-28: one request, one JSON answer.
 ///
 /// # Errors
 /// When the connection fails.
@@ -69,10 +69,10 @@ pub fn modern(endpoint: &str, token: &str, method: &str, params: &str) -> Result
     Modern { name: "bytes", can: "{}" }.send(endpoint, token, method, params)
 }
 
-/// What such a client says of itself, as JSON text.
+/// The description of such a client, as JSON text.
 #[derive(Clone, Copy, Debug)]
 pub struct Modern<'a> {
-    /// Its name, as it stands between the quotes.
+    /// Its name, without the quotes.
     pub name: &'a str,
     /// Its capabilities.
     pub can: &'a str,
@@ -92,7 +92,7 @@ impl Modern<'_> {
     /// The headers and the body of a request.
     fn request(self, token: &str, method: &str, params: &str) -> (Vec<(&'static str, String)>, String) {
         let Self { name: says, can } = self;
-        // What is wanted stands in a header as well.
+        // The name or URI is repeated in a header.
         let name = [r#""name":""#, r#""uri":""#]
             .iter()
             .find_map(|member| params.split_once(member))
@@ -119,8 +119,8 @@ impl Modern<'_> {
         (headers, body)
     }
 
-    /// Has another program call a tool with these params, to the byte as [`Modern::begin`] would: node with a script
-    /// of ours, so that a known program of another name is at the other end.
+    /// Makes another program call a tool with these params, byte for byte as [`Modern::begin`] would:
+    /// node with a script of ours, so that the peer process is a known program with another name.
     ///
     /// # Errors
     /// When it cannot be started.
@@ -136,7 +136,7 @@ impl Modern<'_> {
     }
 }
 
-/// The script of the program that posts for others.
+/// The script of the other program.
 pub const ELSEWHERE: &str = "post.mjs";
 
 /// A request of another program.
@@ -144,7 +144,7 @@ pub const ELSEWHERE: &str = "post.mjs";
 pub struct Elsewhere(Lines);
 
 impl Elsewhere {
-    /// What became of it. The header lines are left out.
+    /// Its answer. The header lines are left out.
     ///
     /// # Errors
     /// When the connection failed.
@@ -157,12 +157,12 @@ impl Elsewhere {
     }
 }
 
-/// A request that waits in a thread of its own for what becomes of it.
+/// A request that waits for its answer on another thread.
 #[derive(Debug)]
 pub struct Waiting(std::thread::JoinHandle<Result<Answer>>);
 
 impl Waiting {
-    /// Calls a tool; the arguments are sent to the byte.
+    /// Calls a tool; the arguments are sent unchanged.
     #[must_use]
     pub fn call(endpoint: &str, token: &str, tool: &str, arguments: &str) -> Self {
         let params = format!(r#""name":"{tool}","arguments":{arguments}"#);
@@ -175,7 +175,7 @@ impl Waiting {
         self.0.is_finished()
     }
 
-    /// What became of it.
+    /// Its answer.
     ///
     /// # Errors
     /// When the connection failed.
@@ -185,13 +185,13 @@ impl Waiting {
 }
 
 impl Modern<'static> {
-    /// Calls a tool with these params, in a thread.
+    /// Calls a tool with these params, on another thread.
     #[must_use]
     pub fn begin(self, endpoint: &str, token: &str, params: &str) -> Waiting {
         self.begin_request(endpoint, token, ("tools/call", params))
     }
 
-    /// Sends a request with this method and these params, in a thread.
+    /// Sends a request with this method and these params, on another thread.
     #[must_use]
     pub fn begin_request(
         self,

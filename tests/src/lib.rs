@@ -1,4 +1,4 @@
-//! What the integration tests share: a real Gatehouse, real clients, a person, raw bytes.
+//! Shared code of the integration tests: a real Gatehouse, real clients, a user, raw requests.
 
 mod administrator;
 pub mod asks;

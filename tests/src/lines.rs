@@ -1,5 +1,5 @@
-//! A child process whose standard output is read line by line with a deadline. Must never leave
-//! its process behind: dropping it kills the child.
+//! A child process whose standard output is read line by line with a deadline. Must never leave its
+//! process behind: dropping it kills the child.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
 
-/// How long a test waits for a line before it fails. Generous: it is a bound, not a timing.
+/// How long a test waits for a line before it fails. Generous: it is an upper bound, not a measurement.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A running child and the lines that it printed.
+/// A running child process and the lines that it printed.
 #[derive(Debug)]
 pub struct Lines {
     name: String,
@@ -67,7 +67,7 @@ impl Lines {
         }
     }
 
-    /// Reads on until a line satisfies the predicate, and returns it.
+    /// Reads until a line satisfies the predicate, and returns it.
     ///
     /// # Errors
     /// When no such line comes in time.

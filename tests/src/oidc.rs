@@ -1,5 +1,5 @@
-//! A real authorization server with a protected MCP server in front of it (`tests/js`), and a person at
-//! a browser. Must never print what the authorization server gave away.
+//! A real authorization server, an MCP server that it protects (`tests/js`), and a user at a browser.
+//! Must never print what the authorization server issued.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,25 +17,25 @@ use crate::http;
 use crate::lines::{Lines, PATIENCE};
 use crate::places;
 
-/// Both servers, in a process of their own.
+/// Both servers, in one process.
 #[derive(Debug)]
 pub struct AuthorizationServer {
     _lines: Lines,
     /// Address of the protected MCP server.
     pub mcp: String,
-    /// Issuer at the start; [`AuthorizationServer::swap`] tells of another one.
+    /// Issuer at the start; [`AuthorizationServer::swap`] returns a new one.
     pub issuer: String,
     test: String,
 }
 
-/// The clients that are registered from the start, at the present issuer.
+/// The preregistered clients at the present issuer.
 #[derive(Debug, Deserialize)]
 pub struct Clients {
-    /// Signs in users; redirects to `/callback` of this machine, at any port.
+    /// Signs in users; redirects to `/callback` on this machine, at any port.
     pub confidential: SecretClient,
-    /// Signs in as itself with its secret.
+    /// Client credentials with a secret.
     pub machine: SecretClient,
-    /// Signs in as itself with a signed assertion.
+    /// Client credentials with a signed assertion.
     pub key: KeyClient,
 }
 
@@ -55,71 +55,68 @@ pub struct KeyClient {
     pub id: String,
     /// Private key.
     pub pem: Secret,
-    /// What it signs with.
+    /// Signature algorithm.
     pub algorithm: String,
 }
 
-/// What the present issuer was asked for, by grant type, and `authorize`, `registration`, `revocation`.
+/// Requests to the present issuer by grant type, and for `authorize`, `registration` and `revocation`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Counts {
     asked: BTreeMap<String, u64>,
     granted: BTreeMap<String, u64>,
-    /// Access tokens that are valid now.
+    /// Number of access tokens that are valid now.
     pub access_tokens: u64,
 }
 
 impl Counts {
-    /// How often it was asked.
+    /// Number of requests of a kind.
     #[must_use]
     pub fn asked(&self, what: &str) -> u64 {
         self.asked.get(what).copied().unwrap_or_default()
     }
 
-    /// How often it said yes.
+    /// Number of granted requests of a kind.
     #[must_use]
     pub fn granted(&self, what: &str) -> u64 {
         self.granted.get(what).copied().unwrap_or_default()
     }
 }
 
-/// A token that the MCP server got.
+/// A token that the MCP server received.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Seen {
-    /// Its hash.
     pub hash: String,
-    /// Who had issued it.
+    /// Its issuer.
     pub issuer: Option<String>,
-    /// With which method it came.
+    /// Method of the request.
     pub method: String,
-    /// For which tool.
+    /// The tool that was called.
     pub tool: Option<String>,
-    /// What was answered.
+    /// Status of the answer.
     pub status: u16,
 }
 
-/// Something that the authorization server gave away.
+/// A token, code, verifier or secret that the authorization server issued.
 #[derive(Debug, Deserialize)]
 pub struct Issued {
-    /// What it is.
     pub kind: String,
-    /// Itself.
     pub value: Secret,
 }
 
-/// What `iss` is in the answers that go through the browser.
+/// The `iss` in authorization responses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Iss {
-    /// As it has to be.
+    /// Correct.
     Right,
-    /// Another one, by one character.
+    /// Wrong in one character.
     Wrong,
-    /// Left out, although it is promised.
+    /// Missing, although it is promised.
     Absent,
 }
 
 impl AuthorizationServer {
-    /// Starts both; `--jwt`, `--older` and `--lifetime SECONDS` are known.
+    /// Starts both; the options are `--jwt`, `--older` and `--lifetime SECONDS`.
     ///
     /// # Errors
     /// When they do not get ready.
@@ -133,7 +130,7 @@ impl AuthorizationServer {
         Ok(Self { mcp: text("mcp")?, issuer: text("issuer")?, test: text("test")?, _lines: lines })
     }
 
-    /// The clients that are registered from the start.
+    /// The preregistered clients.
     ///
     /// # Errors
     /// When the server is gone.
@@ -141,7 +138,7 @@ impl AuthorizationServer {
         self.get("clients")
     }
 
-    /// What the present issuer was asked for so far.
+    /// The requests to the present issuer so far.
     ///
     /// # Errors
     /// When the server is gone.
@@ -149,7 +146,7 @@ impl AuthorizationServer {
         self.get("counts")
     }
 
-    /// Every token that the MCP server got so far, in order.
+    /// Every token that the MCP server received so far, in order.
     ///
     /// # Errors
     /// When the server is gone.
@@ -157,7 +154,8 @@ impl AuthorizationServer {
         self.get("seen")
     }
 
-    /// What an issuer was sent although another one had issued it: its kind and hash, for each issuer.
+    /// Tokens and codes that were sent to an issuer other than their own: kind and hash, for each
+    /// issuer.
     ///
     /// # Errors
     /// When the server is gone.
@@ -173,7 +171,7 @@ impl AuthorizationServer {
         self.get("secrets")
     }
 
-    /// From now on access tokens live so many seconds.
+    /// Sets the lifetime of access tokens in seconds.
     ///
     /// # Errors
     /// When the server is gone.
@@ -181,7 +179,7 @@ impl AuthorizationServer {
         self.post("switches", &json!({ "lifetime": seconds })).map(drop)
     }
 
-    /// From now on the token endpoint thinks for so many milliseconds.
+    /// Sets the delay of the token endpoint in milliseconds.
     ///
     /// # Errors
     /// When the server is gone.
@@ -189,7 +187,7 @@ impl AuthorizationServer {
         self.post("switches", &json!({ "delay": milliseconds })).map(drop)
     }
 
-    /// What `iss` of the next answers is.
+    /// Sets the `iss` of the next authorization responses.
     ///
     /// # Errors
     /// When the server is gone.
@@ -202,7 +200,7 @@ impl AuthorizationServer {
         self.post("switches", &json!({ "iss": word })).map(drop)
     }
 
-    /// The next request for that grant gets an error such as `invalid_client`.
+    /// The next request for this grant type gets an error such as `invalid_client`.
     ///
     /// # Errors
     /// When the server is gone.
@@ -210,7 +208,7 @@ impl AuthorizationServer {
         self.post("answer", &json!({ "grant": grant, "error": error })).map(drop)
     }
 
-    /// Takes back everything that a user allowed.
+    /// Revokes everything that a user allowed.
     ///
     /// # Errors
     /// When the server is gone.
@@ -218,7 +216,7 @@ impl AuthorizationServer {
         self.post("revoke", &json!({ "user": user })).map(drop)
     }
 
-    /// Ends all access tokens; what renews them stays.
+    /// Expires all access tokens; refresh tokens stay valid.
     ///
     /// # Errors
     /// When the server is gone.
@@ -226,7 +224,7 @@ impl AuthorizationServer {
         self.post("expire", &json!({})).map(drop)
     }
 
-    /// Puts another issuer in the place of the present one, and tells which.
+    /// Replaces the present issuer by another one, and returns it.
     ///
     /// # Errors
     /// When it does not start.
@@ -251,8 +249,8 @@ impl AuthorizationServer {
         }
     }
 
-    /// Looks for everything that was ever given away in these files and texts, which have to tell of
-    /// the protected server's address.
+    /// Searches these files and texts for everything that was ever issued. As a check of the search
+    /// itself, they have to contain the protected server's URL.
     ///
     /// # Errors
     /// When something is found, or when there was nothing to look for or in.
@@ -271,7 +269,7 @@ impl AuthorizationServer {
         ensure!(known, "not even the server's address is to be found: this looks in the wrong places");
         for (name, text) in &places {
             for Issued { kind, value } in &secrets {
-                // Short ones would be found by chance.
+                // Short values would be found by chance.
                 ensure!(value.reveal().len() >= 16, "a {kind} is too short to be looked for");
                 ensure!(!text.contains(value.reveal()), "{name} holds a {kind}");
             }
@@ -304,38 +302,36 @@ fn gather(folder: &Path, files: &mut Vec<std::path::PathBuf>) -> Result<()> {
     Ok(())
 }
 
-/// A person at a browser: fills in the forms of the authorization server.
+/// A user at a browser: fills in the forms of the authorization server.
 #[derive(Debug, Clone, Copy)]
 pub struct Browser {
     user: &'static str,
     more: &'static [&'static str],
 }
 
-/// Where a browser ended.
+/// The page at which a browser ended.
 #[derive(Debug, Deserialize)]
 pub struct Page {
-    /// Its address.
     pub address: String,
-    /// Its status; 0 when it was not opened.
+    /// Its status; 0 if it was not opened.
     pub status: u16,
-    /// Its text.
     pub text: String,
 }
 
 impl Browser {
-    /// Somebody who says yes, with cookies of their own.
+    /// A user who gives consent, with their own cookies.
     #[must_use]
     pub fn of(user: &'static str) -> Self {
         Self { user, more: &[] }
     }
 
-    /// Somebody who signs in and then says no.
+    /// A user who signs in and then denies consent.
     #[must_use]
     pub fn refusing(user: &'static str) -> Self {
         Self { user, more: &["--deny"] }
     }
 
-    /// Goes from an address through everything to the last page.
+    /// Follows an address to the last page.
     ///
     /// # Errors
     /// When it does not get there.
@@ -343,7 +339,8 @@ impl Browser {
         self.run(address, self.more)
     }
 
-    /// Goes as far as the redirect that leads away from the authorization server, and tells its address.
+    /// Follows an address up to the redirect that leaves the authorization server, and returns that
+    /// redirect's address.
     ///
     /// # Errors
     /// When it does not get there.

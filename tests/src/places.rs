@@ -1,4 +1,4 @@
-//! Where things lie: our own programs, scripts, the Python that has the packages.
+//! Paths of our own programs and scripts, and of the Python with the test packages.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ pub fn tests_dir() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// A program of this workspace, as the running test was built beside it.
+/// A program of this workspace, from the folder of the running test.
 ///
 /// # Errors
 /// When it was not built.

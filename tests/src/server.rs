@@ -9,7 +9,7 @@ use crate::gatehouse::Gatehouse;
 use crate::lines::Lines;
 use crate::places;
 
-/// What a server is reached over.
+/// The transport of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Over {
     /// Standard streams.
@@ -36,16 +36,16 @@ impl Over {
     }
 }
 
-/// A server of its own process, or none where Gatehouse starts it.
+/// A server in a separate process, or none if Gatehouse starts it.
 #[derive(Debug)]
 pub struct Upstream {
     lines: Option<Lines>,
-    /// Its address, where it has one.
+    /// Its URL, if it has one.
     pub url: String,
 }
 
 impl Upstream {
-    /// Starts the fixture with an address.
+    /// Starts the fixture on a transport with a URL.
     ///
     /// # Errors
     /// When it does not get ready.
@@ -53,7 +53,7 @@ impl Upstream {
         Self::start_at(over, 0, more)
     }
 
-    /// The same at a port.
+    /// Starts the fixture at this port.
     ///
     /// # Errors
     /// When it does not get ready.
@@ -67,7 +67,7 @@ impl Upstream {
         Ok(Self { lines: Some(lines), url })
     }
 
-    /// The port in its address.
+    /// The port in its URL.
     ///
     /// # Errors
     /// When it has none.
@@ -77,7 +77,7 @@ impl Upstream {
         Ok(port.parse()?)
     }
 
-    /// Ends it at once.
+    /// Kills it.
     ///
     /// # Errors
     /// When it ended already.
@@ -89,7 +89,7 @@ impl Upstream {
     }
 }
 
-/// Starts the fixture over a transport and adds it; what is added is connected when this returns.
+/// Starts the fixture and adds it; it is connected when this returns.
 ///
 /// # Errors
 /// When it does not connect.
@@ -99,7 +99,7 @@ pub fn add(gatehouse: &Gatehouse, name: &str, over: Over, more: &[&str]) -> Resu
     Ok(upstream)
 }
 
-/// The same without waiting for the connection.
+/// Starts the fixture and adds it without waiting for the connection.
 ///
 /// # Errors
 /// When it cannot be added.

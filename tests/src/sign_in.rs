@@ -1,5 +1,5 @@
-//! Signing in as it is told from the terminal: servers that a real authorization server protects, a
-//! sign-in that waits for its browser, and a look at what it all left behind.
+//! Sign-ins from the terminal: servers that a real authorization server protects, a sign-in that waits
+//! for its browser, and a search for leaked secrets at the end.
 
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
@@ -37,7 +37,7 @@ impl Scene {
         Ok(Self { gatehouse, provider, client, token })
     }
 
-    /// Adds the protected server, with everything left to be found out.
+    /// Adds the protected server with default settings, so that everything is discovered.
     ///
     /// # Errors
     /// When it does not say that somebody has to sign in.
@@ -47,7 +47,7 @@ impl Scene {
         Ok(())
     }
 
-    /// Adds the protected server with settings for signing in and their secrets, as the window does.
+    /// Adds the protected server with sign-in settings and their secrets, as the window does.
     ///
     /// # Errors
     /// When it cannot be added.
@@ -60,7 +60,7 @@ impl Scene {
         self.gatehouse.command("servers.add", &added).map(drop)
     }
 
-    /// Adds the protected server with the client that is registered already and a redirect of its own.
+    /// Adds the protected server with the preregistered client and its own redirect URI.
     ///
     /// # Errors
     /// When it does not say that somebody has to sign in.
@@ -76,7 +76,7 @@ impl Scene {
         Ok(())
     }
 
-    /// Signs in from the first click to the running server, whose tools may then all run unasked.
+    /// Signs in, waits until the server runs, and allows all of its tools.
     ///
     /// # Errors
     /// When it does not come to that.
@@ -88,7 +88,7 @@ impl Scene {
         Ok(page)
     }
 
-    /// Waits until a server runs, and lets its tools run unasked.
+    /// Waits until a server runs, and allows all of its tools.
     ///
     /// # Errors
     /// When it does not come to that.
@@ -107,7 +107,7 @@ impl Scene {
         self.client.call(&name, arguments)
     }
 
-    /// What the protected server says to `whoami`.
+    /// The protected server's answer to `whoami`.
     ///
     /// # Errors
     /// When it does not answer well.
@@ -117,7 +117,7 @@ impl Scene {
         Ok(answer.text())
     }
 
-    /// The name that clients know a tool by.
+    /// The exposed name of a tool.
     ///
     /// # Errors
     /// When there is no such tool.
@@ -129,7 +129,7 @@ impl Scene {
         Ok(name.context("no name")?.to_owned())
     }
 
-    /// The sign-in of a server as everybody may see it.
+    /// The public state of a server's sign-in.
     ///
     /// # Errors
     /// When there is no such server.
@@ -155,7 +155,7 @@ impl Scene {
         }
     }
 
-    /// Stops Gatehouse and lets something happen before it starts again and its client connects again.
+    /// Stops Gatehouse, runs the closure, starts Gatehouse again and reconnects its client.
     ///
     /// # Errors
     /// When it does not stop well or does not get ready.
@@ -167,7 +167,7 @@ impl Scene {
         Ok(())
     }
 
-    /// Ends it, and looks everywhere for what the authorization server gave away.
+    /// Stops Gatehouse, and searches everything it wrote for what the authorization server issued.
     ///
     /// # Errors
     /// When a token, code, verifier or secret is found.
@@ -195,12 +195,12 @@ fn connect(gatehouse: &Gatehouse, token: &str) -> Result<Client> {
 #[derive(Debug)]
 pub struct SigningIn {
     lines: Lines,
-    /// What the user is to open.
+    /// The address to open.
     pub address: String,
 }
 
 impl SigningIn {
-    /// Begins.
+    /// Starts a sign-in.
     ///
     /// # Errors
     /// When no address comes.
@@ -208,7 +208,7 @@ impl SigningIn {
         Self::begin_with(gatehouse, server, "--print")
     }
 
-    /// Begins where the browser cannot come back by itself; [`SigningIn::paste`] has to follow.
+    /// Starts a sign-in whose browser is on another computer; [`SigningIn::paste`] has to follow.
     ///
     /// # Errors
     /// When no address comes.
@@ -222,7 +222,7 @@ impl SigningIn {
         Ok(Self { lines, address })
     }
 
-    /// Types the address that the browser ended at.
+    /// Types the callback URL of the browser.
     ///
     /// # Errors
     /// When nobody reads it.
@@ -230,7 +230,7 @@ impl SigningIn {
         self.lines.say(address)
     }
 
-    /// Waits for its good end.
+    /// Waits until it succeeds.
     ///
     /// # Errors
     /// When it ends badly.
@@ -241,7 +241,7 @@ impl SigningIn {
         Ok(())
     }
 
-    /// Waits for its bad end, and tells what it said.
+    /// Waits until it fails, and returns its output.
     ///
     /// # Errors
     /// When it ends well.

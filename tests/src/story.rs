@@ -1,4 +1,5 @@
-//! The first click, as a person does it in the real windows: the test of it and the demo play the same.
+//! The first use as a person does it in the real windows: the test of it and the demo play the same
+//! scenario.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +12,7 @@ use crate::window::{Desktop, Page, RealWindow};
 
 const CLIENT: &str = "Claude Code";
 
-/// Plays it from a first start on, leaves pictures in a folder, and tells each step.
+/// Plays it from the first start on, saves screenshots in a folder, and reports each step.
 ///
 /// # Errors
 /// When something is not as it has to be.
@@ -86,7 +87,7 @@ fn add_server(main: Page<'_>, folder: &Path, pictures: &Path, tell: &impl Fn(&st
     Ok(())
 }
 
-/// Adds a client by the dialog, and reads its address and its token from it as a person does.
+/// Adds a client in the dialog, and reads its endpoint and its token from it as a person does.
 fn add_client(main: Page<'_>, tell: &impl Fn(&str)) -> Result<(String, String)> {
     main.press("Clients")?;
     main.press("Add client")?;

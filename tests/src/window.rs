@@ -1,6 +1,6 @@
-//! The real application in a desktop of its own: display, bus, unlocked keychain and window manager are
+//! The real application on its own desktop: display, bus, unlocked keychain and window manager are
 //! started for it and end with it. Pages are driven through the platform's WebDriver. Must never touch
-//! the desktop of whoever runs the tests.
+//! the desktop of the developer.
 
 mod desktop;
 mod driver;
@@ -22,7 +22,7 @@ pub use hand::{Hand, Spot};
 use crate::lines::PATIENCE;
 use crate::places;
 
-/// The application with its pages under control. Ends when it is dropped.
+/// The application with its pages under control. Killed when dropped.
 #[derive(Debug)]
 pub struct RealWindow {
     driver: Driver,
@@ -38,7 +38,7 @@ pub struct Page<'a> {
 }
 
 impl RealWindow {
-    /// Starts the application on this desktop and waits until both of its pages are there.
+    /// Starts the application on this desktop and waits until both of its pages are loaded.
     ///
     /// # Errors
     /// When it is not built with the feature `test-door`, or does not come up.
@@ -48,7 +48,7 @@ impl RealWindow {
         Ok(window)
     }
 
-    /// Starts the application as [`RealWindow::start`] does, though its core may have to wait for somebody.
+    /// Starts the application as [`RealWindow::start`] does, but its core may wait for user input.
     ///
     /// # Errors
     /// As [`RealWindow::start`].
@@ -77,7 +77,7 @@ impl RealWindow {
         self.page("main")
     }
 
-    /// The window with the questions.
+    /// The prompt window.
     #[must_use]
     pub fn prompt(&self) -> Page<'_> {
         self.page("prompt")
@@ -95,7 +95,7 @@ impl RealWindow {
         Page { driver: &self.driver, handle: self.pages.get(name).map_or("", String::as_str) }
     }
 
-    /// Ends the application as its user would, by its own command, and waits until it is gone.
+    /// Quits the application by its own command, as a user would, and waits until it is gone.
     ///
     /// # Errors
     /// When it does not end.
@@ -128,7 +128,7 @@ impl Page<'_> {
         self.driver.post("execute/sync", &json!({ "script": body, "args": [] }))
     }
 
-    /// Runs the body of an async function in the page and waits for what it comes to.
+    /// Runs the body of an async function in the page and waits for its value.
     ///
     /// # Errors
     /// With what it threw.
@@ -145,7 +145,7 @@ impl Page<'_> {
         }
     }
 
-    /// Calls a command of the shell as the page could.
+    /// Invokes a command of the shell as the page could.
     ///
     /// # Errors
     /// With the refusal, as JSON text.
@@ -153,7 +153,7 @@ impl Page<'_> {
         self.wait_for(&format!("return window.__TAURI_INTERNALS__.invoke({}, {args})", json!(command)))
     }
 
-    /// Runs the body again and again until it comes to something that is not empty.
+    /// Runs the body repeatedly until its value is not empty.
     ///
     /// # Errors
     /// When it does not in time; the text of the page is in the error.
@@ -172,7 +172,7 @@ impl Page<'_> {
         }
     }
 
-    /// Everything that can be read on the page.
+    /// The visible text of the page.
     ///
     /// # Errors
     /// When the page is gone.
@@ -197,7 +197,8 @@ impl Page<'_> {
         self.driver.post(&format!("element/{element}/click"), &json!({})).map(drop)
     }
 
-    /// Clicks on what has this role (a tag or an ARIA role) and this name.
+    /// Clicks on the element with this name that is a button, a link, a label, an input or has an ARIA
+    /// role.
     ///
     /// # Errors
     /// When there is none in time.
@@ -210,7 +211,7 @@ impl Page<'_> {
         self.driver.post(&format!("element/{element}/click"), &json!({})).map(drop)
     }
 
-    /// Types into the field with this label, after what is in it was taken out.
+    /// Clears the field with this label and types into it.
     ///
     /// # Errors
     /// When there is no such field in time.
@@ -224,7 +225,7 @@ impl Page<'_> {
         self.driver.post(&format!("element/{element}/value"), &json!({ "text": text })).map(drop)
     }
 
-    /// Takes a picture of the page, once it stands still.
+    /// Takes a screenshot of the page, once it stands still.
     ///
     /// # Errors
     /// When the picture cannot be written.
@@ -234,8 +235,8 @@ impl Page<'_> {
         driver::write_picture(file, encoded.as_str().context("no picture")?)
     }
 
-    /// The id of the first element of a list that is visible and enabled, once it stands still and nothing
-    /// that is not part of it lies over its middle: what moves or is covered can't be clicked on by a person
+    /// The id of the first element of a list that is visible and enabled, once it stands still and no
+    /// other element covers its centre: a person cannot click an element that moves or is covered
     /// either.
     fn element(&self, list: &str) -> Result<String> {
         let find = format!(

@@ -1,7 +1,7 @@
-//! How smooth the windows stay with 64 questions, one of them of five megabytes: the time between two frames
-//! of the page while questions come, while one goes through them, scrolls and answers, beside that of
-//! the same page at rest. The real window under the web view's remote control, so it is the
-//! development build; the pages in it are those that are shipped. `cargo xtask bench frames` builds and runs it.
+//! Frame times of the windows with 64 pending approvals, one of them of five megabytes: while requests
+//! arrive, and while the user goes through them, scrolls and answers, compared with the same page at
+//! rest. Drives the real window by WebDriver, so it is the development build; its pages are those that
+//! are shipped. `cargo xtask bench frames` builds and runs it.
 
 use anyhow::{Result, bail};
 
@@ -30,7 +30,7 @@ mod linux {
 
     const QUESTIONS: usize = 64;
     const HUGE: usize = 5 * 1024 * 1024;
-    /// Longer than this a frame is seen to be late.
+    /// Longest frame time in milliseconds that is not perceived as late.
     const LATE: f64 = 50.0;
 
     pub(super) fn measure() -> Result<()> {
@@ -48,7 +48,7 @@ mod linux {
             std::thread::spawn(move || http::modern(&endpoint, &token, "tools/call", &params))
         };
 
-        // A page that is not seen has no frames, so one question is there before it is looked at.
+        // A hidden page has no frames, so one request is pending before the measurement starts.
         let mut calls = vec![call(0, 2048)];
         desktop.until_visible("Gatehouse asks", true)?;
         prompt.shows("line 0")?;
@@ -66,7 +66,7 @@ mod linux {
         ))?;
         told("prompt, through all of them and back", prompt)?;
 
-        // What scrolling costs here at all: a page that has nothing to do with questions.
+        // The cost of scrolling itself: a page without approval requests.
         main.click("a[href*=settings]")?;
         rest();
         record(main)?;
@@ -117,12 +117,12 @@ mod linux {
         window.quit()
     }
 
-    /// Does something in each of so many frames.
+    /// Runs a function in each of a number of frames.
     const EACH_FRAME: &str = "const eachFrame = (frames, work) => new Promise((done) => { \
          const next = () => { if (frames-- <= 0) return done(); work(); requestAnimationFrame(next) }; \
          requestAnimationFrame(next) });";
 
-    /// Scrolls the page, up and down where it is short.
+    /// Scrolls the page; up and down if it is short.
     fn scrolled() -> String {
         format!(
             "{EACH_FRAME} const area = document.querySelector('.page-body'); let by = 120; \
@@ -131,7 +131,7 @@ mod linux {
         )
     }
 
-    /// Begins to write down the time between frames.
+    /// Starts recording frame times.
     fn record(page: Page<'_>) -> Result<()> {
         page.run(
             "window.benchFrames = []; const run = (window.benchRun ?? 0) + 1; window.benchRun = run; \

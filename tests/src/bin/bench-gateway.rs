@@ -1,8 +1,8 @@
-//! What the gateway costs: the same calls to the same raw server, once directly over HTTP and once
-//! through Gatehouse (HTTP in front, standard streams behind) with policy and recording on. Both
-//! in one run, in turns, so that the ratio holds on a machine whose speed drifts.
+//! Overhead of the gateway: the same calls to the same raw server, directly over HTTP and through
+//! Gatehouse (HTTP in front, standard streams behind) with policy and recording on. Both are measured in
+//! one run, alternately, so that the ratio is valid on a machine whose speed drifts.
 //!
-//! `cargo xtask bench gateway` builds everything optimised and runs it.
+//! `cargo xtask bench gateway` builds everything with optimisation and runs it.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -32,7 +32,7 @@ fn main() -> Result<()> {
     }
 }
 
-/// Runs each part in a process of its own; the latency part and all its children on one CPU.
+/// Runs each part in a separate process; the latency part and its child processes on one CPU.
 fn parent() -> Result<()> {
     let myself = std::env::current_exe()?;
     let mut pinned = Command::new("taskset");
@@ -140,7 +140,7 @@ fn direct() -> Result<(Lines, String)> {
     Ok((server, url))
 }
 
-/// A Gatehouse with the same server behind standard streams, everything of it allowed.
+/// A Gatehouse with the same server behind standard streams, with all of its tools allowed.
 fn gated(more: &[&str]) -> Result<(Gatehouse, String)> {
     gated_with(&[], more)
 }
@@ -204,7 +204,7 @@ fn latency() -> Result<()> {
     Ok(())
 }
 
-/// Calls per second over some time, with so many connections that each wait for their answer.
+/// Calls per second over some time, with a number of connections that each wait for their answer.
 fn flood(endpoint: &str, token: &str) -> Result<f64> {
     let end = Instant::now() + THROUGHPUT;
     let begin = Instant::now();
@@ -268,7 +268,7 @@ fn throughput() -> Result<()> {
     Ok(())
 }
 
-/// Standard streams that are socket pairs against pipes, in turns.
+/// Compares socket pairs and pipes as standard streams, alternately.
 fn streams() -> Result<()> {
     let (sockets, sockets_token) = gated(&[])?;
     let (pipes, pipes_token) = gated_with(&["--pipes"], &[])?;
@@ -278,7 +278,7 @@ fn streams() -> Result<()> {
         let both = [(&sockets, &sockets_token), (&pipes, &pipes_token)];
         for ((gatehouse, token), (rates, times)) in both.into_iter().zip(&mut found) {
             rates.push(flood(&gatehouse.endpoint, token)?);
-            // A connection of its own each time: one that is idle for long is closed.
+            // A new connection each time: one that is idle for long is closed.
             let mut caller = Caller::new(&gatehouse.endpoint, token)?;
             let large = caller.request("tools/call", "big", &mebibyte);
             times.push(median(timed(&mut caller, &large, 100)?) / 1e3);

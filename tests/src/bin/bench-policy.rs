@@ -1,7 +1,7 @@
-//! What the policy costs a call: reading its arguments strictly, hashing it, deciding on it with many
-//! rules and many tools. No server and no client; nothing here waits for anything.
+//! Cost of the policy per call: strict parsing of the arguments, hashing, and the decision with many
+//! rules and many tools. Without servers, clients or I/O.
 //!
-//! `cargo xtask bench policy` builds it optimised and runs it.
+//! `cargo xtask bench policy` builds it with optimisation and runs it.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -22,7 +22,7 @@ const TOOLS: usize = 10_000;
 const GRANTS: usize = 1_000;
 const OF_SERVER: usize = TOOLS / SERVERS;
 const NOW: Timestamp = Timestamp(1_800_000_000_000);
-/// So many at once, for one of them is shorter than a clock can tell.
+/// Number of operations per measurement, since a single one is shorter than the clock's resolution.
 const BATCH: usize = 100;
 const BATCHES: usize = 5_000;
 /// 200 bytes.
@@ -87,7 +87,7 @@ fn row(name: &str, cost: Duration) {
     println!("{name:<52}{:>10}", cost.as_nanos());
 }
 
-/// The median cost of one.
+/// Median duration of one operation.
 fn p50(mut one: impl FnMut(usize)) -> Duration {
     let mut took: Vec<Duration> = (0..BATCHES + BATCHES / 10)
         .map(|_| {
@@ -95,14 +95,14 @@ fn p50(mut one: impl FnMut(usize)) -> Duration {
             (0..BATCH).for_each(&mut one);
             began.elapsed()
         })
-        // The first of them warm up.
+        // The first batches warm up.
         .skip(BATCHES / 10)
         .collect();
     took.sort_unstable();
     took.get(BATCHES / 2).copied().unwrap_or_default() / BATCH as u32
 }
 
-/// A call with everything that it is judged by.
+/// A call with everything that the decision depends on.
 struct Call {
     client: ClientId,
     server: ServerBinding,
@@ -138,8 +138,8 @@ struct House {
 }
 
 impl House {
-    /// Half of the servers allow all their reads, one tool in ten has a grant of its own, and the
-    /// rest of the grants blocks single tools.
+    /// Half of the servers allow all their reads, one tool in ten has its own grant, and the other rules
+    /// block single tools.
     fn new() -> Self {
         let mut rules = Vec::with_capacity(GRANTS);
         for server in 0..SERVERS / 2 {
@@ -184,7 +184,7 @@ impl House {
     }
 }
 
-/// As many denies of single resources of one server.
+/// The same number of denies of single resources of one server.
 fn blocked_resources() -> RuleBook {
     let rule = |number: usize| {
         let tool = format!("resource:file:///home/ana/notes/{number}.md");

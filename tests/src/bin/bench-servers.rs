@@ -1,5 +1,6 @@
-//! What many servers cost: how much ten broken ones delay forty good ones, what twenty idle ones take,
-//! and that a hundred starts, crashes and kills leave no process behind. `cargo xtask bench servers`.
+//! Cost of many servers: how much ten broken ones delay forty good ones, the resources of twenty idle
+//! ones, and that a hundred starts, crashes and kills leave no process behind. `cargo xtask bench
+//! servers`.
 #![cfg(target_os = "linux")]
 
 use std::fs;
@@ -16,7 +17,7 @@ const IDLE: usize = 20;
 const IDLE_FOR: Duration = Duration::from_secs(60);
 const ROUNDS: usize = 100;
 
-/// The ways in which the ten are broken.
+/// The faults of the ten broken servers.
 const BROKEN: [&str; 10] = [
     "slow-start=20000",
     "dies-at-start",
@@ -53,7 +54,7 @@ fn entry(gatehouse: &Gatehouse, name: &str, fault: Option<&str>) -> Result<()> {
     gatehouse.command("servers.add", &json!({ "draft": draft, "trustLabels": false })).map(drop)
 }
 
-/// How long after the launch the good servers are connected, in milliseconds.
+/// Milliseconds from the launch until the good servers are connected.
 fn until_good(gatehouse: &mut Gatehouse) -> Result<f64> {
     let begun = Instant::now();
     gatehouse.launch()?;
@@ -71,7 +72,7 @@ fn until_good(gatehouse: &mut Gatehouse) -> Result<f64> {
     }
 }
 
-/// Forty good servers alone, and beside ten that are each broken in another way, in turns.
+/// Forty good servers alone, and with ten that each have another fault, alternately.
 fn launch() -> Result<()> {
     let mut alone = Gatehouse::start()?;
     let mut beside = Gatehouse::start()?;
@@ -100,7 +101,7 @@ fn launch() -> Result<()> {
     Ok(())
 }
 
-/// What the core takes of the processor and of memory while connected servers idle.
+/// CPU and memory of the core while connected servers are idle.
 fn idle() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     for number in 0..IDLE {
@@ -134,7 +135,8 @@ fn processor_ticks(pid: u32) -> Result<u64> {
     Ok(field(11)? + field(12)?)
 }
 
-/// A hundred rounds in turns: stopped, crashed servers, Gatehouse killed. No process may be left.
+/// A hundred rounds of stopped servers, crashed servers and a killed Gatehouse, alternately. No process
+/// may be left.
 fn orphans() -> Result<()> {
     let mut gatehouse = Gatehouse::start()?;
     let mark = gatehouse.folder("log")?.join("marked").display().to_string();

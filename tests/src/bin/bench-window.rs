@@ -1,6 +1,6 @@
-//! What the windows cost, in an optimised build and without remote control: the start beside that of an
-//! empty window of the same toolkit, a question until it is seen, an answer until the call goes out,
-//! and memory. `cargo xtask bench window` builds everything and runs it.
+//! Cost of the windows in an optimised build and without WebDriver: start-up compared with an empty
+//! window of the same toolkit, time until an approval request is visible, time from an answer until the
+//! call is sent, and memory. `cargo xtask bench window` builds everything and runs it.
 
 use anyhow::{Result, bail};
 
@@ -37,9 +37,9 @@ mod linux {
     const ROUNDS: usize = 7;
     const PROMPT: &str = "Gatehouse asks";
 
-    /// The colour of a button that allows, once it is awake (`--mantine-color-teal-filled`).
+    /// The colour of an enabled Allow button (`--mantine-color-teal-filled`).
     const ALLOW: [u8; 3] = [0x0f, 0x76, 0x6e];
-    /// Where the pointer is in nobody's way.
+    /// A pointer position outside of all windows.
     const ASIDE: Spot = Spot { x: 5, y: 895 };
 
     pub(super) fn measure() -> Result<()> {
@@ -47,7 +47,7 @@ mod linux {
         windows()
     }
 
-    /// Exec to first useful paint, in turns with the empty window.
+    /// Time from exec to first useful paint, alternately with the empty window.
     fn starts() -> Result<()> {
         let desktop = Desktop::start()?;
         let empty = places::program("examples/empty-window")?;
@@ -76,7 +76,7 @@ mod linux {
         Ok(begun.elapsed().as_secs_f64() * 1000.0)
     }
 
-    /// A data folder with a client and a server that writes down what it gets, as a window would have it.
+    /// A data folder of a window with a client, and with a server that logs what it receives.
     pub(super) fn prepare(data_dir: &Path, log: &Path) -> Result<()> {
         let runtime = tokio::runtime::Runtime::new()?;
         let token = runtime.block_on(async {
@@ -129,7 +129,7 @@ mod linux {
         calm();
         println!("memory: main window and warm prompt {:.0} MiB PSS", pss(running.pid())?);
 
-        // Only the questions are on the screen, so that the first button that allows is theirs.
+        // Only the prompt window is on the screen, so that the first Allow button is in it.
         to_tray(&desktop)?;
         calm();
         println!("memory: in the tray {:.0} MiB PSS", pss(running.pid())?);
@@ -143,7 +143,8 @@ mod linux {
             let call = std::thread::spawn(move || http::modern(&endpoint, &token, "tools/call", &params));
             wait_for(|| Ok(desktop.is_visible(PROMPT)?.then_some(())))?;
             shown.push(begun.elapsed().as_secs_f64() * 1000.0);
-            // The buttons sleep for half a second after the window came up, and take their colour then.
+            // The buttons are disabled for half a second after the window came up, and have their colour
+            // after that.
             let button = wait_for(|| hand.find(ALLOW))?;
             hand.point(button)?;
             calm();
@@ -167,7 +168,7 @@ mod linux {
         Ok(())
     }
 
-    /// Closes the main window twice: the first time it says that Gatehouse keeps running.
+    /// Closes the main window twice: the first time it explains that Gatehouse keeps running.
     fn to_tray(desktop: &Desktop) -> Result<()> {
         for _ in 0..2 {
             desktop.tool(&[

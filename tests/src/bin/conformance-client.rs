@@ -1,5 +1,5 @@
-//! The client of the conformance suite: Gatehouse's own servers crate, told by the environment what
-//! to do (`MCP_CONFORMANCE_SCENARIO`), with the server's address as its last argument.
+//! The client for the conformance suite: Gatehouse's own servers crate. The scenario is in the
+//! environment (`MCP_CONFORMANCE_SCENARIO`), the server's URL is the last argument.
 
 use std::process::ExitCode;
 

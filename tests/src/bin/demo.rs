@@ -1,5 +1,5 @@
-//! The first click, played by itself in the real windows: a real server from npm, a real client, and a
-//! person's clicks. Leaves pictures. `cargo xtask demo` builds what it needs and runs it.
+//! Plays the first-use scenario in the real windows: a real server from npm, a real client, and a user's
+//! clicks. Saves screenshots. `cargo xtask demo` builds what it needs and runs it.
 
 #[cfg(target_os = "linux")]
 fn main() -> anyhow::Result<()> {

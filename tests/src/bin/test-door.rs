@@ -1,4 +1,4 @@
-//! The interface in a browser; see `gatehouse_tests::door`. Ends when its standard input does.
+//! Serves the UI for a browser; see `gatehouse_tests::door`. Exits when its standard input is closed.
 
 use std::path::PathBuf;
 
@@ -17,7 +17,7 @@ fn main() -> Result<()> {
     let ready = |line| println!("{line}");
     let gone = async {
         let mut rest = Vec::new();
-        // Whatever ends it, nobody is there any more.
+        // An error also means that the parent process is gone.
         tokio::io::stdin().read_to_end(&mut rest).await.unwrap_or(0);
     };
     let door = gatehouse_tests::door::serve(PathBuf::from(data_dir), PathBuf::from(pages), ready, gone);

@@ -1,5 +1,4 @@
-//! The user of the conformance client: agrees to everything, and signs in with a browser that has no
-//! window.
+//! The user of the conformance client: agrees to everything, and signs in with a headless browser.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,12 +16,12 @@ use tokio::sync::watch;
 
 use crate::http;
 
-/// The address of a document that the suite knows.
+/// URL of a Client ID Metadata Document that the suite knows.
 const DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
-/// How long a sign-in may take.
+/// Time limit of a sign-in.
 const SOON: Duration = Duration::from_secs(20);
 
-/// Counts how often the sign-in and the connection changed.
+/// Counts changes of the sign-in and of the connection.
 #[derive(Clone, Default)]
 pub(super) struct Heard {
     sign_in: watch::Sender<u64>,
@@ -39,7 +38,7 @@ impl EventSink for Heard {
     }
 }
 
-/// The suite looks at the wire alone.
+/// No audit log: the suite only checks the protocol.
 struct NoAudit;
 
 impl AuditLog for NoAudit {
@@ -48,7 +47,7 @@ impl AuditLog for NoAudit {
     }
 }
 
-/// Goes where an authorization server sends it, as a browser with an open session does.
+/// Follows redirects of an authorization server, as a browser with an open session does.
 struct Browser;
 
 impl OpenUrl for Browser {
@@ -72,14 +71,13 @@ impl AskUser for Agrees {
     }
 }
 
-/// Signs in where that is wanted.
+/// Signs in when required.
 pub(super) struct User {
     pub(super) sign_ins: SignIns,
     heard: Heard,
 }
 
 impl User {
-    /// Begins with nothing.
     pub(super) fn new(secrets: Arc<dyn SecretStore>, events: &Heard, folder: &std::path::Path) -> Self {
         let sign_ins = SignIns::new(SignInDeps {
             secrets,
@@ -94,7 +92,7 @@ impl User {
         Self { sign_ins, heard: events.clone() }
     }
 
-    /// Signs in, and returns when that is done.
+    /// Signs in, and returns when the sign-in is completed.
     pub(super) async fn sign_in(&self, server: &Arc<ServerConfig>) -> Result<()> {
         let mut heard = self.heard.sign_in.subscribe();
         self.sign_ins.begin(Arc::clone(server), true).await?;
@@ -111,22 +109,22 @@ impl User {
         tokio::time::timeout(SOON, done).await.context("the sign-in never ended")?
     }
 
-    /// Hears of the next change of the connection.
+    /// Subscribes to changes of the connection.
     pub(super) fn next_status(&self) -> watch::Receiver<u64> {
         self.heard.status.subscribe()
     }
 }
 
-/// What the suite hands over for a scenario.
+/// The data that the suite passes to a scenario.
 pub(super) fn context() -> Value {
     let text = std::env::var("MCP_CONFORMANCE_CONTEXT").unwrap_or_default();
     serde_json::from_str(&text).unwrap_or_default()
 }
 
-/// Secrets that settings refer to: the field of each, and the secret.
+/// Secrets that settings refer to: the field and the value of each.
 type Entered = Vec<(&'static str, String)>;
 
-/// How a scenario's server is signed in to.
+/// The sign-in settings for a scenario's server, and their secrets.
 pub(super) fn settings(scenario: &str, context: &Value) -> Result<(SignInSettings, Entered)> {
     let mut secrets = Entered::new();
     let text = |name: &str| context[name].as_str().with_context(|| format!("no {name} is named"));
@@ -166,7 +164,7 @@ pub(super) fn settings(scenario: &str, context: &Value) -> Result<(SignInSetting
     Ok((settings, secrets))
 }
 
-/// Keeps a secret for a field of a server.
+/// Stores a secret for a field of a server.
 pub(super) fn keep(
     secrets: &dyn SecretStore,
     server: &ServerConfig,

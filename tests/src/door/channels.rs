@@ -1,4 +1,4 @@
-//! What the shell sends to its windows, as event streams.
+//! The shell's channels to its windows, as event streams.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ type Messages = Sse<KeepAliveStream<BoxStream<'static, Result<Sent, Infallible>>
 
 pub(super) async fn events(State(door): State<Arc<Door>>) -> Messages {
     let heard = listen(Arc::clone(&door)).await;
-    // As in the shell: what a page read before it listened may be old already.
+    // As in the shell: what a page read before it subscribed may be outdated.
     let begin = stream::iter([Value::Null]);
     sent(begin.chain(heard.map(|heard| match heard {
         Heard::Event(envelope) => serde_json::to_value(&*envelope).unwrap_or(Value::Null),
@@ -28,7 +28,7 @@ pub(super) async fn events(State(door): State<Arc<Door>>) -> Messages {
     })))
 }
 
-/// Nobody closes a window here: it stays open and says nothing.
+/// Windows are never closed here: the stream stays open and silent.
 pub(super) async fn main_signals() -> Messages {
     sent(stream::pending())
 }
@@ -46,7 +46,7 @@ pub(super) async fn prompt_signals(State(door): State<Arc<Door>>) -> Messages {
     sent(stream::iter([json!("changed")]).chain(stream::select(looks, questions)))
 }
 
-/// What an event means for the prompt: a question that comes to an empty queue brings the window up.
+/// What an event means for the prompt window: a request that arrives at an empty queue shows the window.
 async fn signal(door: &Door, heard: Heard) -> Option<Value> {
     let Heard::Event(envelope) = heard else { return Some(json!("changed")) };
     match &envelope.event {
@@ -66,7 +66,7 @@ async fn signal(door: &Door, heard: Heard) -> Option<Value> {
     }
 }
 
-/// What happens, whichever core it happens in. To come to another one is to have missed something.
+/// Events of whichever core is running. A new core counts as missed events.
 async fn listen(door: Arc<Door>) -> BoxStream<'static, Heard> {
     let begun = door.begun.subscribe();
     let events = door.core.read().await.core().ok().map(Core::events);

@@ -1,5 +1,5 @@
-//! The files of the interface, with the very content security policy that the windows have; only the
-//! place that commands go to is the page's own origin.
+//! The files of the UI, with the same content security policy as in the windows, except that commands go
+//! to the page's own origin.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub(super) async fn page(State(door): State<Arc<Door>>, uri: Uri) -> Response {
         "" => "index.html",
         path => path,
     };
-    // Only names that a build makes; nothing that climbs.
+    // Only names that a build creates; no path traversal.
     let plain = wanted.split('/').all(|part| !part.is_empty() && !part.starts_with('.'));
     let body = if plain { tokio::fs::read(door.pages.join(wanted)).await.ok() } else { None };
     let Some(body) = body else { return StatusCode::NOT_FOUND.into_response() };

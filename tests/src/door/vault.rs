@@ -1,5 +1,5 @@
-//! A machine without a keychain, for the page: the vault of the data folder, or memory. What the shell
-//! does when another place for secrets is chosen is done here in its place.
+//! Simulates a machine without a keychain for the page: the vault of the data folder, or memory.
+//! Replaces the shell's handling of a changed secret store.
 
 use std::sync::Arc;
 
@@ -13,9 +13,9 @@ use serde_json::{Value, json};
 
 use super::Door;
 
-/// The core, as far as it is there.
+/// State of the core.
 pub(super) enum Slot {
-    /// With what its secrets are kept in.
+    /// With its secret store.
     Running(Box<Core>, Arc<dyn SecretStore>),
     Locked,
     Ended,
@@ -48,7 +48,7 @@ impl Door {
         if locked { Ok(()) } else { self.begin_with(memory()).await }
     }
 
-    /// Runs what the page asks of the vault; nothing where it asks for something else.
+    /// Runs a vault command of the page; `None` for other commands.
     pub(super) async fn vault(&self, command: &str, args: &Value) -> Result<Option<Value>, Problem> {
         let secret = |name: &str| Secret::new(args[name].as_str().unwrap_or_default());
         let done = match command {
@@ -106,7 +106,7 @@ impl Door {
     }
 }
 
-/// What an error says of the passphrase.
+/// What an error says about the passphrase.
 fn tried(error: SecretError) -> Result<Value, Problem> {
     match error {
         SecretError::WrongPassphrase => Ok(json!("wrong")),

@@ -1,4 +1,4 @@
-//! The commands of both windows. What would move a window is noted instead.
+//! The commands of both windows. Commands that would move a window are only recorded.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! A desktop that nobody sees: an X server, a bus without services, a keychain that is unlocked from
-//! the start, a window manager. All of it ends when it is dropped.
+//! A virtual desktop: an X server, a bus without services, a keychain that is unlocked from the start, a
+//! window manager. All of them end when it is dropped.
 
 use std::fs;
 use std::io::Write;
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use super::driver::PAUSE;
 use crate::lines::{Lines, PATIENCE};
 
-/// A bus that starts nothing by itself.
+/// A bus that starts no services.
 const BUS: &str = r#"<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
  "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
 <busconfig>
@@ -28,13 +28,13 @@ const BUS: &str = r#"<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus C
 </busconfig>
 "#;
 
-/// The desktop.
 #[derive(Debug)]
 pub struct Desktop {
     bus: String,
     display: String,
     others: Vec<Helper>,
-    /// Bus and display, in the order in which they end. Asked to, they take their sockets along.
+    /// Bus and display, in the order in which they are stopped. They are asked to exit, so that they
+    /// remove their sockets.
     servers: [Lines; 2],
     home: TempDir,
 }
@@ -63,7 +63,7 @@ impl Drop for Helper {
 }
 
 impl Desktop {
-    /// Starts one.
+    /// Starts a desktop.
     ///
     /// # Errors
     /// When one of its programs is not installed or does not start.
@@ -73,7 +73,7 @@ impl Desktop {
         Ok(desktop)
     }
 
-    /// Starts one on which no program keeps secrets.
+    /// Starts a desktop without a keychain.
     ///
     /// # Errors
     /// As [`Desktop::start`].
@@ -113,9 +113,9 @@ impl Desktop {
             .env("XDG_CACHE_HOME", home.join("cache"))
             .env("GDK_BACKEND", "x11")
             .env("LANG", "C.UTF-8")
-            // What somebody's own start-up files take is not what is tested here.
+            // A developer's own start-up files are not under test.
             .env("SHELL", "/bin/sh")
-            // Ways to somebody's own desktop.
+            // These lead to a developer's own desktop.
             .env_remove("WAYLAND_DISPLAY")
             .env_remove("SESSION_MANAGER")
             .env_remove("GNOME_KEYRING_CONTROL")
@@ -136,7 +136,7 @@ impl Desktop {
         self.home.path().join("data/gatehouse")
     }
 
-    /// Everything that programs on this desktop write of themselves.
+    /// The home folder, with everything that programs on this desktop write.
     #[must_use]
     pub fn home(&self) -> &Path {
         self.home.path()
@@ -152,7 +152,7 @@ impl Desktop {
         Ok(folder.canonicalize()?)
     }
 
-    /// Takes a picture of the whole screen.
+    /// Takes a screenshot of the whole screen.
     ///
     /// # Errors
     /// When that fails.
@@ -162,7 +162,7 @@ impl Desktop {
         Ok(())
     }
 
-    /// The name of the window that has the keyboard; empty when none has.
+    /// The name of the window with the keyboard focus; empty if none has it.
     ///
     /// # Errors
     /// When nobody can be asked.
@@ -170,7 +170,7 @@ impl Desktop {
         self.tool(&["getactivewindow", "getwindowname"])
     }
 
-    /// Whether a window of this name can be seen.
+    /// Whether a window with this name is visible.
     ///
     /// # Errors
     /// When nobody can be asked.
@@ -178,7 +178,7 @@ impl Desktop {
         Ok(!self.tool(&["search", "--onlyvisible", "--name", &format!("^{name}$")])?.is_empty())
     }
 
-    /// Waits until a window of this name can be seen, or cannot.
+    /// Waits until a window with this name is visible, or is not.
     ///
     /// # Errors
     /// When that does not come in time.
@@ -191,7 +191,7 @@ impl Desktop {
         Ok(())
     }
 
-    /// Asks or does something by `xdotool`, and gives what it says.
+    /// Runs `xdotool`, and returns its output.
     ///
     /// # Errors
     /// When it cannot be started.
@@ -223,7 +223,7 @@ impl Desktop {
         let deadline = Instant::now() + PATIENCE;
         loop {
             let mut child = self.command("openbox").stderr(Stdio::null()).spawn().context("openbox")?;
-            // One that is begun with the display itself may find it not ready, and ends.
+            // A window manager that starts together with the display may find it not ready, and exits.
             while child.try_wait()?.is_none() {
                 if self.says("xprop", &["-root", "_NET_SUPPORTING_WM_CHECK"])?.contains("window id") {
                     self.others.push(Helper(child));

@@ -12,22 +12,22 @@ use super::desktop::Desktop;
 use crate::http;
 use crate::lines::{Lines, PATIENCE};
 
-/// How long to wait before a page is asked again.
+/// Polling interval of a page.
 pub(super) const PAUSE: Duration = Duration::from_millis(30);
 
-/// A session. Its end ends the application.
+/// A session. Dropping it ends the application.
 #[derive(Debug)]
 pub(super) struct Driver {
     address: String,
     session: String,
-    /// Last: the driver outlives the session.
+    /// Declared last: the driver outlives the session.
     _program: Lines,
 }
 
 impl Driver {
     /// Starts the driver, and through it the application.
     pub(super) fn start(desktop: &Desktop, application: &Path) -> Result<Self> {
-        // Asked of the system; nobody else on this machine is after it.
+        // A free port chosen by the system.
         let port = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
         let mut command = desktop.command("WebKitWebDriver");
         command.args(["--host=127.0.0.1", &format!("--port={port}")]);
@@ -60,7 +60,7 @@ impl Driver {
         self.send("POST", &format!("/session/{}/{what}", self.session), Some(body))
     }
 
-    /// Waits until the application has ended by itself.
+    /// Waits until the application has exited.
     pub(super) fn gone(&self) -> Result<()> {
         let deadline = Instant::now() + PATIENCE;
         while self.handles().is_ok_and(|handles| !handles.is_empty()) {
@@ -90,12 +90,12 @@ impl Drop for Driver {
         if !self.session.is_empty()
             && self.send("DELETE", &format!("/session/{}", self.session), None).is_err()
         {
-            // The application has ended already.
+            // The application has exited already.
         }
     }
 }
 
-/// Writes a picture that came as base64.
+/// Writes a screenshot that is encoded in base64.
 pub(super) fn write_picture(file: &Path, encoded: &str) -> Result<()> {
     if let Some(folder) = file.parent() {
         std::fs::create_dir_all(folder)?;

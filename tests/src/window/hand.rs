@@ -1,5 +1,5 @@
-//! A hand on the mouse of a desktop, and an eye on its screen: through one connection to the display, so that
-//! a click costs no program's start. For benches, which may not have the web view's remote control.
+//! Mouse input and screen capture over one connection to the display, so that a click does not start a
+//! program. For benchmarks, which cannot use the web view's WebDriver.
 
 use anyhow::{Context, Result, ensure};
 use x11rb::connection::Connection as _;
@@ -11,16 +11,13 @@ use x11rb::rust_connection::RustConnection;
 
 use super::desktop::Desktop;
 
-/// A place on the screen, in pixels from its upper left corner.
+/// A position on the screen, in pixels from its upper left corner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spot {
-    /// To the right.
     pub x: i16,
-    /// Downwards.
     pub y: i16,
 }
 
-/// The hand.
 #[derive(Debug)]
 pub struct Hand {
     display: RustConnection,
@@ -41,8 +38,8 @@ impl Hand {
         Ok(Self { display, root, size })
     }
 
-    /// The middle of the first area of one colour (red, green, blue), from the left, that is at least 20 by 20
-    /// pixels large and lies on the screen now.
+    /// The centre of the leftmost area of one colour (red, green, blue) on the screen that is at least
+    /// 20 by 20 pixels large.
     ///
     /// # Errors
     /// When the screen cannot be read.
@@ -61,7 +58,8 @@ impl Hand {
         const SIDE: usize = 20;
         for x in 0..usize::from(width) - SIDE {
             for y in 0..usize::from(height) - SIDE {
-                // The corners are round and letters lie on the area: its upper and left edges are looked at.
+                // The corners are round and letters cover the area: only its upper and left edges are
+                // checked.
                 if is(x, y) && (0..SIDE).all(|step| is(x, y + step)) && (0..SIDE).all(|step| is(x + step, y))
                 {
                     let side = i16::try_from(SIDE / 2)?;
@@ -81,7 +79,7 @@ impl Hand {
         self.display.sync()
     }
 
-    /// Presses and releases the first button. Returns when the display has taken both.
+    /// Presses and releases the first button. Returns when the display has processed both.
     ///
     /// # Errors
     /// When the display is gone.
@@ -93,7 +91,7 @@ impl Hand {
     }
 }
 
-/// Waits until the display has done what it was told.
+/// Waits until the display has processed all requests.
 trait Sync {
     fn sync(&self) -> Result<()>;
 }
