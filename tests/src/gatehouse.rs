@@ -517,7 +517,7 @@ impl Person {
         Ok(serde_json::from_str(&line)?)
     }
 
-    /// Answers an approval request with a word of `approvals watch`.
+    /// Answers an approval request in the syntax of `approvals watch`.
     ///
     /// # Errors
     /// When the watch has ended.

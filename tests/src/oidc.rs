@@ -42,18 +42,15 @@ pub struct Clients {
 /// A client with a secret.
 #[derive(Debug, Deserialize)]
 pub struct SecretClient {
-    /// `client_id`
     pub id: String,
-    /// `client_secret`
     pub secret: Secret,
 }
 
 /// A client with a key.
 #[derive(Debug, Deserialize)]
 pub struct KeyClient {
-    /// `client_id`
     pub id: String,
-    /// Private key.
+    /// Private key in PEM.
     pub pem: Secret,
     /// Signature algorithm.
     pub algorithm: String,
@@ -236,7 +233,7 @@ impl AuthorizationServer {
     /// Waits until no access token is valid any more.
     ///
     /// # Errors
-    /// When somebody keeps renewing them.
+    /// When tokens are renewed all the time.
     pub fn until_expired(&self) -> Result<()> {
         let deadline = Instant::now() + PATIENCE;
         loop {

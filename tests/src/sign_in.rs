@@ -15,11 +15,9 @@ use crate::oidc::{AuthorizationServer, Browser, Page};
 /// A Gatehouse, an AI client of it, and an authorization server.
 #[derive(Debug)]
 pub struct Scene {
-    /// Gatehouse.
     pub gatehouse: Gatehouse,
     /// The authorization server and the MCP server that it protects.
     pub provider: AuthorizationServer,
-    /// The AI client.
     pub client: Client,
     token: String,
 }
@@ -40,7 +38,7 @@ impl Scene {
     /// Adds the protected server with default settings, so that everything is discovered.
     ///
     /// # Errors
-    /// When it does not say that somebody has to sign in.
+    /// When the status does not say that a sign-in is needed.
     pub fn add(&self, name: &str) -> Result<()> {
         self.gatehouse.ask(&["servers", "add", name, "--url", &self.provider.mcp])?;
         self.gatehouse.await_status(name, "needs_auth")?;
@@ -63,7 +61,7 @@ impl Scene {
     /// Adds the protected server with the preregistered client and its own redirect URI.
     ///
     /// # Errors
-    /// When it does not say that somebody has to sign in.
+    /// When the status does not say that a sign-in is needed.
     pub fn add_confidential(&self, name: &str) -> Result<()> {
         let client = self.provider.clients()?.confidential;
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
@@ -225,7 +223,7 @@ impl SigningIn {
     /// Types the callback URL of the browser.
     ///
     /// # Errors
-    /// When nobody reads it.
+    /// When the command has ended.
     pub fn paste(&mut self, address: &str) -> Result<()> {
         self.lines.say(address)
     }

@@ -42,7 +42,6 @@ struct Kept {
 
 /// The context of a result.
 pub(crate) struct Came<'a> {
-    /// Name of the server.
     pub(crate) server: &'a str,
     pub(crate) took: Duration,
     /// Why the result does not match the tool's `outputSchema`.

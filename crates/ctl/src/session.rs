@@ -42,7 +42,6 @@ impl Session {
         self.client = None;
     }
 
-    /// Runs a command.
     pub(crate) async fn run<R: Request>(&mut self, request: &R) -> Result<R::Reply, Failure> {
         let operator = R::NEEDS == Authority::Operator || self.key_wanted;
         Ok(self.client(operator).await?.run(request).await?)

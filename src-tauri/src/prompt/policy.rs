@@ -85,7 +85,7 @@ impl Policy {
         }
     }
 
-    /// When a [`Input::Tick`] is needed next.
+    /// When an [`Input::Tick`] is needed next.
     pub(crate) fn wakes_at(&self) -> Option<Instant> {
         self.empty_since.map(|since| since + AFTER_THE_LAST)
     }

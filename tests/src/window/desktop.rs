@@ -165,7 +165,7 @@ impl Desktop {
     /// The name of the window with the keyboard focus; empty if none has it.
     ///
     /// # Errors
-    /// When nobody can be asked.
+    /// When `xdotool` cannot be started.
     pub fn focused(&self) -> Result<String> {
         self.tool(&["getactivewindow", "getwindowname"])
     }
@@ -173,7 +173,7 @@ impl Desktop {
     /// Whether a window with this name is visible.
     ///
     /// # Errors
-    /// When nobody can be asked.
+    /// When `xdotool` cannot be started.
     pub fn is_visible(&self, name: &str) -> Result<bool> {
         Ok(!self.tool(&["search", "--onlyvisible", "--name", &format!("^{name}$")])?.is_empty())
     }

@@ -1,4 +1,4 @@
-//! The status report: what runs, what is pending and what is wrong.
+//! The status report (what runs, what is pending, what is wrong), and pausing of all calls.
 
 use std::sync::Arc;
 
