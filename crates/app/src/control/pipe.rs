@@ -1,5 +1,6 @@
-//! The named pipe of the control socket on Windows. The pipe must be the first instance of its name, and
-//! remote clients are rejected.
+//! The named pipe of the control socket on Windows. A new pipe has the default security descriptor, which
+//! gives its creator full access; it must be the first instance of its name, and remote clients are
+//! rejected.
 
 use std::ffi::OsString;
 use std::io;
