@@ -104,6 +104,16 @@ CREATE TABLE kept_secrets (
     PRIMARY KEY (place, secret)
 ) WITHOUT ROWID;
 ",
+    // Names without a seal are not believed; each is listed anew when its secret is kept the next time.
+    "
+DROP TABLE kept_secrets;
+CREATE TABLE kept_secrets (
+    place  TEXT NOT NULL,
+    secret TEXT NOT NULL,
+    mac    BLOB NOT NULL,
+    PRIMARY KEY (place, secret)
+) WITHOUT ROWID;
+",
 ];
 
 /// Schema of `activity.db`. The row id of a call starts with its time, so that ids sort by time, also in the

@@ -64,15 +64,87 @@ impl SealPlace {
     pub(crate) fn key(&self, field: &str) -> SecretKey {
         SecretKey::new("seal", &self.folder, field)
     }
+
+    /// The key that seals single rows of a table, if one was ever made.
+    ///
+    /// # Errors
+    /// When the secret store does not answer, or keeps something else there.
+    pub(crate) fn row_key(&self, table: &str) -> Result<Option<RowKey>, SecretError> {
+        let kept = Kept::read(&*self.secrets, &self.row_key_name(table))?;
+        Ok(kept.map(|kept| RowKey(kept.key)))
+    }
+
+    /// The same; made where there is none. One caller at a time for each table.
+    ///
+    /// # Errors
+    /// As [`SealPlace::row_key`]; also when the system gives no random bytes.
+    pub(crate) fn row_key_or_new(&self, table: &str) -> Result<RowKey, SecretError> {
+        if let Some(key) = self.row_key(table)? {
+            return Ok(key);
+        }
+        let fresh = Kept::fresh().map_err(|error| SecretError::Refused { reason: error.to_string() })?;
+        fresh.write(&*self.secrets, &self.row_key_name(table))?;
+        Ok(RowKey(fresh.key))
+    }
+
+    fn row_key_name(&self, table: &str) -> SecretKey {
+        self.key(&format!("{table}/{}", self.owner.word()))
+    }
 }
 
-/// The part of a record in the secret store.
+/// Seals rows of a table one by one, for one data folder and one owner. It tells what this owner wrote from what
+/// somebody else did, and not whether a row is an old one or missing.
+pub(crate) struct RowKey(Zeroizing<[u8; 32]>);
+
+impl RowKey {
+    /// The HMAC-SHA256 of a row with these columns.
+    pub(crate) fn mac(&self, columns: &[&str]) -> [u8; 32] {
+        self.hmac(columns).finalize().into_bytes().into()
+    }
+
+    /// Whether a MAC is that of a row with these columns.
+    pub(crate) fn fits(&self, columns: &[&str], mac: &[u8]) -> bool {
+        self.hmac(columns).verify_slice(mac).is_ok()
+    }
+
+    fn hmac(&self, columns: &[&str]) -> Hmac<Sha256> {
+        let mut mac = keyed(&self.0);
+        mac.update(b"gatehouse sealed row 1");
+        for column in columns {
+            mac.update(&(column.len() as u64).to_be_bytes());
+            mac.update(column.as_bytes());
+        }
+        mac
+    }
+}
+
+/// What the secret store keeps for one record; for the rows of a table the counter stays 0.
 struct Kept {
     key: Zeroizing<[u8; 32]>,
     counter: u64,
 }
 
-/// The part of a record in the database.
+impl Kept {
+    fn fresh() -> Result<Self, StoreError> {
+        Ok(Self { key: Zeroizing::new(crate::store::random()?), counter: 0 })
+    }
+
+    fn read(secrets: &dyn SecretStore, name: &SecretKey) -> Result<Option<Self>, SecretError> {
+        let Some(text) = secrets.get(name)? else { return Ok(None) };
+        let damaged = || SecretError::Damaged { reason: "the key of a seal is not one".to_owned() };
+        let (key, counter) = text.reveal().split_once(':').ok_or_else(damaged)?;
+        let mut bytes = Zeroizing::new([0; 32]);
+        hex::decode_to_slice(key, &mut *bytes).map_err(|_| damaged())?;
+        Ok(Some(Self { key: bytes, counter: counter.parse().map_err(|_| damaged())? }))
+    }
+
+    fn write(&self, secrets: &dyn SecretStore, name: &SecretKey) -> Result<(), SecretError> {
+        let text = format!("{}:{}", hex::encode(*self.key), self.counter);
+        secrets.set(name, &Secret::new(text))
+    }
+}
+
+/// What the database keeps for one record.
 struct Row {
     counter: u64,
     body: Vec<u8>,
@@ -145,7 +217,7 @@ impl<T: Serialize + DeserializeOwned> Sealed<T> {
         let mut kept = match self.kept()? {
             Some(kept) => kept,
             None => {
-                let fresh = Kept { key: Zeroizing::new(crate::store::random()?), counter: 0 };
+                let fresh = Kept::fresh()?;
                 self.keep(&fresh)?;
                 fresh
             }
@@ -229,17 +301,11 @@ impl<T: Serialize + DeserializeOwned> Sealed<T> {
     }
 
     fn kept(&self) -> Result<Option<Kept>, SecretError> {
-        let Some(text) = self.secrets.get(&self.key)? else { return Ok(None) };
-        let damaged = || SecretError::Damaged { reason: "the key of a seal is not one".to_owned() };
-        let (key, counter) = text.reveal().split_once(':').ok_or_else(damaged)?;
-        let mut bytes = Zeroizing::new([0; 32]);
-        hex::decode_to_slice(key, &mut *bytes).map_err(|_| damaged())?;
-        Ok(Some(Kept { key: bytes, counter: counter.parse().map_err(|_| damaged())? }))
+        Kept::read(&*self.secrets, &self.key)
     }
 
     fn keep(&self, kept: &Kept) -> Result<(), SecretError> {
-        let text = format!("{}:{}", hex::encode(*kept.key), kept.counter);
-        self.secrets.set(&self.key, &Secret::new(text))
+        kept.write(&*self.secrets, &self.key)
     }
 
     fn fits(&self, row: &Row, key: &[u8; 32]) -> bool {

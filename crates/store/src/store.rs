@@ -108,9 +108,7 @@ impl Store {
         });
         let index = match secrets.kind() {
             SecretKind::Memory => None,
-            SecretKind::Keychain | SecretKind::Vault => {
-                Some(Arc::new(Indexed::new(Arc::clone(&secrets), Arc::clone(&ledger), owner)))
-            }
+            SecretKind::Keychain | SecretKind::Vault => Some(Arc::new(Indexed::new(place.clone()))),
         };
         let secrets: Arc<dyn SecretStore> = match &index {
             Some(index) => Arc::<Indexed>::clone(index),
@@ -174,11 +172,13 @@ impl Store {
         Arc::clone(&self.secrets)
     }
 
-    /// Deletes the server secrets of this owner that aren't in use: secrets and sign-ins of removed servers
-    /// and of earlier generations. Returns the number of deleted ones. Blocks.
+    /// Deletes what this owner's store for secrets has of servers and is not in use: secrets and sign-ins of those
+    /// that are no more, and of what the others were once; at most 1,000 at once, the rest the next time. Answers
+    /// how many there were. Blocks.
     ///
     /// # Errors
-    /// When the disk or the secret store refuses; the rest is deleted the next time.
+    /// The first refusal of the disk or the secret store. All that could be deleted is gone then; nothing is, when
+    /// the list of what is kept cannot be checked.
     pub fn sweep_secrets(&self, in_use: &HashSet<SecretKey>) -> Result<usize, StoreError> {
         self.index.as_ref().map_or(Ok(0), |index| index.sweep(in_use))
     }

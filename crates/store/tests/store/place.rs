@@ -11,12 +11,14 @@ use gatehouse_store::{
 };
 use parking_lot::Mutex;
 
-/// A secret store that can be locked, refuse to write, not answer, and go back in time.
+/// A secret store that can be locked, refuse to write or to delete one item, not answer, and go back in time.
 #[derive(Default)]
 pub(crate) struct TestSecrets {
     items: Mutex<HashMap<String, Secret>>,
     pub(crate) locked: AtomicBool,
     pub(crate) read_only: AtomicBool,
+    /// The item that cannot be deleted.
+    pub(crate) stuck: Mutex<Option<String>>,
     /// Whoever writes waits as long as a test holds this.
     pub(crate) prompt: Mutex<()>,
 }
@@ -56,6 +58,9 @@ impl SecretStore for TestSecrets {
 
     fn delete(&self, key: &SecretKey) -> Result<(), SecretError> {
         self.check(true)?;
+        if self.stuck.lock().as_deref() == Some(key.account()) {
+            return Err(SecretError::Refused { reason: "stuck".to_owned() });
+        }
         self.items.lock().remove(key.account());
         Ok(())
     }
