@@ -87,12 +87,13 @@ fn no_name_that_was_written_in_from_outside_deletes_a_seal() {
     let place = Place::new();
     let store = place.open();
     store.servers().save(&[]).unwrap();
+    keep(&store, &SecretKey::bound(&server("a"), "env/A"));
     drop(store);
     let before = place.secrets.snapshot();
     assert!(!before.is_empty());
     for account in before.keys() {
         place.tamper(&format!(
-            "INSERT INTO kept_secrets VALUES ('window/keychain', '{account}', zeroblob(32))"
+            "INSERT OR REPLACE INTO kept_secrets VALUES ('window/keychain', '{account}', zeroblob(32))"
         ));
     }
     place.tamper("INSERT INTO kept_secrets VALUES ('window/keychain', x'ff', zeroblob(32))");
