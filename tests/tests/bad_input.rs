@@ -1,5 +1,4 @@
 //! Invalid input gives a clear error at the right place; no data is lost and nothing is left running.
-#![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::fs;
 use std::net::TcpListener;

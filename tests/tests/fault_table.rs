@@ -1,6 +1,5 @@
 //! What a user sees for each fault of a server, how long that takes, and how the server recovers. Every
 //! run prints the table.
-#![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::fmt::Write as _;
 use std::fs;

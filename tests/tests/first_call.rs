@@ -1,7 +1,6 @@
 //! The path of a first call with real servers, clients and approvals: a client lists the tools and calls
 //! one, a person sees the full call and allows or denies it, the answer is returned, everything is in
 //! the audit, and grants survive a restart.
-#![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::fs;
 use std::time::Instant;

@@ -1,7 +1,7 @@
 //! The complete first use in the real windows: from adding a server to Allow, with a real server and a
 //! real client, and all state still present after a restart.
 #![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 use anyhow::Result;
 use gatehouse_tests::story;

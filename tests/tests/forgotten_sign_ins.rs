@@ -1,7 +1,6 @@
 //! Stored sign-ins are deleted with the server that they belong to: when it is removed, when its
 //! identity changes, when the operator key is created anew, and also later if the deletion failed at
 //! that time.
-#![allow(missing_docs, reason = "a test binary has no public items")]
 
 use anyhow::{Context, Result, ensure};
 use gatehouse_auth::secret_keys;

@@ -1,6 +1,5 @@
 //! An agent tries to use a grant for a host with another scheme or another port of that host. Each test
 //! states what was tried and what stopped it.
-#![allow(missing_docs, reason = "a test binary has no public items")]
 
 use anyhow::{Context, Result, ensure};
 use gatehouse_tests::asks;

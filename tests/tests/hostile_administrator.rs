@@ -3,7 +3,6 @@
 //! there before the policy. Each test states what was tried and what stopped it. The tests need a mount
 //! namespace, and fail if the machine does not allow one.
 #![cfg(target_os = "linux")]
-#![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

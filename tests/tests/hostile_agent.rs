@@ -1,7 +1,6 @@
 //! An agent that runs as the same user tries to extend its own permissions: it runs the commands that a
 //! person runs, connects to open sockets, and uses credentials it once had. Each test states what the
 //! agent tried and what stopped it.
-#![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};

@@ -1,6 +1,5 @@
 //! An attacker wants to act without a trace: to sign in and out, and to get answers to a server's
 //! requests, without an audit entry. Each test states what was tried and what stopped it.
-#![allow(missing_docs, reason = "a test binary has no public items")]
 
 use anyhow::{Context, Result, ensure};
 use gatehouse_tests::client::{Client, Sdk};

@@ -1,6 +1,5 @@
 //! An agent that may edit files of the same user truncates the audit, to remove the latest decisions.
 //! Each test states what the agent tried and what stopped it.
-#![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

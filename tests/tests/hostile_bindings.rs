@@ -2,7 +2,6 @@
 //! and the generation of an existing server. The records are sealed, so these tests forge them with the
 //! user's own passphrase: even then they grant nothing. Each test states what the agent tried and what
 //! stopped it.
-#![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::time::Instant;
 

@@ -1,7 +1,6 @@
 //! An agent that runs as the same user sends commands on the control socket without the operator key:
 //! commands that destroy, start, reveal or shorten something. Each test states what the agent tried and
 //! what stopped it.
-#![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};

@@ -1,6 +1,5 @@
 //! An answer to an approval request contains hand-written conditions on arguments, made to allow more
 //! than was shown. Each test states what was tried and what stopped it.
-#![allow(missing_docs, reason = "a test binary has no public items")]
 
 use anyhow::{Result, ensure};
 use gatehouse_tests::gatehouse::Gatehouse;

@@ -1,6 +1,5 @@
 //! Programs that hold connections to the gateway, or make it keep ever more data, to keep real clients
 //! out. Each test states what was tried and what stopped it.
-#![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;

@@ -1,7 +1,6 @@
 //! An agent that runs as the same user replaces the control socket: it renames the real one, binds its
 //! own at the path, and waits for the operator to run `gatehousectl`. Each test states what the agent
 //! tried and what stopped it.
-#![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};

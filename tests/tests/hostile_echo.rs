@@ -1,6 +1,5 @@
 //! A server repeats the secret that it was given in everything it sends. Each test searches for the
 //! secret in everything that Gatehouse wrote or printed.
-#![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::fs;
 use std::path::Path;

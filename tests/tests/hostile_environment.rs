@@ -2,7 +2,6 @@
 //! code, show an attacker's pages or open the web view to an inspector. The test states what was tried
 //! and what stopped it.
 #![cfg(target_os = "linux")]
-#![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsStr;

@@ -1,6 +1,5 @@
 //! An agent that may edit files of the same user uses them to extend its permissions: settings,
 //! databases, learned data, the audit. Each test states what the agent tried and what stopped it.
-#![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::fs;
 use std::path::Path;

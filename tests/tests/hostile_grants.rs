@@ -1,7 +1,6 @@
 //! An agent tries to use a grant for more than it was given for: another server under a trusted name, a
 //! tool that was added later, a path that only seems to be inside a folder. Each test states what the
 //! agent tried and what stopped it.
-#![allow(missing_docs, reason = "a test binary has no public items")]
 #![cfg(unix)]
 
 use std::fs;

@@ -1,7 +1,6 @@
 //! A program that has a client's token runs the exact script that the user allows, in an interpreter
 //! with additional code: preloaded by an option, or wrapped around the script. Each test states what was
 //! tried and what stopped it.
-#![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::fs;
 use std::path::Path;

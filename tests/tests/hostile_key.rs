@@ -1,6 +1,5 @@
 //! An agent that runs as the same user and can open the secret store starts another Gatehouse on the
 //! user's folder, to become its operator. Each test states what the agent tried and what stopped it.
-#![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::fs;
 use std::process::{Command, Output};

@@ -1,7 +1,6 @@
 //! A client leaves while a person decides, gives up without a sign, or has another program call in its
 //! place, so that an approval acts without a waiting client, acts twice, or acts for another program.
 //! Each test states what was tried and what stopped it.
-#![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};

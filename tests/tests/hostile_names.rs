@@ -1,7 +1,6 @@
 //! An agent and its servers try to pass for something else: look-alike names, characters that are
 //! invisible or reverse text, escape sequences that a terminal executes. Each test states what was tried
 //! and what stopped it.
-#![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::fs;
 

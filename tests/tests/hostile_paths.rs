@@ -1,6 +1,5 @@
 //! An agent names paths on a file system that hangs, as a network share does when its server is gone.
 //! Each test states what was tried and what stopped it.
-#![allow(missing_docs, reason = "a test binary has no public items")]
 #![cfg(target_os = "linux")]
 
 use std::fs::{self, File};

@@ -1,7 +1,6 @@
 //! An agent tries to turn a person's answer into something else: it floods the queue, changes its
 //! arguments, changes the tool, swaps one approval request for another, and continues a call that was
 //! allowed once. Each test states what the agent tried and what stopped it.
-#![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::fs;
 use std::path::Path;

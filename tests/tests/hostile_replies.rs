@@ -1,6 +1,5 @@
 //! An agent makes what the operator reads as large as possible, so that it cannot be read or exhausts
 //! memory. Each test states what the agent tried and what stopped it.
-#![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::collections::BTreeSet;
 use std::time::Instant;

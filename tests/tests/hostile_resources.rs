@@ -1,7 +1,6 @@
 //! A server and an agent try to have "all reads" cover more than was meant: URIs that the agent chooses,
 //! and prompts and templates that were added later; and to have a deny cover less than was meant. Each
 //! test states what was tried and what stopped it.
-#![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

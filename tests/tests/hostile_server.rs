@@ -1,6 +1,5 @@
 //! A server tries to stop Gatehouse: schemas that take for ever to check, endless lists, floods. Each
 //! test states what was tried and what stopped it, and checks that another server keeps working.
-#![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,5 @@
 //! An agent spells the names of its arguments so that Gatehouse checks one value and the server uses
 //! another. Each test states what the agent tried and what stopped it.
-#![allow(missing_docs, reason = "a test binary has no public items")]
 #![cfg(unix)]
 
 use std::fs;

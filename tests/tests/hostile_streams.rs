@@ -1,7 +1,6 @@
 //! A program of the same user accesses the standard streams of the processes that Gatehouse started.
 //! Each test states what was tried and what stopped it.
 #![cfg(target_os = "linux")]
-#![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};

@@ -1,6 +1,5 @@
 //! Another program, which has a client's token, tries to use a grant for that client: a grant given
 //! before any program was seen is bound to none. Each test states what was tried and what stopped it.
-#![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;

@@ -1,7 +1,6 @@
 //! Permissions from the user's side: a draft of rules is simulated over the calls of a real client, an
 //! auto-approve setting is applied for one client on every server, and a refused resource is called a
 //! resource.
-#![allow(missing_docs, reason = "a test binary has no public items")]
 
 use anyhow::{Context, Result, ensure};
 use gatehouse_tests::client::{Answer, Client, Sdk};

@@ -1,5 +1,4 @@
 //! Arguments of clients and answers of servers pass through unchanged, byte for byte.
-#![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::fs;
 

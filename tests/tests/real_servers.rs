@@ -1,5 +1,4 @@
 //! Third-party servers, each called through the gateway by a third-party client.
-#![allow(missing_docs, reason = "a test binary has no public items")]
 
 use anyhow::{Context, Result, ensure};
 use gatehouse_tests::client::{Client, Sdk, npm_server};

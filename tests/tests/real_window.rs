@@ -1,6 +1,6 @@
 //! The real windows: what each of them may do, and the behaviour of the prompt window.
 #![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 use std::collections::BTreeSet;
 use std::net::{TcpListener, TcpStream};

@@ -1,6 +1,5 @@
 //! Resources, prompts and completions of a third-party server through the gateway: listed as the server
 //! lists them, approved before they are read, and then identical to those without Gatehouse.
-#![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::process::{Command, Stdio};
 use std::thread::JoinHandle;

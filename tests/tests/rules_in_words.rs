@@ -1,6 +1,5 @@
 //! Texts of rules: the core selects the text, the command line renders it in the terminal's language,
 //! and an approval request offers every way to allow and to deny with its text.
-#![allow(missing_docs, reason = "a test binary has no public items")]
 
 use anyhow::{Context, Result, ensure};
 use gatehouse_tests::gatehouse::Gatehouse;

@@ -1,6 +1,5 @@
 //! Detection of the peer process (PERM-9): which program is at the other end of a client's connection,
 //! and the effect of using a token from another program than before.
-#![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::fs;
 use std::process::{Command, Stdio};

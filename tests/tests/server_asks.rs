@@ -1,6 +1,5 @@
 //! Requests of servers during calls (SRV-15): the client of the call answers if it can, the user if it
 //! cannot, for all combinations of revisions and transports.
-#![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::fs;
 use std::path::Path;

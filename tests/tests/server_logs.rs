@@ -1,6 +1,5 @@
 //! Log messages of servers (SRV-14): each reaches only the client whose call it belongs to, from the
 //! level that this client set.
-#![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::time::Instant;
 

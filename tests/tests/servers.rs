@@ -1,6 +1,5 @@
 //! Every kind of server and its life cycle: transports, sessions, sign-in statuses, headers, resource
 //! subscriptions, results that violate their schema, the managed policy.
-#![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

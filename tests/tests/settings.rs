@@ -1,6 +1,5 @@
 //! Effects of the user's settings: time limits of calls, naming of tools, strict mode, why a tool is
 //! left out, and auto-approve on a server whose tools are not known.
-#![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::time::Instant;
 

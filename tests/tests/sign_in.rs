@@ -1,7 +1,6 @@
 //! OAuth sign-in to a server that a real authorization server protects, from the terminal: the user's
 //! steps, automatic renewal, and what is refused. Each test ends with a search for every token, code,
 //! verifier and secret in everything that Gatehouse wrote or printed.
-#![allow(missing_docs, reason = "a test binary has no public items")]
 
 use anyhow::{Context, Result, ensure};
 use gatehouse_tests::http;

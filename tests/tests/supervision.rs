@@ -1,5 +1,4 @@
 //! Child processes: how they exit, how they are restarted, and that none is left behind.
-#![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::fs;
 use std::path::Path;

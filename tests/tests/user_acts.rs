@@ -1,6 +1,5 @@
 //! User actions on a server's page: resources read, subscribed to and completed, prompts fetched, tools
 //! run, results shown and saved. They use the same commands as the window.
-#![allow(missing_docs, reason = "a test binary has no public items")]
 
 use std::time::{Duration, Instant};
 use std::{fs, thread};

@@ -1,7 +1,7 @@
 //! The real windows on a desktop without a keychain: a vault is created, unlocked at the next start, and
 //! skipped, and its passphrase is visible nowhere else (AUTH-8).
 #![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

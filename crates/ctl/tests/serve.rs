@@ -1,6 +1,6 @@
 //! `gatehousectl` as it is run: the ready line, the operator key, exit codes, and that nothing is left.
 #![cfg(unix)]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};

@@ -1,7 +1,7 @@
 //! Fuzz target `arguments`: the strict reader takes what another reader of JSON takes, but for what readers
 //! disagree about, and reads the same from it; the raw reader agrees with it.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 use gatehouse_fuzz::{fuzz, json, mutated};
 use gatehouse_mcp_wire::json::{Json, JsonDefect, read};

@@ -1,5 +1,5 @@
 //! What is read as JSON and what is refused, case by case (PERM-7).
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 use gatehouse_mcp_wire::json::{JsonDefect, MAX_DEPTH, read};
 

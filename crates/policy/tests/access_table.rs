@@ -1,12 +1,5 @@
 //! The access class of tools, case by case (PERM-2).
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    missing_docs,
-    unreachable_pub,
-    reason = "tests"
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, unreachable_pub, reason = "tests")]
 
 use gatehouse_model::grant::{AccessClass, ClassReason};
 use gatehouse_policy::access::{ToolFacts, classify};

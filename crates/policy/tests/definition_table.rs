@@ -1,5 +1,5 @@
 //! Pinned definitions and their differences, case by case (PERM-8).
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 use gatehouse_model::grant::FieldConcern;
 use gatehouse_policy::definition::{DefinitionOf, diff, fingerprint, hidden_places};

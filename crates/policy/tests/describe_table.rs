@@ -1,5 +1,5 @@
 //! How rules, choices and conditions are said, case by case, and that every text that can come up is in both catalogs.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,7 +1,7 @@
 //! Fuzz target `conditions`: an allow takes a yes, so a yes must be one for a plain reader too, and no further
 //! condition may make one of a no.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 use gatehouse_fuzz::{fuzz, json, mutated};
 use gatehouse_model::grant::Condition;

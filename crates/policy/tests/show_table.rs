@@ -1,5 +1,5 @@
 //! How calls and texts are shown, case by case (PERM-9, TOOL-4, TOOL-11).
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 use gatehouse_policy::json::read;
 use gatehouse_policy::show::{clean_text, has_hidden, masked_json, one_line, reveal, shown_arguments};

@@ -1,7 +1,7 @@
 //! Built-in servers through the manager, as everybody else calls a server; and the kinds of servers
 //! that this version cannot run.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 use std::path::Path;
 use std::sync::Arc;

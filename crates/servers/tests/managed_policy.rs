@@ -1,7 +1,7 @@
 //! Patterns for addresses in the administrator's policy file (SRV-18), as a table: an address that only looks
 //! like an allowed one is forbidden, and a denied one stays denied however it is written.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 use gatehouse_model::server::{Limits, Look, Origin, Remote};
 use gatehouse_model::{Generation, ServerConfig, Transport};

@@ -1,5 +1,5 @@
 //! The core as a whole, on real data folders and with built-in servers.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 mod common;
 mod life;

@@ -1,6 +1,6 @@
 //! Signing in, against a small authorization server with switches.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 mod alone;
 mod audit;

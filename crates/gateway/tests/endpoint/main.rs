@@ -1,6 +1,6 @@
 //! The endpoint from outside: real HTTP against a gateway whose tools are scripted.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 mod client_book;
 mod fixture;

@@ -1,13 +1,6 @@
 //! The policy, case by case. What stands in the tables beside this file is what Gatehouse promises; the
 //! language of the tables is described in `../words/table.rs`.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    missing_docs,
-    unreachable_pub,
-    reason = "tests"
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, unreachable_pub, reason = "tests")]
 
 #[path = "../words/table.rs"]
 mod table;

@@ -1,5 +1,5 @@
 //! The store from outside, as a specification: each file one part of it.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 mod activity;
 mod audit;
