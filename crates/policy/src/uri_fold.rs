@@ -89,7 +89,7 @@ pub(crate) fn readings(rule_name: &str) -> Vec<Reading> {
         }
     };
     for raw in raw_ends(uri) {
-        let text = uri.split(raw).next().unwrap_or_default();
+        let text = uri.split(*raw).next().unwrap_or_default();
         let folded = folded(text);
         let parted = folded.split_once(':').filter(|(scheme, _)| is_scheme(scheme));
         let (scheme, rest) = parted.unwrap_or(("", folded.as_str()));
