@@ -16,7 +16,7 @@ test("a condition is written in the prompt, holds for what it says, and for no m
 
   // A condition that does not cover this call changes nothing.
   await panel.getByLabel("Value").fill("Asia/");
-  await panel.getByRole("button", { name: "Always allow Time: Current time when timezone starts with Asia/, for Claude Code" }).click();
+  await panel.getByRole("button", { name: "Always allow Time: current_time when timezone starts with Asia/, for Claude Code" }).click();
   await expect(prompt.getByRole("alert")).toContainText("The condition doesn't cover this call");
   expect(await gatehouse.command("approvals.list", { known: [] })).toHaveLength(1);
   expect((await gatehouse.command("policy.show", {})).rules).toEqual([]);
@@ -26,7 +26,7 @@ test("a condition is written in the prompt, holds for what it says, and for no m
   await expect(panel).toContainText("Enter a value.");
   await expect(panel.getByRole("button", { name: /^Always allow/ })).toHaveCount(0);
   await panel.getByLabel("Value").fill("Europe/");
-  const sentence = "Always allow Time: Current time when timezone starts with Europe/, for Claude Code";
+  const sentence = "Always allow Time: current_time when timezone starts with Europe/, for Claude Code";
   await panel.getByRole("button", { name: sentence }).click();
   expect((await call).isError).toBeFalsy();
 
@@ -52,7 +52,7 @@ test("the fields of a condition are reached by keys alone, in every kind", async
   await prompt.keyboard.press("Tab");
   const kind = prompt.getByLabel("Condition", { exact: true });
   await expect(kind).toBeFocused();
-  const deed = (when: string) => prompt.getByRole("button", { name: `Allow Time: Current time when ${when} until Gatehouse quits, for Claude Code` });
+  const deed = (when: string) => prompt.getByRole("button", { name: `Allow Time: current_time when ${when} until Gatehouse quits, for Claude Code` });
   for (const [word, when] of [
     ["is exactly", 'timezone is "Europe/Vienna"'],
     ["is one of", 'timezone is one of "Europe/Vienna"'],

@@ -130,11 +130,11 @@ test("what lasts is said in one sentence with the real names, and holds", async 
   await prompt.getByRole("button", { name: "More ways to allow" }).click();
   await prompt.getByLabel("Always").check();
   await prompt.getByLabel("For every client, not only Claude Code").check();
-  await expect(prompt.getByText("Always allow Time: Current time, for every client")).toBeVisible();
+  await expect(prompt.getByText("Always allow Time: current_time, for every client")).toBeVisible();
   await noViolations(prompt);
   const shots = process.env["GATEHOUSE_SHOTS"];
   if (shots) await prompt.screenshot({ path: `${shots}/prompt-lasting.png` });
-  await prompt.getByRole("button", { name: "Always allow Time: Current time, for every client" }).click();
+  await prompt.getByRole("button", { name: "Always allow Time: current_time, for every client" }).click();
   expect((await call).isError).toBeFalsy();
   expect((await client.call("current_time", { timezone: "Asia/Tokyo" })).isError).toBeFalsy();
   expect(await gatehouse.rules()).toEqual(["Always allow Time: current_time, for every client"]);
@@ -403,7 +403,7 @@ test("a tool that is not what was allowed asks again, and shows field by field w
 });
 
 for (const [picks, deed, sentence] of [
-  [["Time: Current time", "Always", "For every client, not only Claude Code"], "Always deny Time: Current time, for every client", "Always deny Time: current_time, for every client"],
+  [["Time: current_time", "Always", "For every client, not only Claude Code"], "Always deny Time: current_time, for every client", "Always deny Time: current_time, for every client"],
   [["everything of Time", "For 15 minutes"], "Deny everything of Time for 15 minutes, for Claude Code", /^Deny everything of Time until .*, for Claude Code$/],
   [["everything on every server", "Until Gatehouse quits"], "Deny everything on every server until Gatehouse quits, for Claude Code", "Deny everything on every server until Gatehouse quits, for Claude Code"],
   [["this exact call", "Until Gatehouse quits"], "Deny this exact call until Gatehouse quits, for Claude Code", "Deny one exact call on Time until Gatehouse quits, for Claude Code"],
