@@ -260,6 +260,39 @@ fn it_speaks_in_the_persons_name_and_floods_the_rules() -> Result<()> {
     Ok(())
 }
 
+/// Tried: to slow down every call with blocks that have many or long conditions, without the key. Stopped by: limits on the
+/// conditions of a rule, which is one without the key, on the length of each, and on the length of a name.
+#[test]
+fn limits_what_a_block_makes_each_call_cost() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    gatehouse.await_status("Notes", "connected")?;
+    let is = |value: &str| json!({ "pointer": "/text", "test": { "test": "equals", "value": format!("\"{value}\"") } });
+    let glob = |pattern: &str| json!({ "pointer": "/text", "test": { "test": "glob", "pattern": pattern } });
+    let deny = |tool: &str, conditions: &[Value]| {
+        let mut block = block(tool, "until_quit", None);
+        block["choice"]["conditions"] = json!(conditions);
+        block
+    };
+    let (name, long) = ("x".repeat(9 * 1024), "x".repeat(5000));
+    for (what, wrong) in [
+        ("two conditions", deny("add_note", &[is("a"), is("b")])),
+        ("a long value", deny("add_note", &[is(&long)])),
+        ("a long pattern", deny("add_note", &[glob(&long)])),
+        ("a long name", deny(&name, &[])),
+    ] {
+        let answer = without_key(&gatehouse, "policy.deny", &wrong)?;
+        ensure!(!answer["problem"].is_null(), "{what}: {answer:#}");
+    }
+    ensure!(made(&gatehouse)?.is_empty());
+    let answer = without_key(&gatehouse, "policy.deny", &deny("add_note", &[is("a")]))?;
+    ensure!(answer["problem"].is_null(), "{answer:#}");
+    let many: Vec<Value> = (0..17).map(|number| is(&number.to_string())).collect();
+    ensure!(gatehouse.command("policy.deny", &deny("delete_note", &many)).is_err());
+    gatehouse.command("policy.deny", &deny("delete_note", &many[..16]))?;
+    ensure!(made(&gatehouse)?.len() == 2);
+    Ok(())
+}
+
 /// Tried: to pass blocks off as the operator's, by replacing the operator's and by changing the stored
 /// author of a rule. Stopped by: every rule states its author, in the list and in the audit, and a block
 /// made without the key replaces only a shorter one that was made without it; the author is sealed with

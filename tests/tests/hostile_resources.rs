@@ -145,6 +145,9 @@ impl Secret {
         let (folder, log) = (gatehouse.folder("in")?, gatehouse.home().join("server.log"));
         fs::write(folder.join("secret.txt"), "s3cret")?;
         fs::write(folder.join("other.txt"), "harmless")?;
+        for name in ["x#", "x?y"] {
+            fs::create_dir(folder.join(name))?;
+        }
         let server = ["--fault", "folds-uris", "--log", log.to_str().context("path")?];
         Ok(Self { agent: Agent::start(gatehouse, &server)?, folder, log })
     }
@@ -170,6 +173,8 @@ impl Secret {
             format!("file:{folder}/secret.txt"),
             format!("file://{folder}/secret.txt#x"),
             format!("file://{folder}/secret.txt?x=1"),
+            format!("file://{folder}/x%23%2f..%2fsecret.txt"),
+            format!("file://{folder}/x%3fy/../secret.txt"),
         ])
     }
 

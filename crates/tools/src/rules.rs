@@ -16,8 +16,6 @@ use gatehouse_policy::cover::{Defined, Item, is_about};
 use crate::request::LONGEST_TARGET;
 
 const QUARTER_HOUR: Duration = Duration::from_secs(15 * 60);
-/// Longest reason of a rule, in bytes: the model gets to read it with each denied call.
-const LONGEST_REASON: usize = 4096;
 /// How much longer a block without the operator key must last than the same one in force to be added. Each
 /// replacement is written to the audit, so repeating a block must not add an entry each time.
 const SMALLEST_EXTENSION: Duration = Duration::from_secs(60);
@@ -65,9 +63,6 @@ impl RuleDraft {
         }
         if self.subject.as_ref().is_some_and(|subject| subject.len() > LONGEST_TARGET) {
             return Err(wrong(&format!("A rule is about a name of {} KiB at most.", LONGEST_TARGET / 1024)));
-        }
-        if self.reason.as_ref().is_some_and(|reason| reason.len() > LONGEST_REASON) {
-            return Err(wrong(&format!("A reason has {LONGEST_REASON} bytes at most.")));
         }
         for condition in &choice.conditions {
             check(condition).map_err(|defect| {
