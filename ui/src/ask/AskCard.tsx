@@ -83,7 +83,7 @@ export function AskCard({ pending, call, place, group, keys, veil, onAnswer, onR
       <p className={`ask-class ask-class-${call.class.class}`}>
         {call.class.class === "read" ? <IconEye size={16} aria-hidden /> : <IconPencil size={16} aria-hidden />}
         <strong>{t(`ask.class.${call.class.class}`)}</strong>
-        <span className="ask-dim">({t("ask.because", { reason: reasonWords(t, call.class.reason) })})</span>
+        <span className="ask-dim">· {t("ask.because", { reason: reasonWords(t, call.class.reason) })}</span>
         {call.class.reachesOutside && <span className="ask-tag">{t("ask.outside")}</span>}
       </p>
       {call.changes.length > 0 && <Changes changes={call.changes} />}
