@@ -3,13 +3,13 @@ import { expect, noViolations, pictures, test } from "./base.ts";
 test("calls appear as they end, open to all that is kept, and are filtered", async ({ gatehouse, main }) => {
   await gatehouse.command("policy.autoApprove", { server: "Time", client: null, to: "all" });
   await main.getByRole("link", { name: "Activity" }).click();
-  await expect(main.getByText("No call yet")).toBeVisible();
+  await expect(main.getByText("No calls yet")).toBeVisible();
   await noViolations(main);
   const client = await gatehouse.connect("Claude Code");
   await client.call("current_time", { timezone: "Europe/Vienna" });
   const row = main.getByRole("button", { name: /current_time of Time, for Claude Code: Done/ });
   await expect(row).toBeVisible();
-  await expect(row).toContainText("your lasting rule");
+  await expect(row).toContainText("your permanent rule");
   await gatehouse.command("policy.deny", {
     server: "Notes",
     tool: null,
@@ -25,14 +25,14 @@ test("calls appear as they end, open to all that is kept, and are filtered", asy
   await row.click();
   const details = main.getByRole("dialog");
   await expect(details).toContainText("Europe/Vienna");
-  await expect(details).toContainText("your lasting rule");
+  await expect(details).toContainText("your permanent rule");
   await noViolations(main);
   await main.keyboard.press("Escape");
   await expect(details).toBeHidden();
-  await main.getByLabel("Verdict").selectOption("deny");
+  await main.getByLabel("Decision").selectOption("deny");
   await expect(row).toBeHidden();
-  await main.getByLabel("Verdict").selectOption("");
-  await main.getByPlaceholder("Words in tool").fill("Vienna");
+  await main.getByLabel("Decision").selectOption("");
+  await main.getByPlaceholder("Search tools").fill("Vienna");
   await expect(main.getByRole("button", { name: /list_notes/ })).toBeHidden();
   await expect(row).toBeVisible();
 });
@@ -48,32 +48,32 @@ test("hundreds of calls: the newest is followed, older ones are read on the way 
     it.scrollTop = 0;
   });
   await expect.poll(() => area.evaluate((it) => it.scrollHeight)).toBeGreaterThan(259 * 36);
-  await expect(main.getByRole("button", { name: "To the newest" })).toBeVisible();
+  await expect(main.getByRole("button", { name: "Jump to latest" })).toBeVisible();
   const before = await area.evaluate((it) => it.scrollTop);
   await client.call("current_time", {});
   await expect.poll(() => area.evaluate((it) => it.scrollHeight)).toBeGreaterThan(260 * 36);
   expect(Math.abs((await area.evaluate((it) => it.scrollTop)) - before)).toBeLessThan(36);
-  await main.getByRole("button", { name: "To the newest" }).click();
+  await main.getByRole("button", { name: "Jump to latest" }).click();
   await expect.poll(() => area.evaluate((it) => it.scrollHeight - it.scrollTop - it.clientHeight)).toBeLessThan(32);
 });
 
 test("events stand in words from the start on, and live", async ({ gatehouse, main }) => {
   await main.goto(`${gatehouse.address}/#/activity/events`);
-  await expect(main.getByText("Time is now: Running (it answered)")).toBeVisible();
+  await expect(main.getByText("Time is now: Running (the server answered)")).toBeVisible();
   const client = await gatehouse.connect("Claude Code");
   const call = client.call("current_time", { timezone: "Asia/Tokyo" });
-  await expect(main.getByText("Claude Code asks to use Current time of Time")).toBeVisible();
+  await expect(main.getByText("Claude Code wants to use Current time of Time")).toBeVisible();
   const [ask] = await gatehouse.command("approvals.list", { known: [] });
   if (ask?.ask.ask !== "call") throw new Error("no question");
   const choice = { lifetime: "once" as const, width: "call" as const, everyClient: false, conditions: [] };
   await gatehouse.command("approvals.answer", { answers: [{ id: ask.id, hash: ask.ask.hash, answer: { answer: "allow", choice } }] });
   await call;
-  await expect(main.getByText("A question was answered: allowed")).toBeVisible();
-  await expect(main.getByText(/A call ended: Done after/)).toBeVisible();
+  await expect(main.getByText("Request allowed")).toBeVisible();
+  await expect(main.getByText(/Call finished: Done after/)).toBeVisible();
   await noViolations(main);
   await pictures(gatehouse, main, "activity-events");
   await main.getByLabel("Kind").selectOption("approvals");
-  await expect(main.getByText(/A call ended/)).toBeHidden();
+  await expect(main.getByText(/Call finished/)).toBeHidden();
 });
 
 test("each change of the configuration is an event with its cause", async ({ gatehouse, main }) => {
@@ -85,11 +85,11 @@ test("each change of the configuration is an event with its cause", async ({ gat
   const { transport, enabled, autostart, look, limits } = view.config;
   const draft = { name: "renamed", transport, enabled, autostart, look, limits };
   await gatehouse.command("servers.edit", { server, draft, secrets: [] });
-  await expect(main.getByText("Configuration changed: a server is now called renamed")).toBeVisible();
+  await expect(main.getByText("Configuration changed: a server was renamed to renamed")).toBeVisible();
   await gatehouse.command("servers.edit", { server, draft: { ...draft, look: { ...look, description: "Fixture" } }, secrets: [] });
   await expect(main.getByText("Configuration changed: renamed was edited")).toBeVisible();
   await gatehouse.command("servers.stop", { server, disable: true });
-  await expect(main.getByText("Configuration changed: renamed was switched off")).toBeVisible();
+  await expect(main.getByText("Configuration changed: renamed was turned off")).toBeVisible();
   await gatehouse.command("servers.remove", { server });
   await expect(main.getByText("Configuration changed: renamed was removed")).toBeVisible();
   const { auditDays, activityCalls } = await gatehouse.command("settings.show", {});

@@ -2,13 +2,13 @@ import { expect, noViolations, pictures, test } from "./base.ts";
 
 test("a client gets an address and a token, this once, and can connect with them", async ({ gatehouse, main }) => {
   await main.getByRole("link", { name: "Clients" }).click();
-  await expect(main.getByText("No client yet")).toBeVisible();
+  await expect(main.getByText("No clients yet")).toBeVisible();
   await noViolations(main);
   await main.getByRole("button", { name: "Add client" }).first().click();
   const dialog = main.getByRole("dialog");
   await dialog.getByLabel("Name").fill("Claude Code");
   await dialog.getByRole("button", { name: "Create token" }).click();
-  await expect(dialog.getByText("The token is shown this once.")).toBeVisible();
+  await expect(dialog.getByText("Copy this token now.")).toBeVisible();
   await noViolations(main);
   if (process.env["GATEHOUSE_SHOTS"]) await main.screenshot({ path: `${process.env["GATEHOUSE_SHOTS"]}/token.png` });
   const token = (await dialog.locator("code").nth(1).textContent()) ?? "";
@@ -22,8 +22,8 @@ test("a client gets an address and a token, this once, and can connect with them
   const card = main.getByRole("article", { name: "Claude Code" });
   await expect(card).toContainText("Not seen since Gatehouse started");
   await gatehouse.connectWith(token, "2025-11-25");
-  await expect(card).toContainText("calls itself sdk-js");
-  await expect(card).toContainText("1 sessions open");
+  await expect(card).toContainText("Identifies as sdk-js");
+  await expect(card).toContainText("Open sessions: 1");
   await pictures(gatehouse, main, "clients");
 
   await main.getByRole("button", { name: "New token" }).click();

@@ -5,9 +5,9 @@ const small = [{ width: 440, height: 640 }];
 test("a condition is written in the prompt, holds for what it says, and for no more", async ({ gatehouse, prompt, main }) => {
   const client = await gatehouse.connect("Claude Code");
   const call = client.call("current_time", { timezone: "Europe/Vienna" });
-  await prompt.getByRole("button", { name: "More ways to allow" }).click();
-  const panel = prompt.getByRole("region", { name: "More ways to allow" });
-  await panel.getByLabel("another condition…").check();
+  await prompt.getByRole("button", { name: "More allow options" }).click();
+  const panel = prompt.getByRole("region", { name: "More allow options" });
+  await panel.getByLabel("custom condition…").check();
   await panel.getByLabel("Condition", { exact: true }).selectOption("starts with");
   await expect(panel.getByLabel("Value")).toHaveValue("Europe/");
   await panel.getByLabel("Always").check();
@@ -44,8 +44,8 @@ test("a condition is written in the prompt, holds for what it says, and for no m
 test("the fields of a condition are reached by keys alone, in every kind", async ({ gatehouse, prompt }) => {
   const client = await gatehouse.connect("Claude Code");
   const call = client.call("current_time", { timezone: "Europe/Vienna" }).catch(() => null);
-  await prompt.getByRole("button", { name: "More ways to allow" }).click();
-  await prompt.getByLabel("another condition…").focus();
+  await prompt.getByRole("button", { name: "More allow options" }).click();
+  await prompt.getByLabel("custom condition…").focus();
   await prompt.keyboard.press("Space");
   await prompt.keyboard.press("Tab");
   await expect(prompt.getByLabel("Argument", { exact: true })).toBeFocused();

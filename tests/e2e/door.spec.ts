@@ -52,7 +52,7 @@ for (const revision of ["2026-07-28", "2025-11-25"] as const) {
 test("the frame shows where the gateway is, pauses and resumes, and is there by keyboard", async ({ gatehouse, main }) => {
   await expect(main.getByText(gatehouse.endpoint)).toBeVisible();
   await main.getByRole("button", { name: "Pause everything" }).click();
-  await expect(main.getByText("Everything is paused: no call goes through.")).toBeVisible();
+  await expect(main.getByText("Everything is paused: calls are refused.")).toBeVisible();
   expect((await gatehouse.command("status", {})).paused).toBe(true);
   await main.getByRole("banner").getByRole("button", { name: "Resume" }).click();
   await expect(main.getByRole("button", { name: "Pause everything" })).toBeVisible();

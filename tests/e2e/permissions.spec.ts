@@ -11,9 +11,9 @@ const open = (main: Page) => main.getByRole("link", { name: "Permissions" }).cli
 
 test("without a rule the page says so, and leads on", async ({ main }) => {
   await open(main);
-  await expect(main.getByText("No rule: every call asks")).toBeVisible();
+  await expect(main.getByText("No rules: Gatehouse asks for every call")).toBeVisible();
   await noViolations(main);
-  await main.getByRole("link", { name: "Open the servers" }).click();
+  await main.getByRole("link", { name: "Open servers" }).click();
   await expect(main.getByRole("heading", { level: 1, name: "Servers" })).toBeVisible();
 });
 
@@ -27,15 +27,15 @@ test("every rule stands in words, with its use and its end, is found, and is tak
   await expect(main.getByText("Rules: 4", { exact: true })).toBeVisible();
   const sentences = main.getByRole("region", { name: "Rules" }).locator(".perm-sentence");
   await expect(sentences).toHaveText([
-    /^Allow Notes: add_note until .*, for Claude Code; waits for its first use$/,
-    "Always allow everything of Notes, for Claude Code; waits for its first use",
+    /^Allow Notes: add_note until .*, for Claude Code; asks on first use$/,
+    "Always allow all tools of Notes, for Claude Code; asks on first use",
     "Always deny Notes: delete_note, for every client",
     "Always allow Time: current_time, for every client",
   ]);
-  await expect(rule(main, "Allow Notes: add_note").getByRole("timer")).toHaveText(/ends in 1[45]:\d\d/);
-  await expect(rule(main, "everything of Notes")).toContainText(/tools covered: \d+/);
-  await expect(rule(main, "everything of Notes")).toContainText("waits for its first use");
-  await expect(rule(main, "delete_note")).toContainText("says: Ask me first");
+  await expect(rule(main, "Allow Notes: add_note").getByRole("timer")).toHaveText(/expires in 1[45]:\d\d/);
+  await expect(rule(main, "all tools of Notes")).toContainText(/tools covered: \d+/);
+  await expect(rule(main, "all tools of Notes")).toContainText("asks on first use");
+  await expect(rule(main, "delete_note")).toContainText("reason: Ask me first");
 
   const time = rule(main, "Time: current_time");
   await expect(time).toContainText("never used");
@@ -44,23 +44,23 @@ test("every rule stands in words, with its use and its end, is found, and is tak
   await noViolations(main);
   await pictures(gatehouse, main, "permissions");
 
-  await main.getByLabel("Search the rules").fill("deny delete");
+  await main.getByLabel("Search rules").fill("deny delete");
   await expect(main.getByText("Rules: 1 of 4")).toBeVisible();
-  await main.getByLabel("Search the rules").fill("nowhere");
+  await main.getByLabel("Search rules").fill("nowhere");
   await main.getByRole("button", { name: "Show all" }).click();
-  await main.getByLabel("Kind").selectOption("Only for a while");
+  await main.getByLabel("Kind").selectOption("Temporary");
   await expect(sentences).toHaveCount(1);
   await main.getByLabel("Kind").selectOption("Denied");
   await expect(sentences).toHaveText(["Always deny Notes: delete_note, for every client"]);
   await main.getByLabel("Kind").selectOption("Allowed and denied");
   await main.getByLabel("Server", { exact: true }).selectOption("Time");
   await expect(sentences).toHaveCount(1);
-  await main.getByLabel("Server", { exact: true }).selectOption("Every server");
+  await main.getByLabel("Server", { exact: true }).selectOption("All servers");
 
   await main.getByRole("button", { name: "Unblock: Always deny Notes: delete_note, for every client" }).click();
   await expect(sentences).toHaveCount(3);
   await expect(main.getByRole("region", { name: "Rules" })).toBeFocused();
-  await time.getByRole("button", { name: "Take back:" }).click();
+  await time.getByRole("button", { name: "Revoke:" }).click();
   await expect(sentences).toHaveCount(2);
   expect((await gatehouse.rules()).join()).not.toContain("Time");
 });
@@ -74,10 +74,10 @@ test("a block that was added without the operator key says so, until it is the u
   await expect(rule(main, "add_note")).not.toContainText("operator key");
   await noViolations(main);
   await pictures(gatehouse, main, "permissions-author");
-  await main.getByLabel("Search the rules").fill("operator key");
+  await main.getByLabel("Search rules").fill("operator key");
   await expect(main.getByText("Rules: 1 of 2")).toBeVisible();
   await gatehouse.command("policy.deny", deny("delete_note"));
-  await expect(main.getByText("No rule fits.")).toBeVisible();
+  await expect(main.getByText("No rules match.")).toBeVisible();
 });
 
 test("a thousand rules are all there, and only those in sight are drawn", async ({ gatehouse, main }) => {
@@ -99,10 +99,10 @@ test("a thousand rules are all there, and only those in sight are drawn", async 
     })
     .toContain("tool-0 ");
   expect(await rows.count()).toBeLessThan(40);
-  await main.getByLabel("Search the rules").fill("tool-731");
+  await main.getByLabel("Search rules").fill("tool-731");
   await expect(rows).toHaveCount(1);
   await main.getByRole("button", { name: /^Unblock: .*tool-731/ }).click();
-  await expect(main.getByText("No rule fits.")).toBeVisible();
+  await expect(main.getByText("No rules match.")).toBeVisible();
 });
 
 test("what a rule is for and changed since is said", async ({ gatehouse, main }) => {
@@ -114,7 +114,7 @@ test("what a rule is for and changed since is said", async ({ gatehouse, main })
   await open(main);
   await expect(rule(main, "fixture: echo")).toBeVisible();
   await client.call("mutate", {});
-  await expect(rule(main, "fixture: echo")).toContainText("asks, because the definition changed since: echo");
+  await expect(rule(main, "fixture: echo")).toContainText("definition changed, asks again: echo");
 });
 
 test("other rules are rehearsed over the calls that were made, and set only when that is confirmed", async ({ gatehouse, main }) => {
@@ -125,21 +125,21 @@ test("other rules are rehearsed over the calls that were made, and set only when
   await client.call("delete_note", { id: "x" });
   const before = await gatehouse.rules();
   await open(main);
-  await main.getByRole("button", { name: "What if…", exact: true }).click();
-  const drawer = main.getByRole("dialog", { name: "What if…" });
-  await drawer.getByLabel("Calls of the last").selectOption("24 hours");
-  await drawer.getByText("Ask for everything", { exact: true }).click();
-  await drawer.getByRole("button", { name: "Rehearse" }).click();
-  await expect(drawer.getByText("Calls judged: 2.")).toBeVisible();
-  await expect(drawer.getByText("Nothing would be different.")).toBeVisible();
+  await main.getByRole("button", { name: "Simulate…", exact: true }).click();
+  const drawer = main.getByRole("dialog", { name: "Simulate…" });
+  await drawer.getByLabel("Calls from the last").selectOption("24 hours");
+  await drawer.getByText("Always ask", { exact: true }).click();
+  await drawer.getByRole("button", { name: "Simulate" }).click();
+  await expect(drawer.getByText("Calls checked: 2.")).toBeVisible();
+  await expect(drawer.getByText("Nothing would change.")).toBeVisible();
   await expect(drawer.getByRole("row", { name: "Allowed 1 1" })).toBeVisible();
   await expect(drawer.getByRole("row", { name: "Denied 1 1" })).toBeVisible();
 
   await gatehouse.command("policy.revoke", { rule: (await gatehouse.command("policy.show", {})).rules.find(({ rule: one }) => one.effect === "allow")?.rule.id ?? "" });
-  await drawer.getByLabel("On", { exact: true }).selectOption("Time");
-  await drawer.getByLabel("For", { exact: true }).selectOption("Claude Code");
-  await drawer.getByText("Allow everything here", { exact: true }).click();
-  await drawer.getByRole("button", { name: "Rehearse" }).click();
+  await drawer.getByLabel("Server", { exact: true }).selectOption("Time");
+  await drawer.getByLabel("Client", { exact: true }).selectOption("Claude Code");
+  await drawer.getByText("Allow everything", { exact: true }).click();
+  await drawer.getByRole("button", { name: "Simulate" }).click();
   await expect(drawer.getByRole("row", { name: "Allowed 0 1" })).toBeVisible();
   await expect(drawer.getByRole("row", { name: "Asked 1 0" })).toBeVisible();
   await expect(drawer.getByText("current_time of Time, for Claude Code")).toBeVisible();
@@ -150,11 +150,11 @@ test("other rules are rehearsed over the calls that were made, and set only when
   expect(await gatehouse.rules()).toEqual(before.filter((one) => !one.includes("Time")));
 
   await drawer.getByRole("button", { name: "Apply" }).click();
-  const sure = main.getByRole("dialog", { name: "Allow everything here?" });
-  await expect(sure).toContainText("Allow everything here, on Time, for Claude Code.");
+  const sure = main.getByRole("dialog", { name: "Allow everything?" });
+  await expect(sure).toContainText("Allow everything, on Time, for Claude Code.");
   await sure.getByRole("button", { name: "Apply" }).click();
-  await expect(drawer.getByText("It is set.")).toBeVisible();
-  expect(await gatehouse.rules()).toContain("Always allow everything of Time, for Claude Code; waits for its first use");
+  await expect(drawer.getByText("Applied.")).toBeVisible();
+  expect(await gatehouse.rules()).toContain("Always allow all tools of Time, for Claude Code; asks on first use");
 });
 
 test("to be without a rule is rehearsed from its row", async ({ gatehouse, main }) => {
@@ -162,13 +162,13 @@ test("to be without a rule is rehearsed from its row", async ({ gatehouse, main 
   await gatehouse.command("policy.grant", { server: "Time", tool: "current_time", client: null, choice: choice() });
   for (const timezone of ["Asia/Tokyo", "Europe/Vienna"]) await client.call("current_time", { timezone });
   await open(main);
-  await main.getByRole("button", { name: /^What if it were taken back\?/ }).click();
-  const drawer = main.getByRole("dialog", { name: "What if it were taken back?" });
+  await main.getByRole("button", { name: /^Simulate revoking: / }).click();
+  const drawer = main.getByRole("dialog", { name: "Simulate revoking" });
   await expect(drawer.getByRole("row", { name: "Allowed 2 0" })).toBeVisible();
   await expect(drawer.getByRole("row", { name: "Asked 0 2" })).toBeVisible();
   await expect(drawer.getByText("allowed → asked")).toBeVisible();
   await noViolations(main);
-  await drawer.getByRole("button", { name: "Take back:" }).click();
+  await drawer.getByRole("button", { name: "Revoke:" }).click();
   await expect(drawer).toBeHidden();
   expect(await gatehouse.rules()).toEqual([]);
 });
@@ -178,20 +178,20 @@ test("a client has a default over every server, which says where it is mixed and
   await gatehouse.connect("Zed");
   await main.getByRole("link", { name: "Clients" }).click();
   const card = main.getByRole("article", { name: "Claude Code" });
-  await expect(card.getByRole("radio", { name: "Ask for everything" })).toBeChecked();
+  await expect(card.getByRole("radio", { name: "Always ask" })).toBeChecked();
   await card.getByText("Allow reads", { exact: true }).click();
   await expect(card.getByRole("radio", { name: "Allow reads" })).toBeChecked();
-  await expect(main.getByRole("article", { name: "Zed" }).getByRole("radio", { name: "Ask for everything" })).toBeChecked();
-  expect(await gatehouse.rules()).toEqual(expect.arrayContaining(["Time", "Notes"].map((server) => `Always allow all reads of ${server}, for Claude Code; waits for its first use`)));
+  await expect(main.getByRole("article", { name: "Zed" }).getByRole("radio", { name: "Always ask" })).toBeChecked();
+  expect(await gatehouse.rules()).toEqual(expect.arrayContaining(["Time", "Notes"].map((server) => `Always allow all reads of ${server}, for Claude Code; asks on first use`)));
 
   await gatehouse.addFiles("files");
   await gatehouse.command("tools.classify", { server: "files", tool: "read_text_file", class: "read" });
   await expect(card.getByText("Mixed", { exact: true })).toBeVisible();
-  await expect(card).toContainText("Ask for everything on files; Allow reads on ");
-  await expect(card).toContainText("1 came later or changed, and ask:");
+  await expect(card).toContainText("Always ask on files; Allow reads on ");
+  await expect(card).toContainText("New or changed tools that still ask (1):");
   await noViolations(main);
   await pictures(gatehouse, main, "clients-presets");
-  await card.getByRole("button", { name: "Let them run too" }).click();
+  await card.getByRole("button", { name: "Allow these too" }).click();
   await expect(card.getByRole("radio", { name: "Allow reads" })).toBeChecked();
   await expect(card.getByText("Mixed", { exact: true })).toBeHidden();
 
@@ -203,6 +203,6 @@ test("a client has a default over every server, which says where it is mixed and
   await sure.getByRole("button", { name: "Allow everything" }).click();
   await expect(card.getByRole("radio", { name: "Allow everything" })).toBeChecked();
   await gatehouse.command("policy.autoApprove", { server: "Time", client: null, to: "reads" });
-  await card.getByText("Ask for everything", { exact: true }).click();
-  await expect(card).toContainText("Rules for every client let more run on: Time.");
+  await card.getByText("Always ask", { exact: true }).click();
+  await expect(card).toContainText("Rules for all clients allow more on: Time.");
 });

@@ -13,9 +13,9 @@ test("a question shows the whole arguments, and allow once lets the call through
   await expect(card.getByRole("heading", { name: "Claude Code wants to use Write File of files" })).toBeVisible();
   await expect(card).toContainText(path);
   await expect(card).toContainText("- call Bo");
-  await expect(card).toContainText("Changes things");
+  await expect(card).toContainText("Can make changes");
   await expect(card).toContainText("First use of this tool");
-  await expect(card.getByRole("timer")).toContainText("Claude Code waits 0:");
+  await expect(card.getByRole("timer")).toContainText("Claude Code will wait 0:");
   await noViolations(prompt);
   await pictures(gatehouse, prompt, "prompt", [{ width: 440, height: 420 }]);
   await prompt.getByRole("button", { name: "Allow once" }).click();
@@ -26,8 +26,8 @@ test("a question shows the whole arguments, and allow once lets the call through
 test("a denial carries its reason to the model", async ({ gatehouse, prompt }) => {
   const client = await gatehouse.connect("Claude Code");
   const call = client.call("current_time", {});
-  await prompt.getByRole("button", { name: "More ways to deny" }).click();
-  await prompt.getByLabel("Reason, for the model to read").fill("Use your own clock");
+  await prompt.getByRole("button", { name: "More deny options" }).click();
+  await prompt.getByLabel("Reason (the model will see this)").fill("Use your own clock");
   await noViolations(prompt);
   await prompt.getByRole("button", { name: "Deny this exact call" }).click();
   const answer = await call;
@@ -88,9 +88,9 @@ test("a call that is cancelled leaves a tombstone, and the next one does not sli
   await gatehouse.command("approvals.answer", {
     answers: [{ id: first.id, hash: first.ask.hash, answer: { answer: "deny", choice: { ...choice, conditions: [] }, reason: null } }],
   });
-  await expect(prompt.getByText("This question is over")).toBeVisible();
+  await expect(prompt.getByText("This request has ended")).toBeVisible();
   await expect(prompt.getByRole("article")).not.toContainText("Europe/Vienna");
-  await prompt.getByRole("button", { name: "Next question" }).click();
+  await prompt.getByRole("button", { name: "Next request" }).click();
   await expect(prompt.getByRole("article")).toContainText("Europe/Vienna");
   await prompt.getByRole("button", { name: "Allow once" }).click();
   expect((await stays).isError).toBeFalsy();
@@ -110,10 +110,10 @@ test("many at once: n of m, back and forth, and all of a group in one answer", a
   await expect(prompt.getByRole("article")).toContainText("Europe/Vienna");
   await prompt.keyboard.press("ArrowLeft");
   await expect(prompt.getByRole("article")).toContainText("Asia/Tokyo");
-  await expect(prompt.getByText("3 calls of this tool wait")).toBeVisible();
+  await expect(prompt.getByText("3 calls of this tool are pending")).toBeVisible();
   await pictures(gatehouse, prompt, "prompt-queue", [{ width: 440, height: 420 }]);
 
-  await expect(main.getByLabel("3 waiting")).toBeVisible();
+  await expect(main.getByLabel("3 pending")).toBeVisible();
   await main.getByRole("link", { name: "Approvals" }).click();
   await expect(main.getByRole("article")).toHaveCount(3);
   await noViolations(main);
@@ -121,15 +121,15 @@ test("many at once: n of m, back and forth, and all of a group in one answer", a
   await expect(main.getByRole("heading", { name: "Claude Code → Time" })).toBeVisible();
   await main.getByRole("button", { name: "Allow all 3 once: Current time" }).click();
   for (const call of calls) expect((await call).isError).toBeFalsy();
-  await expect(prompt.getByText("This question is over")).toBeVisible();
+  await expect(prompt.getByText("This request has ended")).toBeVisible();
 });
 
 test("what lasts is said in one sentence with the real names, and holds", async ({ gatehouse, prompt }) => {
   const client = await gatehouse.connect("Claude Code");
   const call = client.call("current_time", {});
-  await prompt.getByRole("button", { name: "More ways to allow" }).click();
+  await prompt.getByRole("button", { name: "More allow options" }).click();
   await prompt.getByLabel("Always").check();
-  await prompt.getByLabel("For every client, not only Claude Code").check();
+  await prompt.getByLabel("For every client, not just Claude Code").check();
   await expect(prompt.getByText("Always allow Time: current_time, for every client")).toBeVisible();
   await noViolations(prompt);
   const shots = process.env["GATEHOUSE_SHOTS"];
@@ -147,8 +147,8 @@ test("secrets are masked, hidden characters are seen, and always is not offered 
   await expect(prompt.getByText("U+202E")).toBeVisible();
   await expect(prompt.getByText("A secret is hidden")).toBeVisible();
   await expect(prompt.getByRole("article")).not.toContainText("0123456789abcdefghij");
-  await expect(prompt.getByText("“Always” is not offered while this is so.")).toBeVisible();
-  await prompt.getByRole("button", { name: "More ways to allow" }).click();
+  await expect(prompt.getByText("You can't choose “Always” because of this.")).toBeVisible();
+  await prompt.getByRole("button", { name: "More allow options" }).click();
   await expect(prompt.getByLabel("Always")).toHaveCount(0);
   await prompt.getByRole("button", { name: "Back" }).click();
   await prompt.getByRole("button", { name: "Deny", exact: true }).click();
@@ -195,9 +195,9 @@ test("a question tells what the server is for, and which program it is seen from
   const card = prompt.getByRole("article");
   await expect(card.locator("[data-icon=calendar]")).toBeVisible();
   await expect(card.getByText("Tells the time of any place")).toBeVisible();
-  await card.getByText(/^seen from /).click();
+  await card.getByText(/^via /).click();
   await expect(card.getByText(/^started by /)).toBeVisible();
-  await expect(card.getByText("This is what was seen.")).toBeVisible();
+  await expect(card.getByText("Not verified")).toBeVisible();
   await noViolations(prompt);
   await pictures(gatehouse, prompt, "prompt-seen-from", [{ width: 440, height: 520 }]);
   await card.getByRole("button", { name: "Deny", exact: true }).click();
@@ -295,7 +295,7 @@ test("64 questions, one of them huge: nothing that stands is drawn anew when oth
       while (document.querySelectorAll("article").length < 64) await new Promise((done) => requestAnimationFrame(done));
     });
   });
-  await expect(main.getByText("Questions that wait: 64")).toBeVisible();
+  await expect(main.getByText("Pending approvals: 64")).toBeVisible();
   await expect(prompt.getByText(/ of 64$/)).toBeVisible();
   for (const { times, bytes } of [read.main, read.prompt]) {
     expect(times).toBeGreaterThan(0);
@@ -332,11 +332,11 @@ test("64 questions, one of them huge: nothing that stands is drawn anew when oth
   });
   const shots = process.env["GATEHOUSE_SHOTS"];
   if (shots) await main.screenshot({ path: `${shots}/approvals-many.png` });
-  await main.getByRole("button", { name: /^Deny all 64 of Claude Code/ }).click();
+  await main.getByRole("button", { name: /^Deny all 64 from Claude Code/ }).click();
   for (const answer of await Promise.all([huge, ...calls])) expect((answer as { isError?: boolean }).isError).toBe(true);
-  await main.getByRole("button", { name: "Clear what is over" }).click();
+  await main.getByRole("button", { name: "Clear finished" }).click();
   // Who left is still asked about: the answer would count for the next identical call.
-  await expect(main.getByText("Questions that wait: 1", { exact: true })).toBeVisible();
+  await expect(main.getByText("Pending approvals: 1", { exact: true })).toBeVisible();
   await expect(main.getByRole("article")).toHaveCount(1);
 });
 
@@ -347,7 +347,7 @@ test("at twice the size of text nothing is cut, and the question scrolls", async
   await prompt.evaluate(() => {
     document.documentElement.style.fontSize = "200%";
   });
-  for (const opened of [null, "More ways to deny"]) {
+  for (const opened of [null, "More deny options"]) {
     if (opened) await prompt.getByRole("button", { name: opened }).click();
     const cut = await prompt.evaluate(() =>
       [...document.querySelectorAll<HTMLElement>("main *")]
@@ -391,11 +391,11 @@ test("a tool that is not what was allowed asks again, and shows field by field w
   await expect.poll(description).not.toBe(before);
   const call = client.call("echo", {});
   await expect(prompt.getByRole("heading", { name: "What changed" })).toBeVisible();
-  await expect(prompt.getByText("Its definition is not the one that you allowed")).toBeVisible();
+  await expect(prompt.getByText("The tool's definition has changed since you allowed it")).toBeVisible();
   await noViolations(prompt);
   const shots = process.env["GATEHOUSE_SHOTS"];
   if (shots) await prompt.screenshot({ path: `${shots}/prompt-changed.png` });
-  await prompt.getByRole("button", { name: "More ways to allow" }).click();
+  await prompt.getByRole("button", { name: "More allow options" }).click();
   await expect(prompt.getByLabel("Always")).toHaveCount(0);
   await prompt.getByRole("button", { name: "Back" }).click();
   await prompt.getByRole("button", { name: "Deny", exact: true }).click();
@@ -403,15 +403,15 @@ test("a tool that is not what was allowed asks again, and shows field by field w
 });
 
 for (const [picks, deed, sentence] of [
-  [["Time: current_time", "Always", "For every client, not only Claude Code"], "Always deny Time: current_time, for every client", "Always deny Time: current_time, for every client"],
-  [["everything of Time", "For 15 minutes"], "Deny everything of Time for 15 minutes, for Claude Code", /^Deny everything of Time until .*, for Claude Code$/],
+  [["Time: current_time", "Always", "For every client, not just Claude Code"], "Always deny Time: current_time, for every client", "Always deny Time: current_time, for every client"],
+  [["all tools of Time", "For 15 minutes"], "Deny all tools of Time for 15 minutes, for Claude Code", /^Deny all tools of Time until .*, for Claude Code$/],
   [["everything on every server", "Until Gatehouse quits"], "Deny everything on every server until Gatehouse quits, for Claude Code", "Deny everything on every server until Gatehouse quits, for Claude Code"],
   [["this exact call", "Until Gatehouse quits"], "Deny this exact call until Gatehouse quits, for Claude Code", "Deny one exact call on Time until Gatehouse quits, for Claude Code"],
 ] as const) {
   test(`a denial can go on: ${deed}`, async ({ gatehouse, prompt, main }) => {
     const client = await gatehouse.connect("Claude Code");
     const call = client.call("current_time", { timezone: "Asia/Tokyo" });
-    await prompt.getByRole("button", { name: "More ways to deny" }).click();
+    await prompt.getByRole("button", { name: "More deny options" }).click();
     for (const label of picks) await prompt.getByLabel(label, { exact: true }).check();
     await noViolations(prompt);
     if (deed.startsWith("Always")) await pictures(gatehouse, prompt, "prompt-deny", [{ width: 440, height: 640 }]);

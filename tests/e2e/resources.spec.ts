@@ -33,8 +33,8 @@ test("what is too long is cut, and the whole is saved; pictures are seen", async
   await main.getByRole("listbox", { name: "Resources" }).press("Home");
   await main.getByRole("option", { name: /fixture:\/\/big/ }).click();
   await main.getByRole("button", { name: "Read", exact: true }).click();
-  await expect(main.getByText(/^The first .* of 2.1 MB\./)).toBeVisible();
-  await main.getByRole("button", { name: "Save the whole" }).click();
+  await expect(main.getByText(/^Showing the first .* of 2.1 MB\./)).toBeVisible();
+  await main.getByRole("button", { name: "Save everything" }).click();
   const said = main.getByRole("alert").filter({ hasText: "Saved" });
   await expect(said).toBeVisible();
   const path = /\S*[/\\]\S+/.exec((await said.innerText()).replace("Saved", ""))?.[0] ?? "";
@@ -75,7 +75,7 @@ test("a prompt is filled in and got", async ({ gatehouse, main }) => {
   await main.goto(`${gatehouse.address}/#/servers/${id}/prompts`);
   await main.getByRole("option", { name: /^greet/i }).click();
   await main.getByRole("button", { name: "Get" }).click();
-  await expect(main.getByText("This is required.")).toBeVisible();
+  await expect(main.getByText("This field is required.")).toBeVisible();
   await main.getByRole("combobox", { name: "name" }).fill("Ana");
   await main.getByRole("combobox", { name: "tone" }).pressSequentially("f");
   await main.getByRole("option", { name: "friendly" }).click();
@@ -90,10 +90,10 @@ test("a server that offers neither says so", async ({ gatehouse, main }) => {
   const time = (await gatehouse.command("servers.list", {})).find(({ config }) => config.name === "Time");
   if (!time) throw new Error("no Time");
   await main.goto(`${gatehouse.address}/#/servers/${time.config.id}/resources`);
-  await expect(main.getByText("This server offers no resources")).toBeVisible();
+  await expect(main.getByText("No resources", { exact: true })).toBeVisible();
   await noViolations(main);
   await main.getByRole("tab", { name: "Prompts" }).click();
-  await expect(main.getByText("This server offers no prompts")).toBeVisible();
+  await expect(main.getByText("No prompts", { exact: true })).toBeVisible();
 });
 
 test("a tool is tried with a form, with JSON, and again", async ({ gatehouse, main }) => {
@@ -102,7 +102,7 @@ test("a tool is tried with a form, with JSON, and again", async ({ gatehouse, ma
   await main.getByRole("button", { name: "Try Write note" }).click();
   const drawer = main.getByRole("dialog", { name: "Try Write note" });
   await drawer.getByRole("button", { name: "Run" }).click();
-  await expect(drawer.getByText("This is required.")).toBeVisible();
+  await expect(drawer.getByText("This field is required.")).toBeVisible();
   await drawer.getByLabel("text").fill("from the form");
   await noViolations(main);
   await pictures(gatehouse, main, "try");
@@ -110,15 +110,15 @@ test("a tool is tried with a form, with JSON, and again", async ({ gatehouse, ma
   await expect(drawer.getByText("Done").first()).toBeVisible();
   await drawer.getByText("JSON", { exact: true }).click();
   await expect(drawer.getByRole("textbox", { name: "Arguments" })).toContainText("from the form");
-  await drawer.getByRole("button", { name: "Call again" }).click();
-  await expect(drawer.getByRole("button", { name: "Call again" })).toHaveCount(2);
+  await drawer.getByRole("button", { name: "Run again" }).click();
+  await expect(drawer.getByRole("button", { name: "Run again" })).toHaveCount(2);
   await noViolations(main);
   await main.keyboard.press("Escape");
   await expect(drawer).toBeHidden();
 
   await main.getByRole("button", { name: "Try fails" }).click();
   await main.getByRole("button", { name: "Run" }).click();
-  await expect(main.getByText("The tool says that it failed")).toBeVisible();
+  await expect(main.getByText("The tool reported an error")).toBeVisible();
 });
 
 // A default that is not shown, or shown and not sent, makes a call that its user never saw.
@@ -169,14 +169,14 @@ test("pictures, sound, and links to more come from a tool", async ({ gatehouse, 
   }
   await expect(drawer.locator("audio")).toHaveCount(1);
   await drawer.getByRole("button", { name: "Read", exact: true }).click();
-  await expect(drawer.getByText(/^The first /)).toBeVisible();
+  await expect(drawer.getByText(/^Showing the first /)).toBeVisible();
   await noViolations(main);
 });
 
 test("what a server logs is named, coloured and filtered", async ({ gatehouse, main }) => {
   const id = await gatehouse.addFixture("fixture");
   await main.goto(`${gatehouse.address}/#/servers/${id}/logs`);
-  await main.getByLabel("Server logs from").selectOption("info");
+  await main.getByLabel("Server log level").selectOption("info");
   const say = async (level: string, text: string) =>
     gatehouse.command("servers.callTool", { server: id, tool: "say", arguments: JSON.stringify({ level, text }), run: null });
   await say("info", "all is well");
@@ -186,11 +186,11 @@ test("what a server logs is named, coloured and filtered", async ({ gatehouse, m
   await expect(log.getByText("error", { exact: true })).toBeVisible();
   await expect(log.getByText("all is well")).toBeVisible();
   await noViolations(main);
-  await main.getByLabel("Least level").selectOption("warning");
+  await main.getByLabel("Minimum level").selectOption("warning");
   await expect(log.getByText("all is well")).toBeHidden();
   await expect(log.getByText("all is lost")).toBeVisible();
-  await main.getByLabel("Who wrote it").selectOption("stderr");
-  await expect(main.getByText("No line matches.")).toBeVisible();
+  await main.getByLabel("Source", { exact: true }).selectOption("stderr");
+  await expect(main.getByText("No lines match.")).toBeVisible();
 });
 
 test("the calls of one server stand on its page", async ({ gatehouse, main }) => {

@@ -8,7 +8,7 @@ test("a call that runs shows its progress and can be cancelled", async ({ gateho
   const call = client.call("slow", { ms: 60_000, progress: 100 }).catch((thrown: unknown) => String(thrown));
   await expect.poll(async () => (await gatehouse.command("calls.running", {}))[0]?.progress?.message ?? "").toContain("step");
   await main.getByRole("link", { name: "Activity" }).click();
-  const running = main.getByRole("region", { name: "Running now: 1" });
+  const running = main.getByRole("region", { name: "Running: 1" });
   await expect(running).toContainText("slow");
   await expect(running).toContainText("works, for Claude Code");
   const bar = running.getByRole("progressbar", { name: "Progress of slow" });
@@ -31,8 +31,8 @@ test("a call that waits for an answer is shown as that, and cannot be cancelled"
   const client = await gatehouse.connect("Claude Code");
   const call = client.call("current_time", {});
   await main.getByRole("link", { name: "Activity" }).click();
-  const running = main.getByRole("region", { name: "Running now: 1" });
-  await expect(running).toContainText("waiting for your answer");
+  const running = main.getByRole("region", { name: "Running: 1" });
+  await expect(running).toContainText("waiting for your approval");
   await expect(running.getByRole("button")).toHaveCount(0);
   const [ask] = await gatehouse.command("approvals.list", { known: [] });
   if (ask?.ask.ask !== "call") throw new Error("no question");

@@ -32,13 +32,13 @@ test("a server is edited as JSON, with its faults in place", async ({ gatehouse,
   const save = main.getByRole("button", { name: "Save" });
   const entry = (more: object) => JSON.stringify({ fixture: { command: gatehouse.program("fixture-server"), ...more } }, null, 2);
   await write(`${entry({})},`);
-  await expect(main.getByText("This is not JSON from here on.")).toBeVisible();
+  await expect(main.getByText("Invalid JSON from here on.")).toBeVisible();
   await expect(save).toBeDisabled();
   await write(entry({ arg: ["--lifecycle"] }));
-  await expect(main.getByRole("button", { name: "Line 4: “arg” does not belong here." })).toBeVisible();
+  await expect(main.getByRole("button", { name: "Line 4: Unknown field “arg”." })).toBeVisible();
   await noViolations(main);
   await write(entry({ env: { NEW: "${secret:NEW}" } }));
-  await expect(main.getByText("This secret is not kept yet. Enter it in the form.")).toBeVisible();
+  await expect(main.getByText("This secret isn't stored yet. Enter it in the form.")).toBeVisible();
 
   const more = { description: "Misbehaves on demand", limits: { callSecs: null, strict: true } };
   await write(entry(more));
@@ -58,7 +58,7 @@ test("a server is edited as JSON, with its faults in place", async ({ gatehouse,
   await main.getByText("Form", { exact: true }).click();
   await main.getByRole("button", { name: "Time limits and more" }).click();
   await expect(main.getByLabel("Strict")).toBeChecked();
-  await expect(main.getByRole("combobox", { name: "One call without progress" })).toHaveValue("none");
+  await expect(main.getByRole("combobox", { name: "Call timeout without progress" })).toHaveValue("none");
   await noViolations(main);
 });
 
@@ -84,7 +84,7 @@ test("a secret stays a reference, and follows to no other program", async ({ gat
   await editor.click();
   await main.keyboard.press("Control+a");
   await main.keyboard.insertText(JSON.stringify({ fixture: { command: "other-program", env: { TOKEN: "${secret:TOKEN}" } } }));
-  await expect(main.getByText("Secrets do not follow to another program or address.")).toBeVisible();
+  await expect(main.getByText("The program or address has changed")).toBeVisible();
   await expect(main.getByRole("button", { name: "Save" })).toBeDisabled();
   await main.getByRole("button", { name: "Cancel" }).click();
   await expect(editor).toContainText("fixture-server");
@@ -94,14 +94,14 @@ test("a remote server finds out what is spoken, unless it is told", async ({ gat
   await main.getByRole("button", { name: "Add server" }).click();
   const dialog = main.getByRole("dialog", { name: "Add a server" });
   await dialog.getByLabel("Paste a command").fill("http://127.0.0.1:9/mcp");
-  await expect(dialog.getByRole("combobox", { name: "What it speaks" })).toHaveValue("Find out (recommended)");
+  await expect(dialog.getByRole("combobox", { name: "Transport" })).toHaveValue("Detect automatically (recommended)");
   await dialog.getByLabel("Headers from a program").fill('print-token --for "my server"');
   await dialog.getByRole("button", { name: "Time limits and more" }).click();
-  await dialog.getByLabel("Folders that it may be told of").fill("not/whole");
+  await dialog.getByLabel("Folders to share with the server (roots)").fill("not/whole");
   await dialog.getByRole("button", { name: "Add server" }).click();
-  await expect(dialog.getByText("Each line has to be a whole path.")).toBeVisible();
+  await expect(dialog.getByText("Enter a full path on each line.")).toBeVisible();
   await noViolations(main);
-  await dialog.getByLabel("Folders that it may be told of").fill(gatehouse.folder);
+  await dialog.getByLabel("Folders to share with the server (roots)").fill(gatehouse.folder);
   await dialog.getByRole("button", { name: "Add server" }).click();
   await expect(dialog).toBeHidden();
   const added = (await gatehouse.command("servers.list", {})).find(({ config }) => config.transport.type === "auto");
@@ -112,10 +112,10 @@ test("a remote server finds out what is spoken, unless it is told", async ({ gat
 test("where packages come from is kept", async ({ gatehouse, main }) => {
   await main.getByRole("link", { name: "Settings" }).click();
   const npm = main.getByRole("radiogroup", { name: "npm" });
-  await npm.getByText("Own address", { exact: true }).click();
+  await npm.getByText("Custom", { exact: true }).click();
   await main.getByLabel("Address for npm").fill("mirror");
   await main.getByRole("region", { name: "Packages" }).getByRole("button", { name: "Save" }).click();
-  await expect(main.getByText("This is not an http or https address.")).toBeVisible();
+  await expect(main.getByText("Enter an http or https address.")).toBeVisible();
   await main.getByLabel("Address for npm").fill("https://mirror.example/npm/");
   await noViolations(main);
   await main.getByRole("region", { name: "Packages" }).getByRole("button", { name: "Save" }).click();

@@ -6,7 +6,7 @@ test("a server is tried out in the form, added, and runs", async ({ gatehouse, m
   await dialog.getByLabel("Paste a command").fill(`node ${gatehouse.npmServer("server-filesystem")} "${gatehouse.folder}"`);
   await dialog.getByRole("textbox", { name: "Name", exact: true }).fill("files");
   await dialog.getByRole("button", { name: "Test connection" }).click();
-  await expect(dialog.getByText("It works:")).toBeVisible();
+  await expect(dialog.getByText("Connected:")).toBeVisible();
   await expect(dialog.getByText("read_text_file")).toBeVisible();
   await expect(dialog.getByLabel("Trust this server's read-only labels")).not.toBeChecked();
   await dialog.getByLabel("Trust this server's read-only labels").check();
@@ -32,14 +32,14 @@ test("what may run unasked is set on the server's page, and each rule is taken b
   const id = await gatehouse.addFiles("files", true);
   await main.goto(`${gatehouse.address}/#/servers/${id}/tools`);
   const rules = () => gatehouse.rules();
-  await main.getByText("Allow everything here", { exact: true }).click();
-  await expect.poll(rules).toEqual(["Always allow everything of files, for every client"]);
-  await main.getByRole("button", { name: "Take back: Always allow everything of files" }).click();
+  await main.getByText("Allow everything", { exact: true }).click();
+  await expect.poll(rules).toEqual(["Always allow all tools of files, for every client"]);
+  await main.getByRole("button", { name: "Revoke: Always allow all tools of files" }).click();
   await expect.poll(rules).toEqual([]);
 
   const read = main.getByRole("listitem").filter({ hasText: "Read Text File" });
   const readRule = read.getByRole("radiogroup");
-  const free = main.getByLabel("What may run without asking");
+  const free = main.getByLabel("Auto-approve");
   await free.getByText("Allow reads", { exact: true }).click();
   await expect.poll(rules).toHaveLength(1);
   await expect(readRule.getByRole("radio", { name: "Allow" })).toBeChecked();
@@ -51,7 +51,7 @@ test("what may run unasked is set on the server's page, and each rule is taken b
   await noViolations(main);
   await readRule.getByText("Allow", { exact: true }).click();
   await expect.poll(rules).toHaveLength(1);
-  await free.getByText("Ask for everything", { exact: true }).click();
+  await free.getByText("Always ask", { exact: true }).click();
   await expect.poll(rules).toEqual([]);
 
   const tool = main.getByRole("listitem").filter({ hasText: "write_file" });
@@ -64,7 +64,7 @@ test("what may run unasked is set on the server's page, and each rule is taken b
   await expect.poll(rules).toEqual([]);
 
   await main.getByLabel("Access class of read_text_file").selectOption("write");
-  await expect(main.getByRole("listitem").filter({ hasText: "Read Text File" })).toContainText("you said so");
+  await expect(main.getByRole("listitem").filter({ hasText: "Read Text File" })).toContainText("your choice");
 });
 
 test("a server that cannot start says so in words, and is put right in its settings", async ({ gatehouse, main }) => {
@@ -100,20 +100,20 @@ test("servers are switched, copied, removed, and all of MCP is switched off and 
   await expect(notes.getByText("Off")).toBeVisible();
   await notes.getByRole("button", { name: "Start" }).click();
   await expect(notes.getByText("Running")).toBeVisible();
-  await notes.getByRole("button", { name: "More for Notes" }).click();
+  await notes.getByRole("button", { name: "More actions for Notes" }).click();
   await main.getByRole("menuitem", { name: "Duplicate" }).click();
   const copy = main.getByRole("article", { name: "Notes copy" });
   await expect(copy).toBeVisible();
-  await copy.getByRole("button", { name: "More for Notes copy" }).click();
+  await copy.getByRole("button", { name: "More actions for Notes copy" }).click();
   await main.getByRole("menuitem", { name: "Remove…" }).click();
   await main.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
   await expect(copy).toBeHidden();
 
-  await main.getByRole("button", { name: "More for all servers" }).click();
-  await main.getByRole("menuitem", { name: "Switch MCP off" }).click();
-  await expect(main.getByText("MCP is switched off")).toBeVisible();
+  await main.getByRole("button", { name: "More actions for all servers" }).click();
+  await main.getByRole("menuitem", { name: "Turn MCP off" }).click();
+  await expect(main.getByText("MCP is off")).toBeVisible();
   expect((await gatehouse.command("status", {})).running).toBe(0);
-  await main.getByRole("button", { name: "Switch on" }).click();
+  await main.getByRole("button", { name: "Turn on" }).click();
   await expect(notes.getByText("Running")).toBeVisible();
 });
 
@@ -137,7 +137,7 @@ test("a secret goes to the keychain and into no file that people read", async ({
   await main.getByRole("button", { name: "Save" }).click();
   await expect(main.locator("header").getByText("has a key")).toBeVisible();
   await main.getByLabel("Command", { exact: true }).fill(`${gatehouse.program("fixture-server")} --other`);
-  await expect(main.getByText("Secrets do not follow to another program or address.")).toBeVisible();
+  await expect(main.getByText("The program or address has changed")).toBeVisible();
   await noViolations(main);
   await main.getByRole("button", { name: "Remove this server…" }).click();
   await main.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
@@ -148,13 +148,13 @@ test("a secret goes to the keychain and into no file that people read", async ({
 test("reads that count as such only later are let in by a button", async ({ gatehouse, main }) => {
   const id = await gatehouse.addFiles("files");
   await main.goto(`${gatehouse.address}/#/servers/${id}/tools`);
-  await main.getByLabel("What may run without asking").getByText("Allow reads", { exact: true }).click();
+  await main.getByLabel("Auto-approve").getByText("Allow reads", { exact: true }).click();
   await expect(main.getByText("0 of 14 tools run without asking.")).toBeVisible();
-  await expect(main.getByText("None counts as a read")).toBeVisible();
-  await main.getByRole("switch", { name: "Trust its read-only labels" }).click({ force: true });
-  await expect(main.getByText("10 came later or changed, and ask:")).toBeVisible();
+  await expect(main.getByText("No tool counts as read-only")).toBeVisible();
+  await main.getByRole("switch", { name: "Trust read-only labels" }).click({ force: true });
+  await expect(main.getByText("New or changed tools that still ask (10):")).toBeVisible();
   await noViolations(main);
-  await main.getByRole("button", { name: "Let them run too" }).click();
+  await main.getByRole("button", { name: "Allow these too" }).click();
   await expect(main.getByText("10 of 14 tools run without asking.")).toBeVisible();
   const client = await gatehouse.connect("Claude Code");
   expect((await client.call("list_allowed_directories", {})).isError ?? false).toBe(false);
@@ -168,7 +168,7 @@ test("a server that is out of reach counts down to its next try, and is tried at
   await dialog.getByRole("button", { name: "Add server" }).click();
   const card = main.getByRole("article", { name: "far" });
   await expect(card.getByText(/^Stopped: /)).toBeVisible();
-  await expect(card.getByText(/Next try in [1-9]\d* s/)).toBeVisible();
+  await expect(card.getByText(/Retrying in [1-9]\d* s/)).toBeVisible();
   const { config } = (await gatehouse.command("servers.list", {})).find((it) => it.config.name === "far") ?? {};
   const tries = async () =>
     (await gatehouse.command("events.list", {})).filter(
@@ -183,14 +183,14 @@ test("what is wrong in the form is said at its place, and the keyboard goes ther
   await main.getByRole("button", { name: "Add server" }).click();
   const dialog = main.getByRole("dialog");
   await dialog.getByLabel("Paste a command").fill("{nothing");
-  await expect(dialog.getByText("This is no command")).toBeVisible();
+  await expect(dialog.getByText("Not a command, URL or settings format")).toBeVisible();
   await dialog.getByRole("button", { name: "Test connection" }).press("Enter");
   const name = dialog.getByRole("textbox", { name: "Name", exact: true });
   await expect(name).toBeFocused();
-  await expect(dialog.getByText("Give it a name.")).toBeVisible();
-  await expect(dialog.getByText("Say which program to run.")).toBeVisible();
+  await expect(dialog.getByText("Enter a name.")).toBeVisible();
+  await expect(dialog.getByText("Enter a command.")).toBeVisible();
   await name.fill("notes");
-  await expect(dialog.getByText("Another server has this name.")).toBeVisible();
+  await expect(dialog.getByText("Another server already has this name.")).toBeVisible();
   await noViolations(main);
   await main.keyboard.press("Escape");
   await expect(dialog).toBeHidden();

@@ -11,7 +11,7 @@ test("appearance and language change at once and are kept", async ({ gatehouse, 
   await main.getByRole("option", { name: "简体中文" }).click();
   await expect(main.getByRole("heading", { level: 1, name: "设置" })).toBeVisible();
   await expect(main.locator("html")).toHaveAttribute("lang", "zh-CN");
-  await expect(prompt.getByText("没有等待您的询问")).toBeVisible();
+  await expect(prompt.getByText("没有待审批的请求")).toBeVisible();
   await main.reload();
   await expect(main.getByRole("heading", { level: 1, name: "设置" })).toBeVisible();
   await gatehouse.look("light", "en");
@@ -22,9 +22,9 @@ test("the audit is verified, retention is set", async ({ gatehouse, main }) => {
   await noViolations(main);
   await pictures(gatehouse, main, "settings");
   await main.getByRole("button", { name: "Verify" }).click();
-  await expect(main.getByText("The audit is whole")).toBeVisible();
-  await main.getByLabel("Days that calls are kept").fill("30");
-  await main.getByLabel("Days that the audit is kept").fill("365");
+  await expect(main.getByText("The audit is complete")).toBeVisible();
+  await main.getByLabel("Keep calls for (days)").fill("30");
+  await main.getByLabel("Keep the audit for (days)").fill("365");
   await main.getByRole("button", { name: "Save" }).click();
   await expect(main.getByText("Saved")).toBeVisible();
   expect(await gatehouse.command("settings.show", {})).toMatchObject({ activityDays: 30, auditDays: 365 });
@@ -32,16 +32,16 @@ test("the audit is verified, retention is set", async ({ gatehouse, main }) => {
 
 test("calls have limits, and tools are named as is set", async ({ gatehouse, main }) => {
   await main.getByRole("link", { name: "Settings" }).click();
-  await main.getByLabel("Seconds without progress").fill("");
-  await main.getByLabel("Seconds in all").fill("120");
-  await main.locator("form").filter({ hasText: "Seconds in all" }).getByRole("button", { name: "Save" }).click();
+  await main.getByLabel("Timeout without progress (s)").fill("");
+  await main.getByLabel("Total time limit (s)").fill("120");
+  await main.locator("form").filter({ hasText: "Total time limit (s)" }).getByRole("button", { name: "Save" }).click();
   await expect.poll(async () => (await gatehouse.command("settings.show", {})).calls).toEqual({ silentSecs: null, capSecs: 120 });
   await main.getByRole("radio", { name: "mcp__server__tool" }).check();
   const names = async () => (await gatehouse.command("tools.list", { server: "Notes" })).map(({ exposedName }) => exposedName);
   await expect.poll(names).toContain("mcp__Notes__add_note");
   await noViolations(main);
   await pictures(gatehouse, main, "settings-calls");
-  await main.getByRole("radio", { name: "The tool's own name" }).check();
+  await main.getByRole("radio", { name: "Tool name only" }).check();
   await expect.poll(names).toContain("add_note");
 });
 
@@ -59,7 +59,7 @@ test("a tool that is left out says why, and a server has limits of its own", asy
     trustLabels: false,
   });
   await main.goto(`${gatehouse.address}/#/servers/${config.id}/tools`);
-  await main.getByRole("button", { name: "Left out (1)" }).click();
+  await main.getByRole("button", { name: "Unavailable tools (1)" }).click();
   await expect(main.getByText("spoilt")).toBeVisible();
   await expect(main.getByText("x-mcp-header")).toBeVisible();
   await noViolations(main);
@@ -69,9 +69,9 @@ test("a tool that is left out says why, and a server has limits of its own", asy
   await pictures(gatehouse, main, "strict");
   await main.goto(`${gatehouse.address}/#/servers/${config.id}/settings`);
   await main.getByRole("button", { name: "Time limits and more" }).click();
-  await main.getByRole("combobox", { name: "One call in all" }).selectOption("No limit");
-  await main.getByRole("combobox", { name: "One call without progress" }).selectOption("Own limit");
-  await main.getByLabel("One call without progress, in seconds").fill("7");
+  await main.getByRole("combobox", { name: "Total call time limit" }).selectOption("No limit");
+  await main.getByRole("combobox", { name: "Call timeout without progress" }).selectOption("Custom");
+  await main.getByLabel("Call timeout without progress, in seconds").fill("7");
   await noViolations(main);
   await pictures(gatehouse, main, "server-limits");
   await main.getByRole("button", { name: "Save" }).click();
@@ -88,7 +88,7 @@ test("entries of the audit stand in words, newest first", async ({ gatehouse, ma
   await main.getByRole("button", { name: "Show entries" }).click();
   const entries = main.getByRole("dialog").getByRole("listitem");
   await expect(entries.first()).toContainText("Client Claude Code added");
-  await expect(entries.filter({ hasText: "Reads of Time run without asking, for every client" })).toHaveCount(1);
+  await expect(entries.filter({ hasText: "Time: reads run without asking, for every client" })).toHaveCount(1);
   await expect(entries.filter({ hasText: "New rule: Always deny Notes: delete_note, for every client" })).toHaveCount(1);
   await expect(entries.last()).toContainText("added");
   await gatehouse.command("pause", {});

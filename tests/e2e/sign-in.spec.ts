@@ -120,7 +120,7 @@ test("a click on Sign in, a visit to the browser, and the server runs; Sign out 
 
   const address = await opens(gatehouse, () => card.getByRole("button", { name: "Sign in", exact: true }).click());
   expect(new URL(address).origin).toBe(provider.issuer);
-  await expect(card.getByText("Signing in… waiting for your browser")).toBeVisible();
+  await expect(card.getByText("Signing in… Continue in your browser")).toBeVisible();
   await pictures(gatehouse, main, "sign-in-waiting");
   await noViolations(main);
   await visit(browser, address, { user: "ann", press: "Allow" }, lastPage);
@@ -220,7 +220,7 @@ test("what a provider gave is entered in the form, with its faults in place; its
   await main.getByRole("tab", { name: "Settings" }).click();
   // As “Enter client id” leads there.
   await main.goto(`${main.url()}/sign-in`);
-  const id = main.getByLabel("Client id", { exact: true });
+  const id = main.getByLabel("Client ID", { exact: true });
   await expect(id).toBeFocused();
   await noViolations(main);
   await pictures(gatehouse, main, "sign-in-settings");
@@ -233,7 +233,7 @@ test("what a provider gave is entered in the form, with its faults in place; its
   await redirect.fill("https://elsewhere.example/callback");
   await save.click();
   await expect(redirect).toBeFocused();
-  await expect(main.getByText("This has to be like http://127.0.0.1:8976/callback.")).toBeVisible();
+  await expect(main.getByText("Enter an address like http://127.0.0.1:8976/callback.")).toBeVisible();
   await noViolations(main);
   await redirect.fill("");
   await main.getByLabel("Scopes").fill("notes.read  notes.write");
@@ -246,7 +246,7 @@ test("what a provider gave is entered in the form, with its faults in place; its
   expect(JSON.stringify([await kept(), await gatehouse.command("events.list", {})])).not.toContain("a secret of the provider");
 
   // The form leaves the secret as it is, and so does JSON.
-  await expect(main.getByPlaceholder("kept as it is")).toBeVisible();
+  await expect(main.getByPlaceholder("unchanged")).toBeVisible();
   await main.getByLabel("Scopes").fill("notes.read");
   await save.click();
   await expect.poll(async () => JSON.stringify((await kept())?.config.transport)).not.toContain("notes.write");
@@ -254,18 +254,18 @@ test("what a provider gave is entered in the form, with its faults in place; its
   await expect(main.getByRole("textbox", { name: "JSON" })).toContainText("${secret:secret}");
 
   await main.getByText("Form", { exact: true }).click();
-  await main.getByRole("switch", { name: "Gatehouse signs in" }).click({ force: true });
+  await main.getByRole("switch", { name: "Enable sign-in" }).click({ force: true });
   await save.click();
   await expect.poll(async () => (await kept())?.signIn).toBeNull();
 });
 
 test("the client document is set in the settings", async ({ gatehouse, main }) => {
   await main.getByRole("link", { name: "Settings" }).click();
-  const address = main.getByLabel("Address of the client document");
+  const address = main.getByLabel("Client document address");
   const kept = async () => (await gatehouse.command("settings.show", {})).clientDocument;
   await address.fill("http://gatehouse.example");
   await address.press("Enter");
-  await expect(main.getByText("This is not an https address with a path")).toBeVisible();
+  await expect(main.getByText("Enter an https address with a path")).toBeVisible();
   await noViolations(main);
   await address.fill("https://gatehouse.example/client.json");
   await address.press("Enter");

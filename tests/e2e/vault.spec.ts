@@ -67,31 +67,31 @@ async function pictured({ gatehouse, main }: Run, name: string, open: (language:
 }
 
 async function makeVault({ main }: Run): Promise<void> {
-  await main.getByRole("button", { name: "Keep them in a vault…" }).click();
-  const dialog = main.getByRole("dialog", { name: "Keep secrets in a vault" });
+  await main.getByRole("button", { name: "Create vault…" }).click();
+  const dialog = main.getByRole("dialog", { name: "Create a vault" });
   await dialog.getByLabel("New passphrase").fill(passphrase);
-  await dialog.getByLabel("The same once more").fill(passphrase);
-  await dialog.getByRole("button", { name: "Make the vault" }).click();
-  await expect(main.getByText("Secrets are in the vault now")).toBeVisible();
+  await dialog.getByLabel("Repeat passphrase").fill(passphrase);
+  await dialog.getByRole("button", { name: "Create vault" }).click();
+  await expect(main.getByText("Vault created")).toBeVisible();
   await expect(dialog).toBeHidden();
 }
 
 test("without a keychain a vault is made on the page, and everything goes on with it", async ({ start }) => {
   const run = await start();
   const { gatehouse, main } = run;
-  const banner = main.getByText("There is no keychain");
+  const banner = main.getByText("No keychain available");
   await expect(banner).toBeVisible();
   await pictures(gatehouse, main, "vault-banner");
   await pictured(run, "vault-make", async (language) => {
-    await main.getByRole("button", { name: language === "en" ? "Keep them in a vault…" : "保存到保险库…" }).click();
+    await main.getByRole("button", { name: language === "en" ? "Create vault…" : "创建保险库…" }).click();
     await expect(main.getByRole("dialog").locator("input").first()).toBeVisible();
   });
 
-  await main.getByRole("button", { name: "Keep them in a vault…" }).click();
-  const dialog = main.getByRole("dialog", { name: "Keep secrets in a vault" });
-  await expect(dialog).toContainText("Whoever forgets the passphrase loses the secrets and rights in it.");
+  await main.getByRole("button", { name: "Create vault…" }).click();
+  const dialog = main.getByRole("dialog", { name: "Create a vault" });
+  await expect(dialog).toContainText("If you forget the passphrase, you lose the secrets and permissions in the vault.");
   await noViolations(main);
-  const [first, second] = [dialog.getByLabel("New passphrase"), dialog.getByLabel("The same once more")];
+  const [first, second] = [dialog.getByLabel("New passphrase"), dialog.getByLabel("Repeat passphrase")];
   await first.fill("1234567");
   await second.fill("1234567");
   await second.press("Enter");
@@ -99,7 +99,7 @@ test("without a keychain a vault is made on the page, and everything goes on wit
   await expect(first).toBeFocused();
   await first.fill(passphrase);
   await second.press("Enter");
-  await expect(dialog.getByText("The two are not the same")).toBeVisible();
+  await expect(dialog.getByText("The passphrases don't match")).toBeVisible();
   await expect(second).toBeFocused();
   await noViolations(main);
   await dialog.getByRole("button", { name: "Cancel" }).click();
@@ -129,7 +129,7 @@ test("the vault is opened at the next start, after a wrong passphrase too", asyn
   await expect(gatehouse.command("status", {})).rejects.toThrow("waits for the passphrase");
   await field.fill("correct horse buttery");
   await field.press("Enter");
-  await expect(main.getByText("This is not the passphrase of the vault.")).toBeVisible();
+  await expect(main.getByText("Wrong passphrase. Try again.")).toBeVisible();
   await expect(field).toHaveValue("");
   await expect(field).toBeFocused();
   await noViolations(main);
@@ -140,30 +140,30 @@ test("the vault is opened at the next start, after a wrong passphrase too", asyn
   expect(await keptIn(run)).toBe("vault");
 
   await main.getByRole("link", { name: "Settings" }).click();
-  await expect(main.getByText("an encrypted vault")).toBeVisible();
+  await expect(main.getByText("Encrypted vault")).toBeVisible();
   await pictured(run, "vault-change", async (language) => {
     await main.getByRole("button", { name: language === "en" ? "Change passphrase…" : "更改口令…" }).click();
     await expect(main.getByRole("dialog").locator("input").first()).toBeVisible();
   });
   await main.getByRole("button", { name: "Change passphrase…" }).click();
-  const dialog = main.getByRole("dialog", { name: "Change the passphrase" });
+  const dialog = main.getByRole("dialog", { name: "Change passphrase" });
   const change = async (old: string) => {
-    await dialog.getByLabel("Passphrase until now").fill(old);
+    await dialog.getByLabel("Current passphrase").fill(old);
     await dialog.getByLabel("New passphrase").fill(another);
-    await dialog.getByLabel("The same once more").fill(another);
+    await dialog.getByLabel("Repeat passphrase").fill(another);
     await dialog.getByRole("button", { name: "Change passphrase" }).click();
   };
   await change(another);
-  await expect(dialog.getByText("This is not the passphrase of the vault.")).toBeVisible();
+  await expect(dialog.getByText("Wrong passphrase. Try again.")).toBeVisible();
   await noViolations(main);
   await change(passphrase);
-  await expect(main.getByText("The vault has its new passphrase")).toBeVisible();
+  await expect(main.getByText("Passphrase changed")).toBeVisible();
   await expect(dialog).toBeHidden();
 
   const later = await start();
   await later.main.getByLabel("Passphrase").fill(passphrase);
   await later.main.getByLabel("Passphrase").press("Enter");
-  await expect(later.main.getByText("This is not the passphrase of the vault.")).toBeVisible();
+  await expect(later.main.getByText("Wrong passphrase. Try again.")).toBeVisible();
   await later.main.getByLabel("Passphrase").fill(another);
   await later.main.getByLabel("Passphrase").press("Enter");
   await expect(later.main.getByRole("heading", { level: 1, name: "Servers" })).toBeVisible();
@@ -177,28 +177,28 @@ test("the vault is put aside for this time, and what says so too", async ({ star
   });
   const { main } = run;
   await main.getByRole("button", { name: "Use memory only this time" }).click();
-  await expect(main.getByText("There is no keychain")).toBeVisible();
+  await expect(main.getByText("No keychain available")).toBeVisible();
   // The page says it before the core that it says it of has come up.
   await expect(async () => {
     expect(await keptIn(run)).toBe("memory");
   }).toPass();
   expect(readFileSync(vaultFile).equals(before), "the vault is as it was").toBe(true);
   await noViolations(main);
-  await main.getByRole("button", { name: "Memory only: do not say it again until Gatehouse quits" }).click();
-  await expect(main.getByText("There is no keychain")).toBeHidden();
+  await main.getByRole("button", { name: "Dismiss until Gatehouse quits" }).click();
+  await expect(main.getByText("No keychain available")).toBeHidden();
   await main.reload();
   await expect(main.getByRole("heading", { level: 1, name: "Servers" })).toBeVisible();
-  await expect(main.getByText("There is no keychain")).toBeHidden();
+  await expect(main.getByText("No keychain available")).toBeHidden();
 
   await main.getByRole("link", { name: "Settings" }).click();
-  await expect(main.getByText("memory only: they are gone when Gatehouse quits")).toBeVisible();
-  await main.getByRole("button", { name: "Unlock the vault…" }).click();
+  await expect(main.getByText("Memory only: deleted when Gatehouse quits")).toBeVisible();
+  await main.getByRole("button", { name: "Unlock vault…" }).click();
   const dialog = main.getByRole("dialog", { name: "Unlock the vault" });
   await dialog.getByLabel("Passphrase").fill(passphrase);
   await noViolations(main);
   await dialog.getByLabel("Passphrase").press("Enter");
-  await expect(main.getByText("The vault is open")).toBeVisible();
-  await expect(main.getByText("an encrypted vault")).toBeVisible();
+  await expect(main.getByText("Vault unlocked")).toBeVisible();
+  await expect(main.getByText("Encrypted vault")).toBeVisible();
   expect(await keptIn(run)).toBe("vault");
 });
 
@@ -221,7 +221,7 @@ test("a damaged vault and one of a newer version are said in words, and left alo
   newer[15] = 2;
   writeFileSync(vaultFile, newer);
   await main.getByRole("button", { name: "Try again" }).click();
-  await expect(alert).toContainText("written by a newer Gatehouse");
+  await expect(alert).toContainText("from a newer version of Gatehouse");
 
   // Only the passphrase tells that the content was changed.
   const changed = Buffer.from(sound);

@@ -42,8 +42,8 @@ pub fn play(desktop: &Desktop, pictures: &Path, tell: impl Fn(&str)) -> Result<(
 
     let call = client.begin("write_file", &json!({ "path": folder.join("todo.md"), "content": "" }))?;
     prompt.until("return document.body.innerText.includes('todo.md') || (document.querySelector('nav button:last-of-type')?.click(), null)")?;
-    prompt.press("More ways to deny")?;
-    prompt.fill("Reason, for the model to read", "Do not empty my list")?;
+    prompt.press("More deny options")?;
+    prompt.fill("Reason (the model will see this)", "Do not empty my list")?;
     prompt.press("Deny this exact call")?;
     let answer = client.finish(&call)?;
     ensure!(answer.is_tool_error() && answer.text().contains("Do not empty my list"), "{}", answer.text());
@@ -74,7 +74,7 @@ fn add_server(main: Page<'_>, folder: &Path, pictures: &Path, tell: &impl Fn(&st
     main.fill("Paste a command, a URL, or JSON from any client's settings", &command)?;
     main.fill("Name", "files")?;
     main.press("Test connection")?;
-    main.shows("It works:")?;
+    main.shows("Connected:")?;
     main.shows("read_text_file")?;
     main.picture(&pictures.join("add-server.png"))?;
     tell("Test connection shows the tools of the filesystem server.");
@@ -93,7 +93,7 @@ fn add_client(main: Page<'_>, tell: &impl Fn(&str)) -> Result<(String, String)> 
     main.press("Add client")?;
     main.fill("Name", CLIENT)?;
     main.press("Create token")?;
-    main.shows("The token is shown this once.")?;
+    main.shows("Copy this token now.")?;
     let shown = main.run("return [...document.querySelectorAll('.value code')].map((it) => it.innerText)")?;
     let text = |at: usize| shown[at].as_str().map(str::to_owned).context("nothing is shown");
     let found = (text(0)?, text(1)?);
@@ -106,7 +106,7 @@ fn add_client(main: Page<'_>, tell: &impl Fn(&str)) -> Result<(String, String)> 
 fn reads_pass(main: Page<'_>, client: &mut Client, folder: &Path, pictures: &Path) -> Result<()> {
     main.press("Servers")?;
     main.click("article[aria-label=files] .server-name a")?;
-    main.press("Trust its read-only labels")?;
+    main.press("Trust read-only labels")?;
     main.press("Allow reads")?;
     main.shows("Always allow all reads of files, for every client")?;
     main.picture(&pictures.join("server.png"))?;

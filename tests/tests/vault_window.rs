@@ -84,19 +84,19 @@ fn a_vault_is_made_opened_and_put_aside() -> Result<()> {
 
     let window = RealWindow::start(&desktop)?;
     let main = window.main();
-    main.shows("There is no keychain")?;
+    main.shows("No keychain available")?;
     assert_eq!(kept_in(main)?, "memory");
-    main.press("Keep them in a vault…")?;
+    main.press("Create vault…")?;
     main.fill("New passphrase", PASSPHRASE)?;
-    main.fill("The same once more", WRONG)?;
-    main.press("Make the vault")?;
-    main.shows("The two are not the same")?;
+    main.fill("Repeat passphrase", WRONG)?;
+    main.press("Create vault")?;
+    main.shows("The passphrases don't match")?;
     assert!(!vault.exists());
-    main.fill("The same once more", PASSPHRASE)?;
-    main.press("Make the vault")?;
-    main.shows("Secrets are in the vault now")?;
+    main.fill("Repeat passphrase", PASSPHRASE)?;
+    main.press("Create vault")?;
+    main.shows("Vault created")?;
     assert_eq!(kept_in(main)?, "vault");
-    main.until("return !document.body.innerText.includes('There is no keychain')")?;
+    main.until("return !document.body.innerText.includes('No keychain available')")?;
     // Events of the new core reach the page.
     run(main, "pause", &json!({}))?;
     main.shows("Everything is paused")?;
@@ -112,7 +112,7 @@ fn a_vault_is_made_opened_and_put_aside() -> Result<()> {
     assert!(refusal.contains("waits for the passphrase"), "{refusal}");
     main.fill("Passphrase", WRONG)?;
     main.press("Unlock")?;
-    main.shows("This is not the passphrase of the vault.")?;
+    main.shows("Wrong passphrase. Try again.")?;
     assert_eq!(main.run("return document.querySelector('input[type=password]').value")?, "");
     assert!(!seen.exists(), "nothing runs before the vault is open");
     main.fill("Passphrase", PASSPHRASE)?;
@@ -130,10 +130,10 @@ fn a_vault_is_made_opened_and_put_aside() -> Result<()> {
     assert_eq!(kept_in(main)?, "memory");
     assert_eq!(fs::read(&vault)?, before, "the vault stays as it is");
     assert!(!seen.exists(), "what was confirmed with the vault open does not run without it");
-    main.press("Unlock the vault…")?;
+    main.press("Unlock vault…")?;
     main.fill("Passphrase", PASSPHRASE)?;
     main.press("Unlock")?;
-    main.shows("The vault is open")?;
+    main.shows("Vault unlocked")?;
     assert_eq!(kept_in(main)?, "vault");
     was_given(&seen)?;
     window.quit()?;

@@ -70,7 +70,7 @@ export const activity = {
   "event.server_started": "{server} started",
   "event.server_stopped": "{server} stopped",
   "event.status_changed": "{server} is now: {status} ({cause})",
-  "event.running_servers": "{count} servers running",
+  "event.running_servers": "Servers running: {count}",
   "event.tools_changed": "The tools of {server} changed",
   "event.prompts_changed": "The prompts of {server} changed",
   "event.resources_changed": "The resources of {server} changed",

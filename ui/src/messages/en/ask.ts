@@ -119,7 +119,7 @@ export const ask = {
   "ask.sampling.messages": "Messages",
   "ask.sampling.answer": "Your response in place of the model's",
   "ask.sampling.goesTo": "Gatehouse doesn't use a model. {server} receives what you write as the response. Never enter a password or a key.",
-  "fault.needed": "Required.",
+  "fault.needed": "This field is required.",
   "fault.short": "At least {count} characters.",
   "fault.long": "At most {count} characters.",
   "fault.email": "Enter an email address.",

@@ -7,7 +7,7 @@ export const clients = {
   "clients.says": "Identifies as {says}",
   "clients.seen": "Last seen {ago}",
   "clients.never": "Not seen since Gatehouse started",
-  "clients.sessions": "{count} open sessions",
+  "clients.sessions": "Open sessions: {count}",
   "clients.created": "Token created {date}",
   "clients.rotate": "New token",
   "clients.rotateTitle": "Create a new token for {name}?",

@@ -20,7 +20,7 @@ export const offer = {
   "offer.watch": "Watch for changes",
   "offer.updated": "Updated {time}",
   "offer.get": "Get",
-  "offer.needed": "Required.",
+  "offer.needed": "This field is required.",
   "result.ok": "Done",
   "result.toolError": "The tool reported an error",
   "result.error": "Error {code}",

@@ -130,7 +130,7 @@ export const servers = {
   "servers.form.works": "Connected: {name} {version}",
   "servers.form.reads": "labelled read-only",
   "servers.form.trust": "Trust this server's read-only labels and allow reads?",
-  "servers.form.trustHint": "{count} tools will run without asking. Gatehouse can't check these labels.",
+  "servers.form.trustHint": "Tools that will run without asking: {count}. Gatehouse can't check these labels.",
   "servers.form.save": "Save",
   "servers.form.saved": "Saved",
   "servers.form.needName": "Enter a name.",

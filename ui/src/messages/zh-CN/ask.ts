@@ -120,7 +120,7 @@ export const ask: Record<keyof typeof en, string> = {
   "ask.sampling.messages": "消息",
   "ask.sampling.answer": "由您代替模型回复",
   "ask.sampling.goesTo": "Gatehouse 不会调用模型。您写的内容会作为回复发送给 {server}。切勿输入密码或密钥。",
-  "fault.needed": "必填。",
+  "fault.needed": "此项必填。",
   "fault.short": "至少 {count} 个字符。",
   "fault.long": "最多 {count} 个字符。",
   "fault.email": "请输入电子邮件地址。",

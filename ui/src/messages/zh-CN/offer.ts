@@ -21,7 +21,7 @@ export const offer: Record<keyof typeof en, string> = {
   "offer.watch": "关注更改",
   "offer.updated": "已更新 {time}",
   "offer.get": "获取",
-  "offer.needed": "必填。",
+  "offer.needed": "此项必填。",
   "result.ok": "完成",
   "result.toolError": "工具报告了错误",
   "result.error": "错误 {code}",

@@ -131,7 +131,7 @@ export const servers: Record<keyof typeof en, string> = {
   "servers.form.works": "连接成功：{name} {version}",
   "servers.form.reads": "标为只读",
   "servers.form.trust": "信任此服务器的只读标签并允许读取？",
-  "servers.form.trustHint": "之后有 {count} 个工具无需询问即可运行。Gatehouse 无法核实这些标签。",
+  "servers.form.trustHint": "将有 {count} 个工具无需询问即可运行。Gatehouse 无法核实这些标签。",
   "servers.form.save": "保存",
   "servers.form.saved": "已保存",
   "servers.form.needName": "请输入名称。",
