@@ -35,30 +35,30 @@ impl Words {
     pub(crate) fn status(self, view: View) -> String {
         let (running, servers, waiting, paused, on) = match view {
             View::NotRunning => {
-                return self.pick("Gatehouse is not running yet", "Gatehouse 尚未运行").to_owned();
+                return self.pick("Gatehouse is starting", "Gatehouse 正在启动").to_owned();
             }
             View::Locked => {
-                let english = "Gatehouse waits for the passphrase of its vault";
-                return self.pick(english, "Gatehouse 正在等待保险库口令").to_owned();
+                let english = "Vault locked: enter the passphrase";
+                return self.pick(english, "保险库已锁定：请输入口令").to_owned();
             }
             View::Running { running, servers, waiting, paused, on, .. } => {
                 (running, servers, waiting, paused, on)
             }
         };
         let state = match (on, paused) {
-            (false, _) => self.pick("MCP is switched off", "MCP 已关闭").to_owned(),
+            (false, _) => self.pick("MCP is off", "MCP 已关闭").to_owned(),
             (true, true) => self.pick("Everything is paused", "已全部暂停").to_owned(),
             (true, false) => match self {
-                Self::English if servers == 1 => format!("{running} of 1 server runs"),
-                Self::English => format!("{running} of {servers} servers run"),
+                Self::English if servers == 1 => format!("{running} of 1 server running"),
+                Self::English => format!("{running} of {servers} servers running"),
                 Self::SimplifiedChinese => format!("{servers} 个服务器中 {running} 个在运行"),
             },
         };
         let questions = match (self, waiting) {
             (_, 0) => return state,
-            (Self::English, 1) => "1 question waits".to_owned(),
-            (Self::English, _) => format!("{waiting} questions wait"),
-            (Self::SimplifiedChinese, _) => format!("{waiting} 个问题等待答复"),
+            (Self::English, 1) => "1 pending approval".to_owned(),
+            (Self::English, _) => format!("{waiting} pending approvals"),
+            (Self::SimplifiedChinese, _) => format!("{waiting} 个请求待审批"),
         };
         format!("{state} · {questions}")
     }
@@ -70,12 +70,12 @@ impl Words {
 
     /// Label: opens the prompt window.
     pub(crate) fn question(self) -> &'static str {
-        self.pick("Show the question", "显示问题")
+        self.pick("Show pending approvals", "显示待审批的请求")
     }
 
     /// Label: pauses or resumes.
     pub(crate) fn pause(self, paused: bool) -> &'static str {
-        if paused { self.pick("Resume", "恢复") } else { self.pick("Pause all", "全部暂停") }
+        if paused { self.pick("Resume", "恢复") } else { self.pick("Pause everything", "全部暂停") }
     }
 
     /// Label: quits Gatehouse.
@@ -110,22 +110,22 @@ mod tests {
         let paused =
             View::Running { running: 2, servers: 3, waiting: 2, paused: true, on: true, problem: true };
         for (view, english, chinese) in [
-            (View::NotRunning, "Gatehouse is not running yet", "Gatehouse 尚未运行"),
-            (View::Locked, "Gatehouse waits for the passphrase of its vault", "Gatehouse 正在等待保险库口令"),
-            (view(0, 0, 0), "0 of 0 servers run", "0 个服务器中 0 个在运行"),
-            (view(1, 1, 0), "1 of 1 server runs", "1 个服务器中 1 个在运行"),
+            (View::NotRunning, "Gatehouse is starting", "Gatehouse 正在启动"),
+            (View::Locked, "Vault locked: enter the passphrase", "保险库已锁定：请输入口令"),
+            (view(0, 0, 0), "0 of 0 servers running", "0 个服务器中 0 个在运行"),
+            (view(1, 1, 0), "1 of 1 server running", "1 个服务器中 1 个在运行"),
             (
                 view(2, 3, 1),
-                "2 of 3 servers run · 1 question waits",
-                "3 个服务器中 2 个在运行 · 1 个问题等待答复",
+                "2 of 3 servers running · 1 pending approval",
+                "3 个服务器中 2 个在运行 · 1 个请求待审批",
             ),
             (
                 view(2, 3, 4),
-                "2 of 3 servers run · 4 questions wait",
-                "3 个服务器中 2 个在运行 · 4 个问题等待答复",
+                "2 of 3 servers running · 4 pending approvals",
+                "3 个服务器中 2 个在运行 · 4 个请求待审批",
             ),
-            (off, "MCP is switched off", "MCP 已关闭"),
-            (paused, "Everything is paused · 2 questions wait", "已全部暂停 · 2 个问题等待答复"),
+            (off, "MCP is off", "MCP 已关闭"),
+            (paused, "Everything is paused · 2 pending approvals", "已全部暂停 · 2 个请求待审批"),
         ] {
             assert_eq!(Words::English.status(view), english);
             assert_eq!(Words::SimplifiedChinese.status(view), chinese);

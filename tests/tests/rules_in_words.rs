@@ -29,14 +29,14 @@ fn rules_are_printed_in_the_language_of_the_terminal() -> Result<()> {
             ("LC_ALL", "C.UTF-8"),
             [
                 "Always deny Notes: delete_note, for every client",
-                "Always allow Notes: add_note when text starts with milk, for agent; waits for its first use",
+                "Always allow Notes: add_note when text starts with milk, for agent; asks on first use",
             ],
         ),
         (
             CHINESE,
             [
                 "始终拒绝 所有客户端 使用 Notes：delete_note",
-                "始终允许 agent 使用 Notes：add_note（仅当 text 以 milk 开头）；等待首次使用",
+                "始终允许 agent 使用 Notes：add_note（仅当 text 以 milk 开头）；首次使用时询问",
             ],
         ),
     ] {

@@ -77,8 +77,8 @@ fn rules_are_said_in_both_languages() {
         ),
         (
             Grant { program: None, ..bound() },
-            "Always allow files: write_file, for Claude Code; waits for its first use",
-            "始终允许 Claude Code 使用 files：write_file；等待首次使用",
+            "Always allow files: write_file, for Claude Code; asks on first use",
+            "始终允许 Claude Code 使用 files：write_file；首次使用时询问",
         ),
         (
             Grant { clients: one(), ..deny() },
@@ -97,8 +97,8 @@ fn rules_are_said_in_both_languages() {
         ),
         (
             Grant { lifetime: Lifetime::Session { session: "ses-1".into() }, clients: one(), ..rule() },
-            "Allow files: write_file until it disconnects, for Claude Code",
-            "断开连接之前允许 Claude Code 使用 files：write_file",
+            "Allow files: write_file until the client disconnects, for Claude Code",
+            "客户端断开连接之前允许 Claude Code 使用 files：write_file",
         ),
         (
             Grant { width: Width::Call { hash: "h".into() }, lifetime: Lifetime::Once, ..rule() },
@@ -107,8 +107,8 @@ fn rules_are_said_in_both_languages() {
         ),
         (
             Grant { conditions: vec![inside()], width: Width::Everything, ..bound() },
-            "Always allow everything of files when path is inside /home/ana/notes, for Claude Code",
-            "始终允许 Claude Code 使用 files 的全部功能（仅当 path 位于 /home/ana/notes 之内）",
+            "Always allow all tools of files when path is inside /home/ana/notes, for Claude Code",
+            "始终允许 Claude Code 使用 files 的全部工具（仅当 path 位于 /home/ana/notes 之内）",
         ),
         (
             Grant { server: None, width: tool("rm"), ..deny() },
@@ -250,12 +250,12 @@ fn choices_are_said_with_the_real_names() {
         (
             Effect::Allow,
             choice(Life::Session, Wide::Reads, false, vec![]),
-            "Allow all reads of files until it disconnects, for Claude Code",
+            "Allow all reads of files until the client disconnects, for Claude Code",
         ),
         (
             Effect::Allow,
             choice(Life::Always, Wide::Server, true, vec![]),
-            "Always allow everything of files, for every client",
+            "Always allow all tools of files, for every client",
         ),
     ] {
         assert_eq!(said(&describe_choice(effect, &choice, &asked), Language::English), english);

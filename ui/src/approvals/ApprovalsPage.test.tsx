@@ -64,7 +64,7 @@ describe("64 questions on one page", () => {
     const zed = { id: "cli-2", name: "Zed", says: null, seenFrom: null, session: null };
     happens([...many.slice(1), someAsk("new", { client: zed })]);
     await screen.findByText("new");
-    expect(screen.getByText("Questions that wait: 64")).toBeTruthy();
+    expect(screen.getByText("Pending approvals: 64")).toBeTruthy();
     // The guard falls asleep with what changed, and wakes again.
     const deny = screen.getByRole("button", { name: "Deny all 63: Write file" });
     expect(deny.getAttribute("aria-disabled")).toBe("true");

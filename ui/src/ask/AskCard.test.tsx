@@ -94,24 +94,24 @@ describe("a question about a call", () => {
     const { container } = render(card({ client: { id: "c", name: "Claude Code", says: null, seenFrom, session: null } }));
     const text = container.textContent;
     expect(text).toContain("My notes");
-    expect(text).toContain("seen from claude");
+    expect(text).toContain("via claude");
     expect(text).toContain("/usr/bin/claude");
     expect(text).toContain("started by zsh ← gnomeU+202Eterm");
   });
 
   it("says when no program was seen", () => {
     const { container } = render(card({ client: { id: "c", name: "Claude Code", says: null, seenFrom: null, session: null } }));
-    expect(container.textContent).toContain("from a program that can't be seen");
+    expect(container.textContent).toContain("from an unidentified program");
   });
 
   it("is denied for good by a button that says the whole deed", async () => {
     const onAnswer = vi.fn();
     render(card({}, 0, undefined, onAnswer));
-    await press("More ways to deny");
-    fireEvent.change(screen.getByLabelText("Reason, for the model to read"), { target: { value: " Not that one " } });
+    await press("More deny options");
+    fireEvent.change(screen.getByLabelText("Reason (the model will see this)"), { target: { value: " Not that one " } });
     fireEvent.click(screen.getByLabelText("files: Write file"));
     fireEvent.click(screen.getByLabelText("Always"));
-    fireEvent.click(screen.getByLabelText("For every client, not only Claude Code"));
+    fireEvent.click(screen.getByLabelText("For every client, not just Claude Code"));
     await press("Always deny files: Write file, for every client");
     expect(onAnswer.mock.calls).toEqual([
       [{ answer: "deny", choice: { lifetime: "always", width: "tool", everyClient: true, conditions: [] }, reason: "Not that one" }],

@@ -23,14 +23,14 @@ function show(awake: boolean) {
 describe("the question for more rights", () => {
   it("names the server and every right, with words only where they are the same everywhere", () => {
     show(true);
-    expect(screen.getByRole("heading").textContent).toBe("notes needs more rights");
-    expect(screen.getAllByRole("listitem").map(({ textContent }) => textContent)).toEqual(["notes.write", "emailyour e-mail address"]);
+    expect(screen.getByRole("heading").textContent).toBe("notes needs more permissions");
+    expect(screen.getAllByRole("listitem").map(({ textContent }) => textContent)).toEqual(["notes.write", "emailyour email address"]);
   });
 
   it.each([
     ["Allow", { answer: "accept", content: null }],
     ["Decline", { answer: "decline" }],
-    ["Close without an answer", { answer: "cancel" }],
+    ["Close without answering", { answer: "cancel" }],
   ])("is answered by %s", (name, answer) => {
     const onAnswer = show(true);
     fireEvent.click(screen.getByRole("button", { name }));

@@ -81,7 +81,7 @@ describe("signing in at the card of a server", () => {
     fireEvent.click(button("Sign in"));
     await waitFor(() => { expect(asked).toEqual([["servers.signIn", { server: "srv-1", open: true }]]); });
     becomes(view(needed, waiting));
-    expect(screen.getByText("Signing in… waiting for your browser")).toBeDefined();
+    expect(screen.getByText("Signing in… Continue in your browser")).toBeDefined();
     expect(screen.getByText("auth.notes.example").tagName).toBe("STRONG");
     expect(screen.getByText(/4:3\d left/)).toBeDefined();
     expect(screen.queryByRole("button", { name: "Sign in" })).toBeNull();
@@ -129,17 +129,17 @@ describe("signing in at the card of a server", () => {
   it("leads to the settings where a client id is needed, and where nobody can sign in", () => {
     const { becomes } = show(view({ state: "needs_client_registration", reason: "It takes no registrations." }, out));
     expect(screen.getByText("It takes no registrations.")).toBeDefined();
-    fireEvent.click(button("Enter client id"));
+    fireEvent.click(button("Enter client ID"));
     expect(window.location.hash).toBe("#/servers/srv-1/settings/sign-in");
     becomes(view(needed, null));
-    expect(button("Open its settings")).toBeDefined();
+    expect(button("Open settings")).toBeDefined();
   });
 });
 
 describe("who is signed in", () => {
   it("is said with the time that it holds, and signs out", async () => {
     const { asked, becomes } = show(view(running, signedIn), { "servers.signOut": () => ({ revoked: true }) });
-    expect(screen.getByText(/Signed in as/).textContent.trim()).toBe("Signed in as ann@notes.example at auth.notes.example · expires in 42 minutes (renews by itself)");
+    expect(screen.getByText(/Signed in as/).textContent.trim()).toBe("Signed in as ann@notes.example at auth.notes.example · expires in 42 minutes (renews automatically)");
     button("Sign out").focus();
     fireEvent.click(button("Sign out"));
     await waitFor(() => { expect(asked).toEqual([["servers.signOut", { server: "srv-1" }]]); });

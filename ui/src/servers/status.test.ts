@@ -30,7 +30,7 @@ describe("the state of a server", () => {
     [connected, 14, "ok", "Running · 14 tools · 1 resource"],
     [connected, 1, "ok", "Running · 1 tool · 1 resource"],
     [{ state: "needs_auth", issuer: null }, 0, "wait", "Sign-in needed"],
-    [{ state: "needs_client_registration", reason: "r" }, 0, "wait", "Needs a client id from the provider"],
+    [{ state: "needs_client_registration", reason: "r" }, 0, "wait", "Client ID needed from the provider"],
     [failed, 0, "bad", "Stopped: `npx` was not found. Install Node.js, or choose another command."],
   ])("%j with %i tools", (status, tools, tone, words) => {
     const english = (key: keyof typeof catalogues.en, values = {}) => fill(catalogues.en[key], values);
@@ -46,7 +46,7 @@ describe("the state of a server", () => {
 
   it.each<[ServerStatus, SignInState | null, boolean, string]>([
     [{ state: "needs_auth", issuer: null }, { is: "out", problem: null }, true, "Sign-in needed"],
-    [{ state: "needs_auth", issuer: null }, { is: "waiting", host: "as.example", until: 1 }, false, "Signing in… waiting for your browser"],
+    [{ state: "needs_auth", issuer: null }, { is: "waiting", host: "as.example", until: 1 }, false, "Signing in… Continue in your browser"],
     [{ state: "needs_auth", issuer: null }, null, false, "Sign-in needed"],
     [{ state: "stopped" }, { is: "out", problem: null }, false, "Stopped"],
   ])("%j with the sign-in %j", (status, signIn, wants, words) => {

@@ -18,7 +18,7 @@ describe("an entry of the audit", () => {
     [{ ...signIn, what: "failed", issuer: null, reason: "refused" }, "Signing in to files failed", "reason: refused"],
     [{ ...signIn, what: "tokens_revoked" }, "Tokens for files revoked by the provider", "https://as.example"],
     [{ ...request, request: "form", client: "c", answer: "accepted" }, "Form from files, for Claude Code: accepted", "in Gatehouse"],
-    [{ ...request, request: "step_up", client: null, answer: "unanswered", by: null }, "Request for more rights from files: not answered in time", ""],
+    [{ ...request, request: "step_up", client: null, answer: "unanswered", by: null }, "Request for more permissions from files: not answered in time", ""],
     [{ audit: "server_changed", server: "s", name: "git", what: "renamed" }, "Server renamed to git", ""],
     [{ audit: "server_changed", server: "s", name: "git", what: "polished" }, "Server git: polished", ""],
     [{ audit: "class_set", server: "s", tool: "t", now: null }, "t of files is classified automatically again", ""],
