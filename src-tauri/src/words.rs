@@ -35,7 +35,7 @@ impl Words {
     pub(crate) fn status(self, view: View) -> String {
         let (running, servers, waiting, paused, on) = match view {
             View::NotRunning => {
-                return self.pick("Gatehouse is starting", "Gatehouse 正在启动").to_owned();
+                return self.pick("Gatehouse isn't running", "Gatehouse 未运行").to_owned();
             }
             View::Locked => {
                 let english = "Vault locked: enter the passphrase";
@@ -110,7 +110,7 @@ mod tests {
         let paused =
             View::Running { running: 2, servers: 3, waiting: 2, paused: true, on: true, problem: true };
         for (view, english, chinese) in [
-            (View::NotRunning, "Gatehouse is starting", "Gatehouse 正在启动"),
+            (View::NotRunning, "Gatehouse isn't running", "Gatehouse 未运行"),
             (View::Locked, "Vault locked: enter the passphrase", "保险库已锁定：请输入口令"),
             (view(0, 0, 0), "0 of 0 servers running", "0 个服务器中 0 个在运行"),
             (view(1, 1, 0), "1 of 1 server running", "1 个服务器中 1 个在运行"),
