@@ -101,12 +101,12 @@ test("a tool is tried with a form, with JSON, and again", async ({ gatehouse, ma
   await main.goto(`${gatehouse.address}/#/servers/${id}/tools`);
   await main.getByRole("button", { name: "Try Write note" }).click();
   const drawer = main.getByRole("dialog", { name: "Try Write note" });
-  await drawer.getByRole("button", { name: "Run" }).click();
+  await drawer.getByRole("button", { name: "Run", exact: true }).click();
   await expect(drawer.getByText("This field is required.")).toBeVisible();
   await drawer.getByLabel("text").fill("from the form");
   await noViolations(main);
   await pictures(gatehouse, main, "try");
-  await drawer.getByRole("button", { name: "Run" }).click();
+  await drawer.getByRole("button", { name: "Run", exact: true }).click();
   await expect(drawer.getByText("Done").first()).toBeVisible();
   await drawer.getByText("JSON", { exact: true }).click();
   await expect(drawer.getByRole("textbox", { name: "Arguments" })).toContainText("from the form");
@@ -117,7 +117,7 @@ test("a tool is tried with a form, with JSON, and again", async ({ gatehouse, ma
   await expect(drawer).toBeHidden();
 
   await main.getByRole("button", { name: "Try fails" }).click();
-  await main.getByRole("button", { name: "Run" }).click();
+  await main.getByRole("button", { name: "Run", exact: true }).click();
   await expect(main.getByText("The tool reported an error")).toBeVisible();
 });
 
@@ -161,7 +161,7 @@ test("pictures, sound, and links to more come from a tool", async ({ gatehouse, 
   await main.goto(`${gatehouse.address}/#/servers/${id}/tools`);
   await main.getByRole("button", { name: "Try media" }).click();
   const drawer = main.getByRole("dialog");
-  await drawer.getByRole("button", { name: "Run" }).click();
+  await drawer.getByRole("button", { name: "Run", exact: true }).click();
   for (const name of ["Image", "fixture://image"]) {
     const picture = drawer.getByRole("img", { name, exact: true });
     await expect(picture).toBeVisible();

@@ -103,7 +103,7 @@ export const ask = {
   "ask.byServer": "requested by the server {server}",
   "ask.byServerFor": "requested by the server {server} during a call from {client}",
   "ask.required": "required",
-  "ask.form.goesTo": "Your answers are sent to {server}. Never enter a password or a key.",
+  "ask.form.goesTo": "Your answers go to {server}. Never enter a password or a key.",
   "ask.form.cannot": "Gatehouse can't show a form for this request.",
   "ask.form.pattern": "Must match {pattern}",
   "ask.form.none": "(none)",
