@@ -28,13 +28,13 @@ test("every rule stands in words, with its use and its end, is found, and is tak
   const sentences = main.getByRole("region", { name: "Rules" }).locator(".perm-sentence");
   await expect(sentences).toHaveText([
     /^Allow Notes: add_note until .*, for Claude Code; asks on first use$/,
-    "Always allow all tools of Notes, for Claude Code; asks on first use",
+    "Always allow everything on Notes, for Claude Code; asks on first use",
     "Always deny Notes: delete_note, for every client",
     "Always allow Time: current_time, for every client",
   ]);
   await expect(rule(main, "Allow Notes: add_note").getByRole("timer")).toHaveText(/expires in 1[45]:\d\d/);
-  await expect(rule(main, "all tools of Notes")).toContainText(/tools covered: \d+/);
-  await expect(rule(main, "all tools of Notes")).toContainText("asks on first use");
+  await expect(rule(main, "everything on Notes")).toContainText(/tools covered: \d+/);
+  await expect(rule(main, "everything on Notes")).toContainText("asks on first use");
   await expect(rule(main, "delete_note")).toContainText("reason: Ask me first");
 
   const time = rule(main, "Time: current_time");
@@ -154,7 +154,7 @@ test("other rules are rehearsed over the calls that were made, and set only when
   await expect(sure).toContainText("Allow everything, on Time, for Claude Code.");
   await sure.getByRole("button", { name: "Apply" }).click();
   await expect(drawer.getByText("Applied.")).toBeVisible();
-  expect(await gatehouse.rules()).toContain("Always allow all tools of Time, for Claude Code; asks on first use");
+  expect(await gatehouse.rules()).toContain("Always allow everything on Time, for Claude Code; asks on first use");
 });
 
 test("to be without a rule is rehearsed from its row", async ({ gatehouse, main }) => {

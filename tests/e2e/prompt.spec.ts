@@ -404,7 +404,7 @@ test("a tool that is not what was allowed asks again, and shows field by field w
 
 for (const [picks, deed, sentence] of [
   [["Time: current_time", "Always", "For every client, not just Claude Code"], "Always deny Time: current_time, for every client", "Always deny Time: current_time, for every client"],
-  [["all tools of Time", "For 15 minutes"], "Deny all tools of Time for 15 minutes, for Claude Code", /^Deny all tools of Time until .*, for Claude Code$/],
+  [["everything on Time", "For 15 minutes"], "Deny everything on Time for 15 minutes, for Claude Code", /^Deny everything on Time until .*, for Claude Code$/],
   [["everything on every server", "Until Gatehouse quits"], "Deny everything on every server until Gatehouse quits, for Claude Code", "Deny everything on every server until Gatehouse quits, for Claude Code"],
   [["this exact call", "Until Gatehouse quits"], "Deny this exact call until Gatehouse quits, for Claude Code", "Deny one exact call on Time until Gatehouse quits, for Claude Code"],
 ] as const) {

@@ -33,8 +33,8 @@ test("what may run unasked is set on the server's page, and each rule is taken b
   await main.goto(`${gatehouse.address}/#/servers/${id}/tools`);
   const rules = () => gatehouse.rules();
   await main.getByText("Allow everything", { exact: true }).click();
-  await expect.poll(rules).toEqual(["Always allow all tools of files, for every client"]);
-  await main.getByRole("button", { name: "Revoke: Always allow all tools of files" }).click();
+  await expect.poll(rules).toEqual(["Always allow everything on files, for every client"]);
+  await main.getByRole("button", { name: "Revoke: Always allow everything on files" }).click();
   await expect.poll(rules).toEqual([]);
 
   const read = main.getByRole("listitem").filter({ hasText: "Read Text File" });

@@ -62,7 +62,7 @@ pub fn describe_author(author: RuleAuthor) -> Option<Message> {
     }
 }
 
-/// Describes a choice of an approval request: "Deny everything of files for 15 minutes, for Claude Code". The
+/// Describes a choice of an approval request: "Deny everything on files for 15 minutes, for Claude Code". The
 /// parameter `what` is itself a message.
 #[must_use]
 pub fn describe_choice(effect: Effect, choice: &GrantChoice, asked: &CallNames<'_>) -> Message {

@@ -107,8 +107,8 @@ fn rules_are_said_in_both_languages() {
         ),
         (
             Grant { conditions: vec![inside()], width: Width::Everything, ..bound() },
-            "Always allow all tools of files when path is inside /home/ana/notes, for Claude Code",
-            "始终允许 Claude Code 使用 files 的全部工具（仅当 path 位于 /home/ana/notes 之内）",
+            "Always allow everything on files when path is inside /home/ana/notes, for Claude Code",
+            "始终允许 Claude Code 使用 files 上的一切（仅当 path 位于 /home/ana/notes 之内）",
         ),
         (
             Grant { server: None, width: tool("rm"), ..deny() },
@@ -255,7 +255,7 @@ fn choices_are_said_with_the_real_names() {
         (
             Effect::Allow,
             choice(Life::Always, Wide::Server, true, vec![]),
-            "Always allow all tools of files, for every client",
+            "Always allow everything on files, for every client",
         ),
     ] {
         assert_eq!(said(&describe_choice(effect, &choice, &asked), Language::English), english);

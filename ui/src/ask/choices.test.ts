@@ -106,7 +106,7 @@ describe("what is picked", () => {
     expect(byWidth(denials).map((choice) => render(coverOf(choice), words))).toEqual([
       "this exact call",
       "files: Write file",
-      "all tools of files",
+      "everything on files",
       "everything on every server",
     ]);
   });

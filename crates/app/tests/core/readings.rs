@@ -124,7 +124,7 @@ async fn the_audit_says_which_rule_was_added_also_when_its_server_and_client_are
     };
     let grant = PolicyGrant { server: "Notes".into(), tool: None, client: Some(client.clone()), choice };
     run(&core, grant).await.unwrap();
-    let expected = ["Always allow all tools of Notes, for Claude; asks on first use"];
+    let expected = ["Always allow everything on Notes, for Claude; asks on first use"];
     let rules = |entries: Vec<AuditEntryView>| -> Vec<String> {
         entries.iter().filter_map(|entry| entry.rule.as_ref()).map(said).collect()
     };
@@ -177,14 +177,14 @@ async fn each_rule_of_a_server_is_shown_with_its_sentence_and_taken_back_by_itse
     let others: Vec<_> =
         all.iter().filter(|(said, _)| said.as_str() != tool && said.as_str() != reads).collect();
     let [(one_said, one)] = others[..] else { panic!("{all:?}") };
-    assert!(one_said.starts_with("Always allow all tools of Notes, for Claude") && all.len() == 3, "{all:?}");
+    assert!(one_said.starts_with("Always allow everything on Notes, for Claude") && all.len() == 3, "{all:?}");
 
     run(&core, PolicyRevoke { rule: one.clone() }).await.unwrap();
     assert_eq!(chips().await.keys().collect::<Vec<_>>(), [tool, reads]);
     run(&core, PolicyAutoApprove { server: Some("Notes".into()), client: None, to: AutoApprove::All })
         .await
         .unwrap();
-    let wide = "Always allow all tools of Notes, for every client";
+    let wide = "Always allow everything on Notes, for every client";
     assert_eq!(chips().await.keys().collect::<Vec<_>>(), [tool, wide]);
     run(&core, PolicyAutoApprove { server: Some("Notes".into()), client: None, to: AutoApprove::Ask })
         .await
