@@ -177,7 +177,10 @@ async fn each_rule_of_a_server_is_shown_with_its_sentence_and_taken_back_by_itse
     let others: Vec<_> =
         all.iter().filter(|(said, _)| said.as_str() != tool && said.as_str() != reads).collect();
     let [(one_said, one)] = others[..] else { panic!("{all:?}") };
-    assert!(one_said.starts_with("Always allow everything on Notes, for Claude") && all.len() == 3, "{all:?}");
+    assert!(
+        one_said.starts_with("Always allow everything on Notes, for Claude") && all.len() == 3,
+        "{all:?}"
+    );
 
     run(&core, PolicyRevoke { rule: one.clone() }).await.unwrap();
     assert_eq!(chips().await.keys().collect::<Vec<_>>(), [tool, reads]);
