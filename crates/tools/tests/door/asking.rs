@@ -137,7 +137,7 @@ async fn choices_and_conditions_come_with_their_words() {
         choices.iter().map(|choice| said(&choice.sentence)).collect()
     };
     let (allows, denials) = (words(&asked.choices), words(&asked.denials));
-    assert!(allows.contains(&"Always allow notes: Add a note, for every client".to_owned()), "{allows:?}");
+    assert!(allows.contains(&"Always allow notes: add_note, for every client".to_owned()), "{allows:?}");
     let client = "Deny everything on every server for 15 minutes, for Claude".to_owned();
     assert!(denials[0] == "Deny this exact call" && denials.contains(&client), "{denials:?}");
     let conditions: Vec<String> = asked.conditions.iter().map(|one| said(&one.sentence)).collect();
